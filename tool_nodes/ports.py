@@ -1,0 +1,99 @@
+"""The interfaces behind which a backend can be replaced without touching a tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.types import (
+    ArmState,
+    BoolArray,
+    CollisionScene,
+    FloatArray,
+    Frame,
+    Goal,
+    GraspSet,
+    GripperOutcome,
+    MotionOutcome,
+    Segmentation,
+    Trajectory,
+)
+
+
+class Camera(Protocol):
+    """A calibrated RGB-D camera."""
+
+    def capture(self) -> Frame:
+        """One picture; the same stamp gives the same frame."""
+
+
+class Pointer(Protocol):
+    """Finds things by words."""
+
+    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
+        """Normalized (x, y) of every match, best first.
+
+        Raises:
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen.
+        """
+
+
+class Segmenter(Protocol):
+    """Finds the object under one or more points."""
+
+    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+        """Masks, best first. Raises ToolError EMPTY_MASK where there is no object."""
+
+
+class DepthEstimator(Protocol):
+    """Metric depth of a picture."""
+
+    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+        """(depth (H, W) [m], focal length [px])."""
+
+
+class GraspGenerator(Protocol):
+    """Proposes grasps for a masked subset of a cloud."""
+
+    def generate(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:
+        """Collision-free grasps for cloud (H*W, 3) in the camera frame where mask (H*W,) is true.
+
+        Raises:
+            ToolError: NO_GRASP when no candidate is free of collision.
+        """
+
+
+class Planner(Protocol):
+    """Plans timed, collision-free joint motion."""
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """A trajectory from start (7,) to goal.
+
+        Raises:
+            ToolError: IK_FAILED, OUT_OF_WORKSPACE or PLAN_FAILED.
+        """
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+        """True if some arm configuration free of collision reaches the pose (4, 4)."""
+
+
+class Arm(Protocol):
+    """A 7-joint arm with a parallel gripper."""
+
+    def state(self) -> ArmState:
+        """The measured state."""
+
+    def follow(self, trajectory: Trajectory) -> MotionOutcome:
+        """Run a trajectory to its end, or report why not."""
+
+    def move_gripper(self, opening_m: float) -> GripperOutcome:
+        """Move the jaws to an opening in [0, 0.085] m and report what was measured."""
+
+    def stop(self) -> None:
+        """Latch a stop: brake now, refuse motion until `reset_stop`."""
+
+    def reset_stop(self) -> None:
+        """Release the latch."""

@@ -1,0 +1,81 @@
+"""What every tool returns, and the one error type every stage raises."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class ErrorCode(StrEnum):
+    """Each code names the stage that failed, so that a user knows where to look."""
+
+    NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
+    AMBIGUOUS = "AMBIGUOUS"
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    OBJECT_NOT_FOUND = "OBJECT_NOT_FOUND"
+    EMPTY_MASK = "EMPTY_MASK"
+    NO_DEPTH = "NO_DEPTH"
+    NO_GRASP = "NO_GRASP"
+    OUT_OF_WORKSPACE = "OUT_OF_WORKSPACE"
+    PLACE_BLOCKED = "PLACE_BLOCKED"
+    IK_FAILED = "IK_FAILED"
+    PLAN_FAILED = "PLAN_FAILED"
+    NOT_APPROVED = "NOT_APPROVED"
+    STOPPED = "STOPPED"
+    CANCELLED = "CANCELLED"
+    EXECUTION_FAILED = "EXECUTION_FAILED"
+    CONTROLLER_FAULT = "CONTROLLER_FAULT"
+    GRIPPER_EMPTY = "GRIPPER_EMPTY"
+    OBJECT_DROPPED = "OBJECT_DROPPED"
+    NOT_HOLDING = "NOT_HOLDING"
+    TURN_BUDGET = "TURN_BUDGET"
+    TIMEOUT = "TIMEOUT"
+    UNAVAILABLE = "UNAVAILABLE"
+    INTERNAL = "INTERNAL"
+
+
+INFRASTRUCTURE_ERRORS = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL})
+"""Faults of the system, never scored as a failed task."""
+
+
+class ToolError(Exception):
+    """One clear sentence, a code that names the stage, and what to do next (may be empty)."""
+
+    def __init__(self, code: ErrorCode, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".rstrip()
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """Outcome of one tool call.
+
+    Attributes:
+        value: The tool's raw value, for callers in Python.
+        text: What a language model reads.
+        image: uint8 RGB (H, W, 3) picture of the result, or None.
+        variables: New `$name` values, kept by the caller's toolbox session.
+        error: None when the call succeeded.
+    """
+
+    value: Any = None
+    text: str = ""
+    image: NDArray[np.uint8] | None = None
+    variables: Mapping[str, Any] = field(default_factory=dict)
+    error: ToolError | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True when the call succeeded."""
+        return self.error is None

@@ -1,0 +1,221 @@
+"""Data that crosses the ports. SI units, radians, `T_a_b` maps b coordinates to a coordinates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One RGB-D picture with its calibration.
+
+    Attributes:
+        rgb: uint8 (H, W, 3).
+        depth: float32 (H, W) distance along the optical axis [m], NaN where unknown.
+        K: (3, 3) pinhole intrinsics [px].
+        T_base_camera: (4, 4), camera axes as in OpenCV (x right, y down, z forward).
+        stamp: Time of the picture [s].
+        camera: "scene" or "wrist".
+        ids: int32 (H, W) object index in the scene, -1 elsewhere. Only simulator perception reads
+            it; None on a real camera.
+    """
+
+    rgb: NDArray[np.uint8]
+    depth: NDArray[np.float32]
+    K: FloatArray
+    T_base_camera: FloatArray
+    stamp: float
+    camera: str = "scene"
+    ids: NDArray[np.int32] | None = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(width, height) [px]."""
+        return self.rgb.shape[1], self.rgb.shape[0]
+
+
+@dataclass(frozen=True)
+class ObjectView:
+    """One object as perception reports it; the vocabulary that words are matched against.
+
+    Attributes:
+        name: Most specific name, e.g. "coconut water".
+        kind: One of the catalogue's kinds, e.g. "carton".
+        colour: Main colour, e.g. "dark blue".
+        synonyms: Other names of the same thing.
+        categories: What it is in general, e.g. ("drink", "food").
+        attributes: Adjectives that apply, e.g. ("tall", "cylindrical", "plastic").
+        point: Normalized image point (x, y) in [0, 1] on the object.
+        position_m: (3,) centre in the base frame.
+        size_m: (3,) extents along the object's own axes, z up.
+        container: True if things can be put in it.
+    """
+
+    name: str
+    kind: str
+    colour: str
+    synonyms: tuple[str, ...]
+    categories: tuple[str, ...]
+    attributes: tuple[str, ...]
+    point: tuple[float, float]
+    position_m: FloatArray
+    size_m: FloatArray
+    container: bool = False
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """mask: bool (H, W). score: predicted IoU in [0, 1]."""
+
+    mask: BoolArray
+    score: float
+
+
+@dataclass(frozen=True)
+class GraspSet:
+    """Grasps of one object, best first.
+
+    Attributes:
+        T_camera_gripper: (M, 4, 4) poses of the gripper base (`robotiq_85_base_link`, which is
+            `end_effector_link`): +Z approaches, fingers close along X. OpenCV camera frame.
+        widths_m: (M,) jaw opening that encloses the object.
+        scores: (M,) confidence in [0, 1], descending.
+        sampled: Number of candidates before the collision filter.
+    """
+
+    T_camera_gripper: FloatArray
+    widths_m: FloatArray
+    scores: FloatArray
+    sampled: int
+
+
+@dataclass(frozen=True)
+class Box:
+    """Oriented box: T_parent_box (4, 4) is the pose of its centre, half_extents (3,) [m]."""
+
+    T_parent_box: FloatArray
+    half_extents: FloatArray
+
+
+@dataclass(frozen=True)
+class CollisionScene:
+    """What the planner avoids, as the camera saw it. Never the simulator's own geometry.
+
+    Attributes:
+        boxes: Obstacles, in the base frame.
+        attached: The held object, boxes in the frame of `end_effector_link`.
+        table_z: Height of the table top in the base frame [m].
+        margin: Clearance kept from `boxes` [m].
+    """
+
+    boxes: tuple[Box, ...] = ()
+    attached: tuple[Box, ...] = ()
+    table_z: float = 0.0
+    margin: float = 0.005
+
+    def without_attached(self) -> CollisionScene:
+        """The same obstacles with an empty gripper."""
+        return replace(self, attached=())
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """A timed joint path.
+
+    Attributes:
+        joint_names: 7 names.
+        t: (N,) seconds from the start, strictly increasing, t[0] = 0.
+        q: (N, 7) positions [rad], continuous (no wrap between samples).
+        qd: (N, 7) velocities [rad/s], zero at both ends.
+    """
+
+    joint_names: tuple[str, ...]
+    t: FloatArray
+    q: FloatArray
+    qd: FloatArray
+
+    @property
+    def duration(self) -> float:
+        """[s]."""
+        return float(self.t[-1])
+
+
+class MotionStatus(StrEnum):
+    """How a motion of the arm or the gripper ended."""
+
+    SUCCEEDED = "SUCCEEDED"
+    STOPPED = "STOPPED"
+    FAILED = "FAILED"
+
+
+@dataclass(frozen=True)
+class MotionOutcome:
+    """Outcome of a trajectory: final joint error [rad] and how long it took [s]."""
+
+    status: MotionStatus
+    message: str = ""
+    max_error_rad: float = 0.0
+    duration: float = 0.0
+
+
+@dataclass(frozen=True)
+class GripperOutcome:
+    """Outcome of a gripper command: measured jaw opening [m]; stalled = something is in between."""
+
+    status: MotionStatus
+    opening_m: float
+    stalled: bool
+    message: str = ""
+
+
+@dataclass(frozen=True)
+class ArmState:
+    """q, qd: (7,) [rad], [rad/s]; opening_m: jaw opening [m]; stamp [s]."""
+
+    q: FloatArray
+    qd: FloatArray
+    opening_m: float
+    stamp: float
+
+
+@dataclass(frozen=True)
+class PoseGoal:
+    """Reach any one of T_base_gripper (M, 4, 4), poses of `end_effector_link`; first is preferred."""
+
+    T_base_gripper: FloatArray
+    position_tolerance: float = 5e-4
+    rotation_tolerance: float = 5e-3
+
+
+@dataclass(frozen=True)
+class LinearGoal:
+    """Move `end_effector_link` on a straight line to T_base_gripper (4, 4)."""
+
+    T_base_gripper: FloatArray
+
+
+@dataclass(frozen=True)
+class JointGoal:
+    """Reach q (7,) [rad]; continuous joints may arrive at any whole turn."""
+
+    q: FloatArray
+
+
+Goal = PoseGoal | LinearGoal | JointGoal
+
+
+@dataclass(frozen=True)
+class PlanStats:
+    """Counted work of one plan, never wall time."""
+
+    ik_iterations: int = 0
+    collision_checks: int = 0
+    notes: Sequence[str] = field(default_factory=tuple)

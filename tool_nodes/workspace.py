@@ -1,0 +1,40 @@
+"""Where the robot works: one place for the numbers that perception, planning and scenes share.
+
+Base frame: origin at the arm's base on the table, x away from the robot, y to its left, z up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+TABLE_Z = 0.0
+"""Height of the table top in the base frame [m]."""
+
+TABLE_X = (0.16, 0.86)
+TABLE_Y = (-0.60, 0.60)
+"""The table area that cameras and scenes use [m]."""
+
+REACH_RADIUS = (0.27, 0.69)
+"""Distance from the base axis within which things are picked and placed [m]."""
+
+REACH_X_MIN = 0.20
+REACH_Y_MAX = 0.44
+
+GRIPPER_BOX = (np.array([-0.10, -0.62, 0.0]), np.array([0.85, 0.62, 0.95]))
+"""Lower and upper corner of the box that no fingertip may leave [m]."""
+
+SCENE_CAMERA_POSITION = np.array([0.98, 0.0, 0.88])
+SCENE_CAMERA_TARGET = np.array([0.50, 0.0, 0.0])
+SCENE_CAMERA_FOCAL_PX = 660.0
+"""ZED-like scene camera opposite the robot, looking down at the table: 640x480, pinhole."""
+
+IMAGE_SIZE = (640, 480)
+"""(width, height) of the pictures that tools see [px]."""
+
+
+def within_reach(xy: ArrayLike) -> bool:
+    """True if a point (x, y) of the table [m] can be worked on with the gripper pointing down."""
+    x, y = (float(v) for v in np.asarray(xy, dtype=float)[:2])
+    radius = float(np.hypot(x, y))
+    return REACH_RADIUS[0] <= radius <= REACH_RADIUS[1] and x >= REACH_X_MIN and abs(y) <= REACH_Y_MAX
