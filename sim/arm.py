@@ -1,0 +1,133 @@
+"""The simulated arm behind the Arm port: servo references in lockstep, a stop that latches."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
+from tool_nodes.motion.robot import ACCELERATION_LIMITS
+
+from sim.world import World
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+
+GOAL_TOLERANCE = 0.01
+PATH_TOLERANCE = 0.20
+SETTLE_S = 0.5
+KNUCKLE_SPEED = 1.0
+GRIPPER_DEADLINE_S = 3.0
+STALL_VELOCITY = 0.02
+STALL_S = 0.10
+
+
+class SimArm:
+    """Drives the world's servos. `stop` may be called from a signal handler or another thread.
+
+    Args:
+        world: The physics; stepped only inside motions.
+
+    Attributes:
+        first_motion_at: Wall clock (monotonic) when the arm first began to move [s], or None.
+    """
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._stopped = threading.Event()
+        self.first_motion_at: float | None = None
+
+    def state(self) -> ArmState:
+        """The measured state."""
+        world = self._world
+        return ArmState(world.arm_position, world.arm_velocity, world.opening_m, world.time)
+
+    def stop(self) -> None:
+        """Latch a stop; the running motion brakes at once, later ones are refused."""
+        self._stopped.set()
+
+    def reset_stop(self) -> None:
+        """Release the latch."""
+        self._stopped.clear()
+
+    def _brake(self, reference_velocity: FloatArray) -> None:
+        """Run the reference down to rest within the acceleration limits, then hold until still."""
+        world, dt = self._world, self._world.timestep
+        q, qd = world.arm_reference, reference_velocity.copy()
+        while np.abs(qd).max() > 0:
+            qd = np.sign(qd) * np.maximum(np.abs(qd) - ACCELERATION_LIMITS * dt, 0.0)
+            q = q + qd * dt
+            world.command_arm(q)
+            world.step()
+        for _ in range(round(SETTLE_S / dt)):
+            if np.abs(world.arm_velocity).max() < 1e-3:
+                break
+            world.step()
+
+    def follow(self, trajectory: Trajectory) -> MotionOutcome:
+        """Run a trajectory; its deadline is 1.1 times its duration plus 0.5 s of simulated time."""
+        if self._stopped.is_set():
+            return MotionOutcome(MotionStatus.STOPPED, "a stop is latched")
+        world = self._world
+        start_error = float(np.abs(trajectory.q[0] - world.arm_position).max())
+        if start_error > 0.05:
+            raise ToolError(
+                ErrorCode.EXECUTION_FAILED, f"The trajectory starts {start_error:.2f} rad away from where the arm is."
+            )
+        if self.first_motion_at is None:
+            self.first_motion_at = time.monotonic()
+        began = world.time
+        steps = int(np.ceil(trajectory.duration / world.timestep))
+        times = np.minimum(np.arange(1, steps + 1) * world.timestep, trajectory.duration)
+        reference = np.column_stack([np.interp(times, trajectory.t, column) for column in trajectory.q.T])
+        for k in range(steps):
+            if self._stopped.is_set():
+                velocity = (reference[k] - reference[k - 1]) / world.timestep if k else np.zeros(7)
+                self._brake(velocity)
+                return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
+            world.command_arm(reference[k])
+            world.step()
+            error = float(np.abs(reference[k] - world.arm_position).max())
+            if error > PATH_TOLERANCE:
+                world.command_arm(world.arm_position)
+                self._brake(np.zeros(7))
+                message = f"the arm is {error:.2f} rad off its path, something is in the way"
+                return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
+        deadline = began + 1.1 * trajectory.duration + SETTLE_S
+        while world.time < deadline:
+            error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
+            if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < 0.02:
+                return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=world.time - began)
+            if self._stopped.is_set():
+                self._brake(np.zeros(7))
+                return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
+            world.step()
+        error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
+        message = f"the goal was missed by {error:.3f} rad at the deadline"
+        return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
+
+    def move_gripper(self, opening_m: float) -> GripperOutcome:
+        """Move the jaws until they arrive or stall."""
+        world, dt = self._world, self._world.timestep
+        if not 0.0 <= opening_m <= MAX_OPENING + 1e-9:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"The jaw opening must be between 0 and {MAX_OPENING} m, got {opening_m}."
+            )
+        if self._stopped.is_set():
+            return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "a stop is latched")
+        target = knuckle_from_opening(opening_m)
+        command = world.knuckle
+        began, still = world.time, 0.0
+        while world.time - began < GRIPPER_DEADLINE_S:
+            if self._stopped.is_set():
+                return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
+            command += float(np.clip(target - command, -KNUCKLE_SPEED * dt, KNUCKLE_SPEED * dt))
+            world.command_knuckle(command)
+            world.step()
+            moving = abs(command - target) > 1e-6 and abs(command - world.knuckle) < 0.25
+            still = 0.0 if moving or abs(world.knuckle_velocity) > STALL_VELOCITY else still + dt
+            if still >= STALL_S:
+                world.command_knuckle(target)
+                stalled = abs(world.knuckle - target) > 0.02
+                return GripperOutcome(MotionStatus.SUCCEEDED, world.opening_m, stalled)
+        return GripperOutcome(MotionStatus.FAILED, world.opening_m, False, "the jaws did not come to rest in time")

@@ -1,0 +1,199 @@
+"""The simulated table with the robot and its objects: MuJoCo in lockstep.
+
+Simulated time advances only inside `step`. The same scene and the same commands give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import mujoco
+import numpy as np
+from tool_nodes.motion.gripper import opening_from_knuckle
+from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, load_robot_spec
+
+from sim.objects import add_object
+from sim.predicates import ObjectState, Snapshot
+from sim.scenes import Scene
+from tool_nodes import workspace
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
+
+TABLE_THICKNESS = 0.04
+FLOOR_Z = -0.75
+SETTLE_S = 0.4
+LOG_PERIOD_S = 0.04
+"""Spacing of the states kept for the animation [s]."""
+
+
+def build_model(scene: Scene) -> mujoco.MjModel:
+    """Compile robot, table and objects into one model."""
+    spec = load_robot_spec()
+    x0, x1 = -0.30, workspace.TABLE_X[1]
+    y0, y1 = workspace.TABLE_Y
+    spec.worldbody.add_geom(
+        name="table",
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=[(x1 - x0) / 2, (y1 - y0) / 2, TABLE_THICKNESS / 2],
+        pos=[(x0 + x1) / 2, (y0 + y1) / 2, workspace.TABLE_Z - TABLE_THICKNESS / 2],
+        rgba=[*scene.table_rgb, 1.0],
+        friction=[0.8, 0.005, 0.0001],
+    )
+    spec.worldbody.add_geom(
+        name="floor",
+        type=mujoco.mjtGeom.mjGEOM_PLANE,
+        size=[5, 5, 0.1],
+        pos=[0, 0, FLOOR_Z],
+        rgba=[0.45, 0.46, 0.48, 1],
+    )
+    for index, placed in enumerate(scene.objects):
+        add_object(spec, placed, index)
+    return spec.compile()
+
+
+class World:
+    """Physics of one scene.
+
+    Args:
+        scene: What stands on the table.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.model = build_model(scene)
+        self.data = mujoco.MjData(self.model)
+        self._arm_qpos = [self.model.joint(name).qposadr[0] for name in ARM_JOINTS]
+        self._arm_dof = [self.model.joint(name).dofadr[0] for name in ARM_JOINTS]
+        self._arm_ctrl = [self.model.actuator(name).id for name in ARM_JOINTS]
+        self._knuckle_qpos = int(self.model.joint(GRIPPER_JOINT).qposadr[0])
+        self._knuckle_dof = int(self.model.joint(GRIPPER_JOINT).dofadr[0])
+        self._knuckle_ctrl = self.model.actuator(GRIPPER_JOINT).id
+        self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
+        self._names = self._body_names()
+        self.log: list[tuple[float, FloatArray]] = []
+        self._next_log = 0.0
+        self.data.qpos[self._arm_qpos] = NAMED_STATES["Park"]
+        self.command_arm(np.asarray(NAMED_STATES["Park"], float))
+        mujoco.mj_forward(self.model, self.data)
+        self.step(round(SETTLE_S / self.timestep))
+        self.log.clear()
+        self._next_log = self.time
+
+    def _body_names(self) -> list[str]:
+        """Per body id: the object's id, "table" for the world, "gripper" or "arm" for the robot."""
+        names = []
+        by_body = {body: name for name, body in self._bodies.items()}
+        for body in range(self.model.nbody):
+            root = self.model.body_rootid[body]
+            if root in by_body:
+                names.append(by_body[root])
+            elif body == 0:
+                names.append("table")
+            else:
+                names.append("gripper" if self.model.body(body).name.startswith("robotiq") else "arm")
+        return names
+
+    @property
+    def timestep(self) -> float:
+        """[s]."""
+        return float(self.model.opt.timestep)
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return float(self.data.time)
+
+    @property
+    def body_index(self) -> dict[int, int]:
+        """Body id to index into `scene.objects`."""
+        return {self._bodies[placed.id]: index for index, placed in enumerate(self.scene.objects)}
+
+    def command_arm(self, q: FloatArray) -> None:
+        """Position reference (7,) of the arm's servos [rad]."""
+        self.data.ctrl[self._arm_ctrl] = q
+
+    def command_knuckle(self, angle: float) -> None:
+        """Position reference of the gripper's driven knuckle [rad]."""
+        self.data.ctrl[self._knuckle_ctrl] = angle
+
+    @property
+    def arm_reference(self) -> FloatArray:
+        """The commanded (7,) [rad]."""
+        return self.data.ctrl[self._arm_ctrl].copy()
+
+    @property
+    def arm_position(self) -> FloatArray:
+        """The measured (7,) [rad]."""
+        return self.data.qpos[self._arm_qpos].copy()
+
+    @property
+    def arm_velocity(self) -> FloatArray:
+        """The measured (7,) [rad/s]."""
+        return self.data.qvel[self._arm_dof].copy()
+
+    @property
+    def knuckle(self) -> float:
+        """Measured knuckle angle [rad]."""
+        return float(self.data.qpos[self._knuckle_qpos])
+
+    @property
+    def knuckle_velocity(self) -> float:
+        """[rad/s]."""
+        return float(self.data.qvel[self._knuckle_dof])
+
+    @property
+    def opening_m(self) -> float:
+        """Measured jaw opening [m]."""
+        return float(np.clip(opening_from_knuckle(self.knuckle), 0.0, None))
+
+    def step(self, count: int = 1) -> None:
+        """Advance by `count` time steps.
+
+        Raises:
+            ToolError: INTERNAL on a MuJoCo warning or NaN; such an episode has no score.
+        """
+        for _ in range(count):
+            mujoco.mj_step(self.model, self.data)
+            if self.data.time >= self._next_log:
+                self.log.append((self.time, self.data.qpos.copy()))
+                self._next_log += LOG_PERIOD_S
+        self.check_health()
+
+    def check_health(self) -> None:
+        """Raises ToolError INTERNAL on a MuJoCo warning or NaN."""
+        for kind in range(mujoco.mjtWarning.mjNWARNING):
+            if self.data.warning[kind].number:
+                name = mujoco.mjtWarning(kind).name.removeprefix("mjWARN_")
+                raise ToolError(ErrorCode.INTERNAL, f"The physics reported {name} at t={self.time:.3f} s.")
+        if not (np.isfinite(self.data.qpos).all() and np.isfinite(self.data.qvel).all()):
+            raise ToolError(ErrorCode.INTERNAL, f"The physics state is not finite at t={self.time:.3f} s.")
+
+    def snapshot(self) -> Snapshot:
+        """The objects' true state, for judging; perception and planning never see it."""
+        touching: dict[str, set[str]] = {name: set() for name in self._bodies}
+        for contact in range(self.data.ncon):
+            pair = self.data.contact[contact].geom
+            a, b = (self._names[self.model.geom_bodyid[geom]] for geom in pair)
+            for one, other in ((a, b), (b, a)):
+                if one in touching:
+                    touching[one].add(other)
+        objects = {}
+        for name, body in self._bodies.items():
+            velocity = np.zeros(6)
+            mujoco.mj_objectVelocity(self.model, self.data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 0)
+            objects[name] = ObjectState(
+                id=name,
+                position_m=self.data.xpos[body].copy(),
+                quat_wxyz=self.data.xquat[body].copy(),
+                velocity=np.concatenate([velocity[3:], velocity[:3]]),
+                touching=frozenset(touching[name]),
+            )
+        return Snapshot(time=self.time, objects=objects)
+
+    def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
+        """Let time pass with the last commands; snapshots every `every` seconds, first and last included."""
+        history = [self.snapshot()]
+        for _ in range(round(seconds / every)):
+            self.step(round(every / self.timestep))
+            history.append(self.snapshot())
+        return history

@@ -1,0 +1,85 @@
+"""Overlays on pictures, in the style of the SpaceTools appendix B.5. All functions return new arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageDraw, ImageFont
+from scipy import ndimage
+
+from tool_nodes.types import BoolArray
+
+RGB = NDArray[np.uint8]
+RED, GREEN, BLUE, WHITE = (230, 30, 30), (30, 200, 60), (40, 90, 240), (255, 255, 255)
+
+
+def draw_points(rgb: RGB, points: Sequence[tuple[float, float]], radius: int = 6) -> RGB:
+    """Red circles with white outlines at normalized (x, y) points."""
+    image = Image.fromarray(rgb)
+    draw = ImageDraw.Draw(image)
+    for x, y in points:
+        u, v = x * rgb.shape[1], y * rgb.shape[0]
+        draw.ellipse((u - radius, v - radius, u + radius, v + radius), fill=RED, outline=WHITE, width=2)
+    return np.asarray(image)
+
+
+def draw_mask(rgb: RGB, mask: BoolArray) -> RGB:
+    """Semi-transparent green mask (H, W) with a white outline."""
+    out = rgb.copy()
+    out[mask] = (0.55 * rgb[mask] + 0.45 * np.array(GREEN)).astype(np.uint8)
+    out[ndimage.binary_dilation(mask, iterations=2) & ~mask] = WHITE
+    return out
+
+
+def draw_axes(rgb: RGB, origin: ArrayLike, ends: ArrayLike, gripper: ArrayLike) -> RGB:
+    """Axes X (red), Y (green), Z (blue) from origin (2,) to ends (3, 2), and a five-point gripper (5, 2), in px."""
+    image = Image.fromarray(rgb)
+    draw = ImageDraw.Draw(image)
+    centre, left_base, right_base, left_tip, right_tip = (tuple(map(float, p)) for p in np.asarray(gripper))
+    for a, b in ((centre, left_base), (centre, right_base), (left_base, left_tip), (right_base, right_tip)):
+        draw.line((a, b), fill=(255, 200, 0), width=3)
+    start = tuple(map(float, np.asarray(origin)))
+    for end, colour in zip(np.asarray(ends), (RED, GREEN, BLUE), strict=True):
+        draw.line((start, tuple(map(float, end))), fill=colour, width=3)
+    return np.asarray(image)
+
+
+_STOPS = np.array([[68, 30, 140], [60, 90, 200], [40, 170, 150], [180, 210, 60], [250, 190, 40], [220, 50, 30]], float)
+
+
+def colourize_depth(depth: NDArray[np.float32], bar: bool = True) -> RGB:
+    """Depth (H, W) [m] as colours: near is cool (blue, purple), far is warm (yellow, red), unknown is black.
+
+    With `bar`, a labelled scale "Depth (m)" is added on the right: the result is wider than the input.
+    """
+    known = np.isfinite(depth)
+    if not known.any():
+        return np.zeros((*depth.shape, 3), np.uint8)
+    low, high = (float(v) for v in np.percentile(depth[known], (1, 99)))
+    high = max(high, low + 1e-3)
+
+    def paint(values: NDArray[np.floating]) -> RGB:
+        scaled = np.clip((values - low) / (high - low), 0, 1) * (len(_STOPS) - 1)
+        index = np.minimum(scaled.astype(np.intp), len(_STOPS) - 2)
+        part = (scaled - index)[..., None]
+        return (_STOPS[index] * (1 - part) + _STOPS[index + 1] * part).astype(np.uint8)
+
+    picture = paint(np.where(known, depth, low))
+    picture[~known] = 0
+    if not bar:
+        return picture
+    height = depth.shape[0]
+    panel = np.full((height, 90, 3), 255, np.uint8)
+    top, bottom = height // 8, height - height // 8
+    panel[top:bottom, 12:32] = paint(np.linspace(low, high, bottom - top))[:, None]
+    image = Image.fromarray(panel)
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default()
+    draw.text((8, max(top - 20, 0)), "Depth (m)", fill=(0, 0, 0), font=font)
+    for k in range(5):
+        draw.text(
+            (38, top + (bottom - top) * k // 4 - 5), f"{low + (high - low) * k / 4:.2f}", fill=(0, 0, 0), font=font
+        )
+    return np.concatenate([picture, np.asarray(image)], axis=1)

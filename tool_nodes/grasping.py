@@ -1,0 +1,106 @@
+"""Grasp generation: `grasp_generator.compute_grasp`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+
+from tool_nodes.drawing import draw_axes
+from tool_nodes.geometry import intrinsics, project, transform
+from tool_nodes.kinds import FocalLength, ImageIndex, Mask, PointCloud
+from tool_nodes.motion.gripper import gripper_points
+from tool_nodes.ports import GraspGenerator
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox import tool
+from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet
+
+MAX_CHECKED = 24
+"""Grasps tried for reachability before giving up; they are sorted best first."""
+
+
+def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> BoolArray:
+    """The mask flattened to the cloud's rows. Raises ToolError INVALID_ARGUMENT or EMPTY_MASK."""
+    if mask.size != len(cloud):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{tool_name}: argument 'mask' has {mask.size} pixels ({mask.shape[0]}x{mask.shape[1]}) but 'point_cloud' has "
+            f"{len(cloud)} points; both must come from the same image.",
+        )
+    flat = mask.reshape(-1)
+    if not flat.any():
+        raise ToolError(ErrorCode.EMPTY_MASK, f"{tool_name}: the mask is empty.", "Segment an object first.")
+    return flat
+
+
+class GraspTools:
+    """Grasps by the analytic generator, or by whichever backend stands behind the GraspGenerator port.
+
+    Args:
+        generator: Proposes grasps.
+        reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
+    """
+
+    def __init__(
+        self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None
+    ) -> None:
+        self._generator = generator
+        self._reachable = reachable
+        self._served: dict[str, int] = {}
+
+    def _choose(self, grasps: GraspSet, frame: Frame, skip: int) -> int:
+        """Index of the (skip+1)-th reachable grasp; wraps to the best when there are no more."""
+        found = []
+        for index in range(min(len(grasps.scores), MAX_CHECKED)):
+            T_base_gripper = frame.T_base_camera @ grasps.T_camera_gripper[index]
+            if self._reachable is None or self._reachable(T_base_gripper, frame):
+                found.append(index)
+                if len(found) > skip:
+                    return index
+        if not found:
+            raise ToolError(
+                ErrorCode.NO_GRASP,
+                f"None of the {len(grasps.scores)} collision-free grasps can be reached by the arm.",
+                "The object may be too far away or too close to the robot's base.",
+            )
+        return found[skip % len(found)]
+
+    @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"})
+    def compute_grasp(
+        self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength, image_index: ImageIndex
+    ) -> ToolResult:
+        """Generate a single collision-free grasp pose for a masked subset of a point cloud.
+
+        Calling it again with the same inputs gives the next best grasp.
+
+        Args:
+            point_cloud: Variable holding the point cloud (H*W, 3) of the image.
+            mask: Variable holding the segmentation mask (H, W) of the object.
+            focal_length_px: Focal length in pixels.
+            image_index: Index of the image that mask and cloud belong to.
+        """
+        flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
+        frame = image_index.require_frame()
+        cloud = np.ascontiguousarray(point_cloud, np.float32)
+        grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
+        key = hashlib.sha256(cloud.tobytes() + np.packbits(flat).tobytes()).hexdigest()
+        index = self._choose(grasps, frame, self._served.get(key, 0))
+        self._served[key] = self._served.get(key, 0) + 1
+
+        T = grasps.T_camera_gripper[index]
+        h, w = mask.shape
+        K = intrinsics(focal_length_px, w, h)
+        K[:2, 2] = frame.K[:2, 2]
+        points_px = project(transform(T, gripper_points(float(grasps.widths_m[index]))), K)
+        axes_px = project(transform(T, np.vstack([np.zeros(3), 0.06 * np.eye(3)])), K)
+        shown = ", ".join(f"({x / w:.3f}, {y / h:.3f})" for x, y in points_px)
+        score = float(grasps.scores[index])
+        return ToolResult(
+            value=(T, score),
+            text=f"Generated collision-free grasp with confidence {score:.3f} from {int(flat.sum())}/{len(cloud)} masked "
+            f"points. Filtered {grasps.sampled} → {len(grasps.scores)} collision-free grasps. "
+            f"Projected 2D gripper points: [{shown}]. Use $grasp_pose (numpy array, 4x4) to reference it.",
+            image=draw_axes(image_index.rgb, axes_px[0], axes_px[1:], points_px),
+            variables={"grasp_pose": T},
+        )

@@ -1,0 +1,247 @@
+"""Argument kinds: each knows its JSON schema and how to check a value, arrays by `$variable` included.
+
+A tool writes `mask: Mask`; the model writes `"mask": "$segmentation_mask"`; the tool receives the array.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
+
+
+@dataclass(frozen=True)
+class SessionImage:
+    """One picture of a conversation and the camera frame that it shows (None for foreign pictures)."""
+
+    rgb: NDArray[np.uint8]
+    frame: Frame | None
+
+    def require_frame(self) -> Frame:
+        """The camera frame behind the picture. Raises ToolError UNAVAILABLE when there is none."""
+        if self.frame is None:
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                "This picture has no link to a camera frame.",
+                "Use the image_index of a picture from robot.capture_image.",
+            )
+        return self.frame
+
+
+class Lookup(Protocol):
+    """Where kinds resolve references: the variables and pictures of one conversation."""
+
+    variables: Mapping[str, Any]
+    images: Sequence[SessionImage]
+
+
+class BadValue(ValueError):
+    """Why a value does not fit its kind; the text completes the sentence "argument 'x' ..."."""
+
+
+def describe(value: Any) -> str:
+    """A short description of a value for a model: kind and shape, never the content of arrays."""
+    if isinstance(value, SessionImage):
+        return f"image, {value.rgb.shape[0]}x{value.rgb.shape[1]}x3"
+    if isinstance(value, np.ndarray):
+        kind = "boolean array" if value.dtype == np.bool_ else "numpy array"
+        return f"{kind}, {'x'.join(str(n) for n in value.shape)}"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, (list, tuple)):
+        return f"list of {len(value)}"
+    return type(value).__name__
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def resolve(value: Any, lookup: Lookup) -> Any:
+    """The value behind a `$name`; any other value unchanged."""
+    if not (isinstance(value, str) and value.startswith("$")):
+        return value
+    if not VARIABLE.match(value):
+        raise BadValue(f"must be a variable such as $name, got {_show(value)}")
+    if value[1:] not in lookup.variables:
+        known = ", ".join(f"${name} ({describe(v)})" for name, v in lookup.variables.items()) or "none yet"
+        raise BadValue(f"refers to {value}, which does not exist; known variables: {known}")
+    return lookup.variables[value[1:]]
+
+
+class Kind(Protocol):
+    """One kind of argument."""
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+
+    def parse(self, value: Any, lookup: Lookup) -> Any:
+        """The checked Python value. Raises BadValue."""
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
+        raise BadValue(f"must be a number, got {_show(value)}")
+    if not math.isfinite(value):
+        raise BadValue(f"must be a finite number, got {value}")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class NumberKind:
+    """A finite number in [low, high]; `$variables` that hold a number are accepted."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    exclusive_low: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the number or of a reference to one."""
+        number: dict[str, Any] = {"type": "number"}
+        if math.isfinite(self.low):
+            number["exclusiveMinimum" if self.exclusive_low else "minimum"] = self.low
+        if math.isfinite(self.high):
+            number["maximum"] = self.high
+        return number
+
+    def parse(self, value: Any, lookup: Lookup) -> float:
+        """The number."""
+        number = _number(resolve(value, lookup))
+        low_ok = number > self.low if self.exclusive_low else number >= self.low
+        if not (low_ok and number <= self.high):
+            bound = f"greater than {self.low:g}" if math.isinf(self.high) else f"between {self.low:g} and {self.high:g}"
+            raise BadValue(f"must be {bound}, got {number:g}")
+        return number
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """A non-empty text of limited length."""
+
+    max_length: int = 300
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "string", "minLength": 1, "maxLength": self.max_length}
+
+    def parse(self, value: Any, lookup: Lookup) -> str:
+        """The text, stripped."""
+        if not isinstance(value, str):
+            raise BadValue(f"must be a string, got {_show(value)}")
+        text = value.strip()
+        if not text or len(text) > self.max_length:
+            raise BadValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
+        return text
+
+
+@dataclass(frozen=True)
+class ImageKind:
+    """A picture, by its index in the conversation or by a variable that holds one."""
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "integer", "minimum": 0}
+
+    def parse(self, value: Any, lookup: Lookup) -> SessionImage:
+        """The picture."""
+        value = resolve(value, lookup)
+        if isinstance(value, SessionImage):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadValue(f"must be the integer index of an image, got {_show(value)}")
+        if not lookup.images:
+            raise BadValue("refers to an image, but there is none yet; call robot.capture_image first")
+        if not 0 <= value < len(lookup.images):
+            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {value}")
+        return lookup.images[value]
+
+
+@dataclass(frozen=True)
+class ArrayKind:
+    """A numpy array: by `$variable`, or written out where `literal` allows it.
+
+    Attributes:
+        what: Name in messages, e.g. "segmentation mask (H, W)".
+        shape: Required shape; None matches any length of an axis.
+        boolean: True for masks.
+        literal: Nested JSON lists are accepted.
+        finite: NaN and infinities are refused.
+    """
+
+    what: str
+    shape: tuple[int | None, ...] | None = None
+    boolean: bool = False
+    literal: bool = False
+    finite: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema: a reference, or nested lists where they are allowed."""
+        reference = {"type": "string", "pattern": r"^\$[A-Za-z_]\w*$", "description": f"variable holding a {self.what}"}
+        if not self.literal:
+            return reference
+        items: dict[str, Any] = {"type": "number"}
+        if math.isfinite(self.low):
+            items |= {"minimum": self.low, "maximum": self.high}
+        for length in reversed(self.shape or (None,)):
+            items = {"type": "array", "items": items}
+            if length is not None:
+                items |= {"minItems": length, "maxItems": length}
+        return {"anyOf": [items, reference]}
+
+    def parse(self, value: Any, lookup: Lookup) -> NDArray[Any]:
+        """The array, checked for type, shape and range."""
+        literal = self.literal and isinstance(value, (list, tuple))
+        if not literal and not (isinstance(value, str) and value.startswith("$")) and not isinstance(value, np.ndarray):
+            form = f"a {self.what}, written as numbers or as a $variable" if self.literal else f"a $variable holding a {self.what}"
+            raise BadValue(f"must be {form}, got {_show(value)}")
+        found = resolve(value, lookup)
+        try:
+            array = np.asarray(found)
+        except ValueError as error:
+            raise BadValue(f"must be a {self.what}, got a ragged list") from error
+        if self.boolean:
+            if array.dtype != np.bool_:
+                raise BadValue(f"must be a {self.what}, got {describe(found)}")
+        elif array.dtype.kind not in "fiu":
+            raise BadValue(f"must be a {self.what} of numbers, got {describe(found)}")
+        wanted = self.shape
+        if wanted is not None and (
+            array.ndim != len(wanted) or any(w not in (None, n) for w, n in zip(wanted, array.shape, strict=False))
+        ):
+            raise BadValue(f"must be a {self.what}, got shape {array.shape}")
+        if self.finite and not np.isfinite(array).all():
+            raise BadValue("must not hold NaN or infinite numbers")
+        if array.size and not self.boolean and math.isfinite(self.low):
+            lowest, highest = float(np.min(array)), float(np.max(array))
+            if lowest < self.low or highest > self.high:
+                worst = lowest if lowest < self.low else highest
+                raise BadValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
+        return array
+
+
+Text = Annotated[str, TextKind()]
+Unit = Annotated[float, NumberKind(0.0, 1.0)]
+FocalLength = Annotated[float, NumberKind(0.0, exclusive_low=True)]
+ImageIndex = Annotated[SessionImage, ImageKind()]
+Data = Annotated[NDArray[Any], ArrayKind("array (H, W) or (H, W, C)")]
+Mask = Annotated[BoolArray, ArrayKind("boolean segmentation mask (H, W)", (None, None), boolean=True)]
+PointCloud = Annotated[NDArray[np.float32], ArrayKind("point cloud (N, 3)", (None, 3))]
+Points2D = Annotated[
+    FloatArray, ArrayKind("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
+]
+Point2D = Annotated[FloatArray, ArrayKind("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
+Point3D = Annotated[FloatArray, ArrayKind("point [x, y, z]", (3,), literal=True, finite=True)]
+Pose = Annotated[FloatArray, ArrayKind("pose (4, 4)", (4, 4), literal=True, finite=True)]

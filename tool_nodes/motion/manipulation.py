@@ -1,0 +1,330 @@
+"""Grasp and place: what happens between a pose and a truthful outcome.
+
+Everything is planned against the scene as the camera saw it. Outcomes rest on what the robot measures:
+joint positions, the jaw opening after closing and after lifting, and a fresh picture after placing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tool_nodes import workspace
+from tool_nodes.geometry import pose, rotation_z, transform
+from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object, target_mask
+from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
+from tool_nodes.ports import Arm, Camera, Planner
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import (
+    CollisionScene,
+    FloatArray,
+    Frame,
+    Goal,
+    JointGoal,
+    LinearGoal,
+    MotionStatus,
+    PoseGoal,
+    Trajectory,
+)
+
+EMPTY_OPENING = 0.006
+"""Jaws closed further than this hold nothing [m]."""
+
+APPROACH = 0.10
+LIFT = 0.12
+CARRY_SPEED = 0.7
+_PLACE_YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 150, -150, 120, -120])
+_DROPS = (0.004, 0.015, 0.03)
+_DROPS_INTO = (0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13)
+
+
+class Manipulator:
+    """Runs grasps and placements on an Arm, planned by a Planner.
+
+    Args:
+        arm: The arm and gripper.
+        planner: Plans motion.
+        camera: Looked through after placing, to see whether the thing is there.
+    """
+
+    def __init__(self, arm: Arm, planner: Planner, camera: Camera) -> None:
+        self._arm = arm
+        self._planner = planner
+        self._camera = camera
+        self.held: HeldObject | None = None
+
+    # -- motions ---------------------------------------------------------------------------------
+
+    def _plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        return self._planner.plan(start, goal, scene, speed)
+
+    def _follow(self, trajectory: Trajectory, stage: str) -> None:
+        outcome = self._arm.follow(trajectory)
+        if outcome.status is MotionStatus.STOPPED:
+            raise ToolError(ErrorCode.STOPPED, f"The arm was stopped during {stage}; it holds its position.")
+        if outcome.status is not MotionStatus.SUCCEEDED:
+            raise ToolError(ErrorCode.EXECUTION_FAILED, f"The arm could not finish {stage}: {outcome.message}.")
+
+    def _move(self, goal: Goal, scene: CollisionScene, stage: str, speed: float = 1.0) -> None:
+        self._follow(self._plan(self._arm.state().q, goal, scene, speed), stage)
+
+    def _jaws(self, opening_m: float, stage: str) -> float:
+        outcome = self._arm.move_gripper(opening_m)
+        if outcome.status is MotionStatus.STOPPED:
+            raise ToolError(ErrorCode.STOPPED, f"The gripper was stopped during {stage}.")
+        if outcome.status is not MotionStatus.SUCCEEDED:
+            raise ToolError(ErrorCode.CONTROLLER_FAULT, f"The gripper failed during {stage}: {outcome.message}.")
+        return outcome.opening_m
+
+    def _park(self, scene: CollisionScene, speed: float = 1.0) -> None:
+        self._move(JointGoal(np.asarray(NAMED_STATES["Park"])), scene, "the return to the park position", speed)
+
+    def _retreat(self, scene: CollisionScene, T_base_gripper: FloatArray) -> None:
+        """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""
+        try:
+            self._jaws(MAX_OPENING, "the retreat")
+            self.held = None
+            self._linear_up(scene, T_base_gripper, "the retreat", (APPROACH, 0.05))
+            self._park(scene)
+        except ToolError as error:
+            if error.code is ErrorCode.STOPPED:
+                raise
+
+    def _linear_up(
+        self, scene: CollisionScene, T: FloatArray, stage: str, heights: Iterable[float], speed: float = 1.0
+    ) -> None:
+        """Straight up by the first height that can be planned [m]."""
+        failure: ToolError | None = None
+        for height in heights:
+            raised = T.copy()
+            raised[2, 3] += height
+            try:
+                trajectory = self._plan(self._arm.state().q, LinearGoal(raised), scene, speed)
+            except ToolError as error:
+                failure = error
+                continue
+            self._follow(trajectory, stage)
+            return
+        assert failure is not None
+        raise failure
+
+    def _approach_and_descend(
+        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
+    ) -> tuple[Trajectory, Trajectory]:
+        """Both legs to T, by way of T moved by `back` (3,) in the base frame; planned before anything moves."""
+        before = T.copy()
+        before[:3, 3] += back
+        approach = self._plan(start, PoseGoal(before[None]), scene, speed)
+        return approach, self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))
+
+    # -- grasp -----------------------------------------------------------------------------------
+
+    def reachable(self, T_base_gripper: FloatArray, frame: Frame) -> bool:
+        """True if the arm can be at a grasp and at its pre-grasp, in the scene as seen in the frame."""
+        scene, _ = self._grasp_scene(frame, T_base_gripper)
+        before = T_base_gripper.copy()
+        before[:3, 3] -= APPROACH * T_base_gripper[:3, 2]
+        return self._planner.reachable(T_base_gripper, scene) and self._planner.reachable(before, scene)
+
+    def _grasp_scene(self, frame: Frame, T: FloatArray) -> tuple[CollisionScene, FloatArray]:
+        """Obstacles without the target, and the target's points (N, 3) in the base frame."""
+        cloud = cloud_in_base(frame)
+        mask = target_mask(cloud, T)
+        boxes = fit_obstacles(frame, ignore=mask.reshape(frame.depth.shape))
+        return CollisionScene(boxes, table_z=workspace.TABLE_Z), cloud[mask]
+
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
+        """Grasp at a pose of `end_effector_link`, lift, and carry to the park position.
+
+        Args:
+            T_base_gripper: (4, 4), +Z approaches, fingers close along X.
+            frame: The picture that the pose comes from; obstacles are fitted to it.
+
+        Returns:
+            Jaw opening after lifting [m].
+
+        Raises:
+            ToolError: IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything moved; GRIPPER_EMPTY or
+                OBJECT_DROPPED after a retreat; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
+        """
+        if self.held is not None:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, "The gripper already holds an object.", "Place it before the next grasp."
+            )
+        scene, target = self._grasp_scene(frame, T_base_gripper)
+        legs, T = self._plan_grasp(T_base_gripper, scene)
+        self._jaws(MAX_OPENING, "opening")
+        self._follow(legs[0], "the move to the pre-grasp")
+        self._follow(legs[1], "the approach")
+        opening = self._jaws(0.0, "closing")
+        if opening < EMPTY_OPENING:
+            self._retreat(scene, T)
+            raise ToolError(
+                ErrorCode.GRIPPER_EMPTY,
+                f"The gripper closed to {1000 * opening:.0f} mm without holding anything.",
+                "Look again and try another grasp.",
+            )
+        self.held = held_object(target, T, opening)
+        carried = CollisionScene(scene.boxes, (self.held.box,), scene.table_z, scene.margin)
+        try:
+            self._linear_up(carried, T, "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
+            self._park(carried, CARRY_SPEED)
+        except ToolError as error:
+            if error.code is not ErrorCode.STOPPED:
+                self._retreat(scene, T)
+            raise
+        opening = self._arm.state().opening_m
+        if opening < EMPTY_OPENING:
+            self.held = None
+            self._jaws(MAX_OPENING, "opening")
+            raise ToolError(
+                ErrorCode.OBJECT_DROPPED,
+                f"The object slipped out while lifting: the jaws are at {1000 * opening:.0f} mm.",
+                "Look again and try another grasp.",
+            )
+        return opening
+
+    def _plan_grasp(self, T: FloatArray, scene: CollisionScene) -> tuple[tuple[Trajectory, Trajectory], FloatArray]:
+        """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), whichever is shorter."""
+        start = self._arm.state().q
+        flipped = T.copy()
+        flipped[:3, :2] *= -1
+        found, failures = [], []
+        for candidate in (T, flipped):
+            try:
+                legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
+            except ToolError as error:
+                failures.append(error)
+                continue
+            found.append((legs[0].duration + legs[1].duration, len(found), legs, candidate))
+        if not found:
+            raise failures[0]
+        _, _, legs, chosen = min(found)
+        return legs, chosen
+
+    # -- place -----------------------------------------------------------------------------------
+
+    def place(self, point_base: FloatArray, frame: Frame) -> None:
+        """Set the held object down with its bottom centre on a point (3,) of the base frame [m].
+
+        Raises:
+            ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
+                OBJECT_DROPPED; EXECUTION_FAILED if the fresh picture shows nothing there; STOPPED.
+        """
+        held = self.held
+        if held is None:
+            raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")
+        if not workspace.within_reach(point_base[:2]):
+            x, y = point_base[:2]
+            raise ToolError(
+                ErrorCode.OUT_OF_WORKSPACE,
+                f"The place at x={x:.2f} m, y={y:.2f} m is out of the arm's reach "
+                f"({workspace.REACH_RADIUS[0]:.2f} to {workspace.REACH_RADIUS[1]:.2f} m from its base).",
+            )
+        if self._arm.state().opening_m < EMPTY_OPENING:
+            self.held = None
+            raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
+        heights = height_map(frame)
+        scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
+        into = is_cavity(heights, point_base)
+        support = float(point_base[2]) if into else self._support(heights, point_base, held)
+        legs, T = self._plan_place(point_base, support, _DROPS_INTO if into else _DROPS, held, scene)
+        self._follow(legs[0], "the move above the place")
+        if self._arm.state().opening_m < EMPTY_OPENING:
+            self._dropped(scene)
+        self._follow(legs[1], "the descent")
+        opening = self._arm.state().opening_m
+        self._jaws(min(MAX_OPENING, opening + 0.03), "the release")
+        self.held = None
+        bare = scene.without_attached()
+        self._linear_up(bare, T, "the retreat", (APPROACH, 0.06, 0.03))
+        self._jaws(MAX_OPENING, "opening")
+        self._park(bare)
+        if not into:
+            self._verify_placed(point_base, support)
+
+    def _dropped(self, scene: CollisionScene) -> None:
+        self.held = None
+        self._park(scene.without_attached())
+        raise ToolError(ErrorCode.OBJECT_DROPPED, "The object slipped out on the way to the place.", "Look again.")
+
+    def _support(self, heights: HeightMap, point: FloatArray, held: HeldObject) -> float:
+        """Height on which the thing would rest [m]. Raises ToolError PLACE_BLOCKED if that is not the point's own."""
+        support = max(workspace.TABLE_Z, heights.support_height(point[:2], 0.7 * held.footprint_radius_m))
+        if support - point[2] > 0.02:
+            raise ToolError(
+                ErrorCode.PLACE_BLOCKED,
+                f"The place is occupied: something {100 * support:.0f} cm high stands within "
+                f"{100 * held.footprint_radius_m:.0f} cm of it.",
+                "Choose a free place.",
+            )
+        return support if support > 0.015 else workspace.TABLE_Z
+
+    def _plan_place(
+        self, point: FloatArray, support: float, drops: Iterable[float], held: HeldObject, scene: CollisionScene
+    ) -> tuple[tuple[Trajectory, Trajectory], FloatArray]:
+        start = self._arm.state().q
+        failure: ToolError | None = None
+        for drop in drops:
+            for yaw in _PLACE_YAWS:
+                R = rotation_z(yaw) @ held.R_base_gripper
+                offset = R @ held.centre_offset()
+                position = np.array(
+                    [point[0] - offset[0], point[1] - offset[1], support + drop + held.bottom_m]
+                )
+                T = pose(R, position)
+                if not self._planner.reachable(T, scene):
+                    continue
+                try:
+                    back = np.array([0.0, 0.0, APPROACH])
+                    return self._approach_and_descend(start, T, back, scene, CARRY_SPEED), T
+                except ToolError as error:
+                    failure = error
+        raise ToolError(
+            ErrorCode.PLACE_BLOCKED,
+            f"No collision-free way to set the object down at x={point[0]:.2f} m, y={point[1]:.2f} m"
+            + (f" ({failure.message.rstrip('.')})." if failure else "."),
+            "Choose a place with more room around it.",
+        )
+
+    def _verify_placed(self, point: FloatArray, support: float) -> None:
+        """Look again: something higher than the support must stand where it was set down."""
+        seen = height_map(self._camera.capture()).support_height(point[:2], 0.03)
+        if not seen > support + 0.008:
+            raise ToolError(
+                ErrorCode.EXECUTION_FAILED,
+                "The object was released, but the new picture does not show it at the place.",
+                "Look again.",
+            )
+
+
+def is_cavity(heights: HeightMap, point: FloatArray, rise: float = 0.02, radius: float = 0.13) -> bool:
+    """True if walls surround the point: in at least 6 of 8 directions something rises above it within the radius."""
+    walls = 0
+    for angle in np.arange(8) * np.pi / 4:
+        direction = np.array([np.cos(angle), np.sin(angle)])
+        samples = [heights.support_height(point[:2] + s * direction, 0.006) for s in np.arange(0.02, radius, 0.01)]
+        walls += bool(np.nanmax(samples) > point[2] + rise)
+    return walls >= 6
+
+
+def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:
+    """The 3D point (3,) in the base frame that a normalized image point (2,) shows.
+
+    Raises:
+        ToolError: NO_DEPTH when the depth around the pixel is unknown.
+    """
+    w, h = frame.size
+    u, v = min(int(point[0] * w), w - 1), min(int(point[1] * h), h - 1)
+    patch = frame.depth[max(v - window, 0) : v + window + 1, max(u - window, 0) : u + window + 1]
+    known = patch[np.isfinite(patch)]
+    if not known.size:
+        raise ToolError(
+            ErrorCode.NO_DEPTH, f"No depth is known at image point ({point[0]:.3f}, {point[1]:.3f}).", "Choose another."
+        )
+    z = float(np.median(known))
+    camera = np.array([(u - frame.K[0, 2]) / frame.K[0, 0], (v - frame.K[1, 2]) / frame.K[1, 1], 1.0]) * z
+    return transform(frame.T_base_camera, camera[None])[0]

@@ -1,0 +1,101 @@
+"""What the camera's cloud says about the thing between the fingers, and where something can be set down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import ndimage
+
+from tool_nodes import workspace
+from tool_nodes.geometry import backproject, invert, transform
+from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+
+ELEVATED = 0.008
+"""Points higher than this above the table belong to a thing [m]."""
+
+_CELL = 0.01
+
+
+def cloud_in_base(frame: Frame) -> FloatArray:
+    """Points (H*W, 3) in the base frame, NaN where unknown."""
+    return transform(frame.T_base_camera, backproject(frame.depth, frame.K).astype(float))
+
+
+def target_mask(cloud: FloatArray, T_base_gripper: FloatArray, reach: float = 0.13) -> BoolArray:
+    """Which points (N,) belong to the thing that the open fingers enclose at T_base_gripper.
+
+    Elevated points are joined over 1 cm table cells; the components that reach between the fingers are
+    taken, up to `reach` [m] from the gripper's axis.
+    """
+    mask = np.zeros(len(cloud), bool)
+    with np.errstate(invalid="ignore"):
+        elevated = np.flatnonzero((cloud[:, 2] > workspace.TABLE_Z + ELEVATED) & (cloud[:, 2] < 0.4))
+    if not elevated.size:
+        return mask
+    points = cloud[elevated]
+    local = transform(invert(T_base_gripper), points)
+    between = (np.abs(local[:, 0]) < 0.043) & (np.abs(local[:, 1]) < 0.02) & (local[:, 2] > 0.09) & (local[:, 2] < 0.19)
+    if not between.any():
+        return mask
+    cells = np.floor((points[:, :2] - points[:, :2].min(axis=0)) / _CELL).astype(int)
+    grid = np.zeros(cells.max(axis=0) + 1, bool)
+    grid[cells[:, 0], cells[:, 1]] = True
+    labels, _ = ndimage.label(grid, structure=np.ones((3, 3)))
+    of_point = labels[cells[:, 0], cells[:, 1]]
+    near = np.hypot(local[:, 0], local[:, 1]) < reach
+    mask[elevated[np.isin(of_point, np.unique(of_point[between])) & near]] = True
+    return mask
+
+
+@dataclass(frozen=True)
+class HeldObject:
+    """The grasped thing, in the frame of the gripper.
+
+    Attributes:
+        box: Its bounding box; the unseen part down to its support is included.
+        R_base_gripper: (3, 3) orientation of the gripper when it was grasped.
+        bottom_m: Height of the gripper's origin above the thing's lowest point at that orientation [m].
+        footprint_radius_m: Half of its larger horizontal extent [m].
+        opening_m: Measured jaw opening after closing [m].
+    """
+
+    box: Box
+    R_base_gripper: FloatArray
+    bottom_m: float
+    footprint_radius_m: float
+    opening_m: float
+
+    def centre_offset(self) -> FloatArray:
+        """(3,) from the gripper's origin to the centre of the box, in the gripper frame."""
+        return self.box.T_parent_box[:3, 3]
+
+
+def held_object(target: FloatArray, T_base_gripper: FloatArray, opening_m: float) -> HeldObject:
+    """Box of the grasped thing from its seen points (N, 3) in the base frame.
+
+    Seen points are extruded down to the thing's support. The unseen back is taken to mirror the seen
+    front about the closing line, where grasps are centred.
+    """
+    T_gripper_base = invert(T_base_gripper)
+    if len(target) < 10:
+        target = T_base_gripper[:3, 3] + T_base_gripper[:3, :3] @ np.array([0.0, 0.0, 0.135]) + np.zeros((1, 3))
+    lowest = float(np.percentile(target[:, 2], 2))
+    support = workspace.TABLE_Z if lowest < workspace.TABLE_Z + 0.035 else lowest
+    solid = np.vstack([target, np.column_stack([target[:, :2], np.full(len(target), support)])])
+    local = transform(T_gripper_base, solid)
+    low, high = np.percentile(local, (1, 99), axis=0)
+    half_x = max(opening_m / 2, min(abs(low[0]), abs(high[0])))
+    half_y = np.clip(max(abs(low[1]), abs(high[1])), 0.01, 0.12)
+    half_z = max((high[2] - low[2]) / 2, 0.01)
+    pose = np.eye(4)
+    pose[2, 3] = (low[2] + high[2]) / 2
+    half = np.array([half_x, half_y, half_z])
+    radius = float(max(half_x, half_y))
+    return HeldObject(
+        box=Box(pose, half),
+        R_base_gripper=T_base_gripper[:3, :3].copy(),
+        bottom_m=float(T_base_gripper[2, 3] - support),
+        footprint_radius_m=radius,
+        opening_m=opening_m,
+    )

@@ -1,0 +1,253 @@
+"""The toolbox: a method's signature and docstring are its JSON schema; every call is checked first.
+
+Order of one call: name and aliases, argument names, argument values (`$variables` and image indices
+resolved), the method, then new variables and the picture enter the session. Nothing enters the session
+when a call fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_type_hints
+
+from docstring_parser import DocstringStyle
+from docstring_parser import parse as parse_docstring
+
+from tool_nodes.kinds import BadValue, Kind, SessionImage
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.types import Frame
+
+F = TypeVar("F", bound=Callable[..., ToolResult])
+
+
+@dataclass(frozen=True)
+class _Mark:
+    name: str
+    aliases: tuple[str, ...]
+    renamed: Mapping[str, str]
+    motion: bool
+
+
+def tool(
+    name: str, *, aliases: Iterable[str] = (), renamed: Mapping[str, str] | None = None, motion: bool = False
+) -> Callable[[F], F]:
+    """Offer a method as a tool.
+
+    Args:
+        name: Released name, e.g. "sam2.segment_from_point".
+        aliases: Other names of the same tool.
+        renamed: Other names of its arguments, {other: own}.
+        motion: True if the call moves the robot.
+    """
+
+    def mark(function: F) -> F:
+        function.__tool__ = _Mark(name, tuple(aliases), dict(renamed or {}), motion)  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool as offered.
+
+    Attributes:
+        name: Released name.
+        description: First sentences of the docstring.
+        kinds: Argument name to kind, in order. All arguments without a default are required.
+        motion: True if the call moves the robot.
+    """
+
+    name: str
+    description: str
+    kinds: Mapping[str, Kind]
+    argument_docs: Mapping[str, str]
+    required: tuple[str, ...]
+    aliases: tuple[str, ...]
+    renamed: Mapping[str, str]
+    motion: bool
+    function: Callable[..., ToolResult]
+
+    def schema(self) -> dict[str, Any]:
+        """The tool in the function-calling form that chat templates expect."""
+        properties = {}
+        for argument, kind in self.kinds.items():
+            described = kind.schema()
+            doc = self.argument_docs.get(argument, "")
+            properties[argument] = described | ({"description": doc} if doc else {})
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": list(self.required),
+                    "additionalProperties": False,
+                },
+            },
+        }
+
+
+def _spec(function: Callable[..., ToolResult]) -> ToolSpec:
+    mark: _Mark = function.__tool__  # type: ignore[attr-defined]
+    hints = get_type_hints(function, include_extras=True)
+    doc = parse_docstring(inspect.getdoc(function) or "", DocstringStyle.GOOGLE)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    kinds = {}
+    for parameter in parameters:
+        metadata = getattr(hints[parameter.name], "__metadata__", ())
+        if not metadata:
+            raise TypeError(f"{mark.name}: argument {parameter.name!r} needs a kind, e.g. Unit or Mask")
+        kinds[parameter.name] = metadata[0]
+    return ToolSpec(
+        name=mark.name,
+        description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
+        kinds=kinds,
+        argument_docs={p.arg_name: (p.description or "").replace("\n", " ") for p in doc.params},
+        required=tuple(p.name for p in parameters if p.default is inspect.Parameter.empty),
+        aliases=mark.aliases,
+        renamed=mark.renamed,
+        motion=mark.motion,
+        function=function,
+    )
+
+
+@dataclass
+class Session:
+    """What one conversation has collected: `$variables` and pictures with stable indices."""
+
+    variables: dict[str, Any] = field(default_factory=dict)
+    images: list[SessionImage] = field(default_factory=list)
+
+    def newest_frame(self) -> Frame | None:
+        """The frame of the newest camera picture."""
+        return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call as it happened: for reports, never for a policy.
+
+    Attributes:
+        name, arguments: As the caller wrote them.
+        result: What the tool returned.
+        image_index: Index of the result's picture, or None.
+        started_s, wall_s: Wall-clock start (monotonic) and duration [s].
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    result: ToolResult
+    image_index: int | None
+    started_s: float
+    wall_s: float
+
+
+class Toolbox:
+    """All tools of a set of providers, by name."""
+
+    def __init__(self, providers: Iterable[object]) -> None:
+        self.specs: dict[str, ToolSpec] = {}
+        self._names: dict[str, str] = {}
+        for provider in providers:
+            for _, member in inspect.getmembers(provider, callable):
+                if hasattr(member, "__tool__"):
+                    self._add(_spec(member))
+
+    def _add(self, spec: ToolSpec) -> None:
+        for name in (spec.name, *spec.aliases):
+            if name in self._names:
+                raise ValueError(f"two tools are called {name!r}")
+            self._names[name] = spec.name
+        self.specs[spec.name] = spec
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """JSON schemas of all tools, sorted by name."""
+        return [self.specs[name].schema() for name in sorted(self.specs)]
+
+    def is_motion(self, name: str) -> bool:
+        """True if the name is a tool that moves the robot."""
+        return name in self._names and self.specs[self._names[name]].motion
+
+    def find(self, name: str) -> ToolSpec:
+        """The tool of a name or alias. Raises ToolError UNKNOWN_TOOL."""
+        if name not in self._names:
+            near = difflib.get_close_matches(name, self._names, n=3, cutoff=0.4)
+            hint = f"Did you mean {' or '.join(near)}?" if near else f"Tools: {', '.join(sorted(self.specs))}."
+            shown = name if len(name) <= 60 else name[:57] + "..."
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {shown!r}.", hint)
+        return self.specs[self._names[name]]
+
+    def check(self, name: str, arguments: Any, session: Session) -> tuple[ToolSpec, dict[str, Any]]:
+        """Resolve and check a call without running it.
+
+        Raises:
+            ToolError: UNKNOWN_TOOL or INVALID_ARGUMENT; the sentence lists every wrong argument.
+        """
+        spec = self.find(name)
+        if not isinstance(arguments, Mapping):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}."
+            )
+        given: dict[str, Any] = {}
+        problems = []
+        for key, value in arguments.items():
+            own = key if key in spec.kinds else spec.renamed.get(key)
+            if own is None:
+                problems.append(f"argument {key!r} is unknown; allowed: {', '.join(spec.kinds) or 'none'}")
+            elif own in given:
+                problems.append(f"argument {key!r} is given twice")
+            else:
+                given[own] = value
+        problems += [f"argument {key!r} is missing" for key in spec.required if key not in given]
+        values = {}
+        for key, value in given.items():
+            try:
+                values[key] = spec.kinds[key].parse(value, session)
+            except BadValue as problem:
+                problems.append(f"argument {key!r} {problem}")
+        if problems:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {'; '.join(problems)}.")
+        return spec, values
+
+    def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
+        """Run one tool; every failure comes back as `result.error`, never as an exception."""
+        started = time.monotonic()
+        image_index = None
+        try:
+            spec, values = self.check(name, arguments, session)
+            result = spec.function(**values)
+        except ToolError as error:
+            result = ToolResult(error=error)
+        except Exception as error:
+            message = f"{name} failed inside: {type(error).__name__}: {error}."
+            result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))
+            result.error.__cause__ = error  # type: ignore[union-attr]
+        session.variables.update(result.variables)
+        if result.image is not None:
+            image_index = len(session.images)
+            session.images.append(_as_session_image(result, arguments, session))
+        if result.error is not None:
+            text = f"Error {result.error.code}: {result.error}"
+            result = ToolResult(result.value, text, result.image, result.variables, result.error)
+        recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}
+        return CallRecord(name, recorded, result, image_index, started, time.monotonic() - started)
+
+
+def _as_session_image(result: ToolResult, arguments: Any, session: Session) -> SessionImage:
+    """The result's picture. A drawing over a frame keeps the link to the frame it was drawn on."""
+    assert result.image is not None
+    for value in result.variables.values():
+        if isinstance(value, SessionImage):
+            return SessionImage(result.image, value.frame)
+    index = arguments.get("image_index") if isinstance(arguments, Mapping) else None
+    source = session.images[index] if isinstance(index, int) and 0 <= index < len(session.images) else None
+    frame = source.frame if source else None
+    same_size = frame is not None and result.image.shape == frame.rgb.shape
+    return SessionImage(result.image, frame if same_size else None)
