@@ -1,0 +1,33 @@
+# `make run` and `make test` are all a fresh machine needs (Python >= 3.11, git, make).
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+export TASK ?= Pick up the cinnamon and place it in front of the rice box
+JOBS ?= 2
+
+.PHONY: run test lint clean
+
+$(VENV)/.core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Toolhand needs Python >= 3.11; set PYTHON=python3.x"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+run: $(VENV)/.core
+	@$(BIN)/toolhand run "$$TASK"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+clean:
+	rm -rf $(VENV) build *.egg-info

@@ -1,0 +1,243 @@
+"""One episode: run a command on a station, then judge it by the simulator's truth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mujoco
+import numpy as np
+
+from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
+from agent_node.commands import parse_command
+from agent_node.policy import Policy
+from sim.predicates import THRESHOLDS, Snapshot, judge_pick, judge_place
+from sim.station import Station
+from sim.world import LOG_PERIOD_S
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.perception.referring import refer
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.types import ObjectView
+
+ANIMATION_FRAMES = 60
+ANIMATION_SIZE = (320, 240)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a command means in a scene.
+
+    Attributes:
+        target_ids: Any one of these is right.
+        relation: Where to place it, or None for a pick.
+        reference_ids: The things that the relation refers to.
+    """
+
+    target_ids: tuple[str, ...]
+    relation: str | None = None
+    reference_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The simulator's judgement; `placed` is None for a pick. `reasons` says what failed."""
+
+    picked: bool
+    placed: bool | None
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def score(self) -> int:
+        """0 or 1 for a pick; for pick and place one point each."""
+        return int(self.picked) + int(bool(self.placed))
+
+    @property
+    def success(self) -> bool:
+        """Everything that was asked for is true."""
+        return self.picked and self.placed is not False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An episode with its truth.
+
+    Attributes:
+        truth: None when an infrastructure error made the episode unscorable.
+        time_to_first_motion_s: Wall time from the command to the arm's first motion, or None.
+        sim_time_s: Simulated time of the motions [s].
+    """
+
+    episode: Episode
+    truth: Truth | None
+    time_to_first_motion_s: float | None
+    sim_time_s: float
+
+    @property
+    def false_success(self) -> bool:
+        """The tools reported success and the simulator disagrees."""
+        return self.episode.success and self.truth is not None and not self.truth.success
+
+
+def true_views(station: Station) -> list[ObjectView]:
+    """The scene's objects as a perfect observer would describe them, in the order of `scene.objects`."""
+    frame = station.camera.capture()
+    T_camera_base = np.linalg.inv(frame.T_base_camera)
+    width, height = frame.size
+    views = []
+    snapshot = station.world.snapshot()
+    for placed in station.scene.objects:
+        item = load_catalogue()[placed.item]
+        position = snapshot.objects[placed.id].position_m
+        x, y, z = (T_camera_base @ np.append(position, 1.0))[:3]
+        u, v = (frame.K @ (x / z, y / z, 1.0))[:2]
+        views.append(
+            ObjectView(
+                name=item.name,
+                kind=item.kind,
+                colour=item.colour,
+                synonyms=tuple(item.synonyms),
+                categories=tuple(item.categories),
+                attributes=tuple(item.attributes),
+                point=(float(u / width), float(v / height)),
+                position_m=position,
+                size_m=np.asarray(item.size_m, float),
+                container=item.container,
+            )
+        )
+    return views
+
+
+def ground(text: str, station: Station) -> Goal | None:
+    """What a sentence asks for in the true scene; None when it asks for nothing that is there."""
+    views = true_views(station)
+    ids = [placed.id for placed in station.scene.objects]
+    try:
+        command = parse_command(text)
+        if command.target is None:
+            return None
+        targets = tuple(ids[i] for i in refer(command.target.text, views))
+        references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))
+    except ToolError:
+        return None
+    return Goal(targets, command.relation, references)
+
+
+def lifted_ids(station: Station, before: Snapshot, start: float) -> set[str]:
+    """Objects that were at least the threshold up for the whole hold time at some point of the motion."""
+    model = station.world.model
+    log = [(t, qpos) for t, qpos in station.world.log if t >= start]
+    need = round(THRESHOLDS.hold_s / LOG_PERIOD_S)
+    found = set()
+    for placed in station.scene.objects:
+        address = model.jnt_qposadr[model.body_jntadr[model.body(placed.id).id]]
+        rest = before.objects[placed.id].position_m[2]
+        run = 0
+        for _, qpos in log:
+            run = run + 1 if qpos[address + 2] - rest >= THRESHOLDS.lift_m else 0
+            if run >= need:
+                found.add(placed.id)
+                break
+    return found
+
+
+def judge(goal: Goal | None, station: Station, before: Snapshot, start: float) -> Truth:
+    """Let time pass as the thresholds say, then score. Raises ToolError INTERNAL on broken physics."""
+    if goal is None:
+        station.world.hold(0.1)
+        return Truth(False, None, ("the command means nothing in this scene",))
+    if goal.relation is None:
+        history = station.world.hold(THRESHOLDS.hold_s)
+        picked = judge_pick(before, history, goal.target_ids)
+        return Truth(picked, None, () if picked else ("the target is not held up, or something else is",))
+    lifted = lifted_ids(station, before, start)
+    history = station.world.hold(THRESHOLDS.still_s)
+    right = lifted & set(goal.target_ids)
+    picked = len(right) == 1 and lifted == right
+    if not picked:
+        return Truth(False, False, (f"lifted: {', '.join(sorted(lifted)) or 'nothing'}",))
+    verdict = judge_place(
+        station.scene, before, history, right.pop(), goal.relation, goal.reference_ids, station.camera.capture().T_base_camera
+    )
+    return Truth(True, verdict.ok, tuple(verdict.reasons))
+
+
+def run_episode(
+    station: Station,
+    policy: Policy,
+    text: str,
+    goal: Goal | None = None,
+    turn_budget: int = TURN_BUDGET,
+    stopped: Callable[[], bool] = lambda: False,
+    listener: Listener = lambda kind, payload: None,
+) -> Outcome:
+    """Run one command and judge it; `goal` None derives the meaning from the sentence and the true scene."""
+    world = station.world
+    before, start = world.snapshot(), world.time
+    goal = goal or ground(text, station)
+    station.arm.first_motion_at = None
+    began = time.monotonic()
+    episode = Agent(policy, station.toolbox, turn_budget, stopped, listener).run(text)
+    moved_at = station.arm.first_motion_at
+    sim_time = world.time - start
+    truth: Truth | None = None
+    if episode.error_code not in INFRASTRUCTURE_ERRORS:
+        try:
+            truth = judge(goal, station, before, start)
+        except ToolError as error:
+            episode.success, episode.error_code, episode.answer = False, error.code, str(error)
+    return Outcome(episode, truth, None if moved_at is None else moved_at - began, sim_time)
+
+
+def summarize(outcome: Outcome, station: Station) -> dict[str, Any]:
+    """The machine-readable result of a run."""
+    episode, truth = outcome.episode, outcome.truth
+    first = outcome.time_to_first_motion_s
+    return {
+        "task": episode.task,
+        "answer": episode.answer,
+        "success": episode.success,
+        "truth": None
+        if truth is None
+        else {"picked": truth.picked, "placed": truth.placed, "score": truth.score, "reasons": list(truth.reasons)},
+        "error_code": episode.error_code,
+        "tool_calls": episode.tool_calls,
+        "turns": len(episode.turns),
+        "time_to_first_motion_s": None if first is None else round(first, 3),
+        "sim_time_s": round(outcome.sim_time_s, 3),
+        "wall_s": round(episode.wall_s, 3),
+        "seed": station.config.seed,
+        "scene_seed": station.scene.seed,
+    }
+
+
+def animate(
+    station: Station, cancelled: Callable[[], bool] = lambda: False
+) -> tuple[Sequence[np.ndarray], Sequence[float]]:
+    """Pictures of the logged motion, at most ANIMATION_FRAMES, and their simulated times [s]."""
+    world = station.world
+    log = world.log
+    if len(log) < 2 or log[-1][0] - log[0][0] < 2 * LOG_PERIOD_S:
+        return [], []
+    picks = np.unique(np.linspace(0, len(log) - 1, min(ANIMATION_FRAMES, len(log))).astype(int))
+    camera = station.make_camera(ANIMATION_SIZE, noise=False)
+    saved_time, saved_qpos = world.data.time, world.data.qpos.copy()
+    frames, times = [], []
+    try:
+        for pick in picks:
+            if cancelled():
+                break
+            world.data.time, world.data.qpos[:] = log[pick]
+            mujoco.mj_kinematics(world.model, world.data)
+            frames.append(camera.capture().rgb)
+            times.append(log[pick][0] - log[0][0])
+    finally:
+        world.data.time, world.data.qpos[:] = saved_time, saved_qpos
+        mujoco.mj_forward(world.model, world.data)
+    return frames, times
+
+
+def scorable(outcome: Outcome) -> bool:
+    """False for infrastructure errors, which are counted but never scored."""
+    return outcome.truth is not None and outcome.episode.error_code is not ErrorCode.INTERNAL

@@ -1,0 +1,73 @@
+"""Rates with Wilson intervals, percentiles, and the machine they were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+Z95 = 1.959963984540054
+
+
+def wilson(success: int, n: int) -> tuple[float, float]:
+    """95 % Wilson score interval (low, high) of a rate; (0, 1) when n is 0."""
+    if n == 0:
+        return 0.0, 1.0
+    rate = success / n
+    centre = rate + Z95**2 / (2 * n)
+    spread = Z95 * np.sqrt(rate * (1 - rate) / n + Z95**2 / (4 * n**2))
+    scale = 1 + Z95**2 / n
+    return float(max(0.0, (centre - spread) / scale)), float(min(1.0, (centre + spread) / scale))
+
+
+def rate_row(name: str, success: int, n: int, **more: Any) -> dict[str, Any]:
+    """A row with success, rate and Wilson interval."""
+    low, high = wilson(success, n)
+    rate = success / n if n else 0.0
+    return {
+        "name": name, "n": n, "success": success,
+        "rate": round(rate, 4), "low": round(low, 4), "high": round(high, 4), **more,
+    }  # fmt: skip
+
+
+def timing_row(name: str, seconds: Sequence[float], **more: Any) -> dict[str, Any]:
+    """A row with percentiles in milliseconds; None where nothing was measured."""
+    row: dict[str, Any] = {"name": name, "n": len(seconds)}
+    for percent in (50, 95, 99):
+        row[f"p{percent}_ms"] = round(1000 * float(np.percentile(seconds, percent)), 1) if len(seconds) else None
+    return row | more
+
+
+def machine() -> dict[str, Any]:
+    """What the figures were measured on."""
+    model = platform.processor() or platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as cpuinfo:
+            model = next((line.split(":", 1)[1].strip() for line in cpuinfo if line.startswith("model name")), model)
+    except OSError:
+        pass
+    return {"cpu": model, "cores": os.cpu_count(), "system": platform.system(), "python": platform.python_version()}
+
+
+def format_rows(rows: Sequence[dict[str, Any]]) -> str:
+    """Rows as an aligned text table: rates first, then timings."""
+    lines = []
+    rates = [row for row in rows if "rate" in row]
+    timings = [row for row in rows if "p50_ms" in row]
+    if rates:
+        lines.append(f"{'':28}{'n':>6}{'success':>9}{'rate':>9}   95 % interval")
+        for row in rates:
+            extra = "".join(f"   {k} {v}" for k, v in row.items() if k in ("points", "max_points"))
+            lines.append(
+                f"{row['name']:28}{row['n']:>6}{row['success']:>9}{100 * row['rate']:>8.1f}%"
+                f"   {100 * row['low']:.1f} .. {100 * row['high']:.1f} %{extra}"
+            )
+    if timings:
+        lines.append(f"{'':28}{'n':>6}{'p50':>11}{'p95':>11}{'p99':>11}")
+        for row in timings:
+            cells = [f"{row[k]:.0f} ms" if row[k] is not None else "-" for k in ("p50_ms", "p95_ms", "p99_ms")]
+            lines.append(f"{row['name']:28}{row['n']:>6}" + "".join(f"{cell:>11}" for cell in cells))
+    return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""Wall-clock figures of single parts: planning and pictures."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from bench.stats import timing_row
+from sim.scenes import generate_scene
+from sim.station import Station
+from tool_nodes.ports import Planner
+from tool_nodes.results import ToolError
+from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
+
+CAMERA_SIZES = ((640, 480), (320, 240))
+
+
+class TimedPlanner:
+    """A planner that keeps the wall time of every plan [s] in `seconds`."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+        self.seconds: list[float] = []
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """See ports.Planner."""
+        began = time.perf_counter()
+        try:
+            return self._planner.plan(start, goal, scene, speed)
+        finally:
+            self.seconds.append(time.perf_counter() - began)
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+        """See ports.Planner."""
+        try:
+            return self._planner.reachable(T_base_gripper, scene)
+        except ToolError:
+            return False
+
+
+def camera_rows(n: int = 10) -> list[dict[str, Any]]:
+    """RGB, depth and ids of a generated scene, one new picture each time."""
+    station = Station(generate_scene(0))
+    rows = []
+    for width, height in CAMERA_SIZES:
+        camera = station.make_camera((width, height))
+        camera.capture()
+        seconds = []
+        for _ in range(n):
+            station.world.step()
+            began = time.perf_counter()
+            camera.capture()
+            seconds.append(time.perf_counter() - began)
+        rows.append(timing_row(f"camera {width}x{height}", seconds))
+    return rows

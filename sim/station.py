@@ -1,0 +1,115 @@
+"""A complete simulated robot station: world, camera, arm, perception and the toolbox over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from scipy.spatial.transform import Rotation
+
+from sim.arm import SimArm
+from sim.cameras import CameraModel, make_camera, scene_camera
+from sim.perception import PerceptionNoise, SimPerception
+from sim.scenes import Scene
+from sim.world import World
+from tool_nodes import workspace
+from tool_nodes.bounding_box import BoundingBoxTools
+from tool_nodes.depth import DepthTools
+from tool_nodes.geometry import pose
+from tool_nodes.grasp_sampling import AnalyticGraspGenerator
+from tool_nodes.grasping import GraspTools
+from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.pointing import RoboReferTools, VlmTools
+from tool_nodes.ports import Camera, Planner
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot import RobotTools
+from tool_nodes.segmentation import Sam2Tools
+from tool_nodes.toolbox import Toolbox
+from tool_nodes.vision_ops import VisionOps
+
+PerceptionName = Literal["sim", "pixels"]
+CameraKind = Literal["ray", "gl", "auto"]
+
+
+@dataclass(frozen=True)
+class StationConfig:
+    """Which backend stands behind each port.
+
+    Attributes:
+        perception: "sim" (simulator truth with noise) or "pixels" (RGB-D only).
+        camera: "ray" (no GL), "gl", or "auto" (GL where there is one).
+        seed: Seeds perception noise, grasp sampling and planning.
+        noise: Noise and failures of the "sim" perception.
+    """
+
+    perception: PerceptionName = "sim"
+    camera: CameraKind = "ray"
+    seed: int = 0
+    noise: PerceptionNoise = field(default_factory=PerceptionNoise)
+
+
+def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
+    """The camera displaced by the scene's jitter; its calibration knows where it stands."""
+    offset = scene.camera_jitter_m
+    turn = Rotation.from_rotvec(scene.camera_jitter_rad).as_matrix()
+    T = pose(camera.T_base_camera[:3, :3] @ turn, camera.T_base_camera[:3, 3] + offset)
+    return replace(camera, T_base_camera=T)
+
+
+class Station:
+    """One simulated station.
+
+    Args:
+        scene: What stands on the table.
+        config: Backends and seed.
+        wrap_planner: Puts something between the tools and the planner, e.g. a stopwatch.
+    """
+
+    def __init__(
+        self,
+        scene: Scene,
+        config: StationConfig | None = None,
+        wrap_planner: Callable[[Planner], Planner] = lambda planner: planner,
+    ) -> None:
+        config = config or StationConfig()
+        if config.perception not in get_args(PerceptionName):
+            allowed = " or ".join(get_args(PerceptionName))
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"perception must be {allowed}, got {config.perception!r}.")
+        self.scene = scene
+        self.config = config
+        self.world = World(scene)
+        self.arm = SimArm(self.world)
+        self.camera: Camera = self.make_camera(workspace.IMAGE_SIZE)
+        self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera)
+        self.perception: PixelPerception | SimPerception = (
+            SimPerception(scene, config.noise, config.seed) if config.perception == "sim" else PixelPerception()
+        )
+        generator = AnalyticGraspGenerator(seed=config.seed)
+        self.toolbox = Toolbox(
+            [
+                RoboReferTools(self.perception),
+                VlmTools(self.perception),
+                Sam2Tools(self.perception),
+                DepthTools(self.perception),
+                GraspTools(generator, self.manipulator.reachable),
+                BoundingBoxTools(),
+                VisionOps(),
+                RobotTools(self.camera, self.manipulator, clock=lambda: self.world.time),
+            ]
+        )
+
+    def make_camera(self, size: tuple[int, int], noise: bool = True) -> Camera:
+        """The scene camera with pictures of size (width, height) [px]."""
+        return make_camera(
+            self.config.camera,
+            self.world.model,
+            self.world.data,
+            jittered(scene_camera(size), self.scene),
+            self.world.body_index,
+            seed=self.config.seed,
+            **({} if noise else {"depth_noise": 0.0}),
+        )

@@ -1,0 +1,244 @@
+"""Finds the things that stand on the table: one cluster of pixels per thing.
+
+Pixels that stick out of the table are dropped onto a grid of the table top and grouped by their footprints, which
+things 5 cm apart do not share although they overlap in the picture. A bin or bowl is a closed rim around a low floor;
+what rises from that floor is grouped again, as clusters of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from tool_nodes import workspace
+from tool_nodes.perception.extents import Extents, area, measure, outline, rectangle
+from tool_nodes.perception.surface import Surface
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+_HIGH_M = 0.008
+"""A point this far over the table is surely part of a thing."""
+
+_LOW_M = 0.003
+"""Down to this height a pixel is taken as the foot of the thing above it."""
+
+_MIN_PIXELS = 80
+"""Fewer pixels than this at 640x480 are not a thing."""
+
+_ROBOT_M = 0.33
+"""Whatever reaches this high is the robot, not a thing on the table."""
+
+_FRAGMENT_GAP_M = 0.025
+"""Parts of one thing may be this far apart if the gap between them is out of sight."""
+
+_CONTAINER_SIDES_M = (0.09, 0.30)
+_WALL_M = 0.010
+_RIM_CLEARANCE_M = 0.012
+_EIGHT = np.ones((3, 3), dtype=bool)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """One thing as geometry sees it.
+
+    Attributes:
+        mask: bool (H, W), its visible pixels.
+        window: Rows and columns of the picture that hold the mask.
+        extents: Box around it in the base frame, z measured from the table.
+        outline: (K, 2) corners of its convex footprint in the base frame, counter-clockwise [m].
+        support: Height over the table of what it stands on [m].
+        rim: Height of the rim over the table if it is a hollow container, else None [m].
+        within: Index of the container in which it stands, or None.
+    """
+
+    mask: BoolArray
+    window: tuple[slice, slice]
+    extents: Extents
+    outline: FloatArray
+    support: float = 0.0
+    rim: float | None = None
+    within: int | None = None
+
+    @property
+    def hollow(self) -> bool:
+        """True if it is an open container."""
+        return self.rim is not None
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """Cells of the table top, and the flat index of the cell under each pixel (H, W)."""
+
+    cell: float
+    shape: tuple[int, int]
+    index: NDArray[np.intp]
+
+    def counts(self, pixels: BoolArray) -> NDArray[np.intp]:
+        """How many of the pixels fall into each cell (nx, ny)."""
+        return np.bincount(self.index[pixels], minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
+
+    def under(self, cells: NDArray[np.generic], pixels: BoolArray) -> NDArray[np.generic]:
+        """Values (n,) of a cell array (nx, ny) under n pixels."""
+        return cells.ravel()[self.index[pixels]]
+
+
+def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
+    """Every thing on the table, largest picture area first; contents follow their container."""
+    grid = _grid(frame, surface)
+    high = surface.inside & (surface.height > _HIGH_M)
+    smallest = max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
+    eye = frame.T_base_camera[:3, 3]
+
+    cells = _group(grid, high, surface)
+    labels = np.zeros(high.shape, dtype=np.int32)
+    labels[high] = grid.under(cells, high)
+    _grow_to_the_foot(labels, cells, grid, surface)
+
+    sizes = np.bincount(labels.ravel())
+    order = [int(k) for k in np.argsort(-sizes, kind="stable") if k > 0 and sizes[k] >= smallest]
+    windows = ndimage.find_objects(labels)
+    found: list[Cluster] = []
+    for label in order:
+        window = windows[label - 1]
+        mask = labels[window] == label
+        if surface.height[window][mask].max() > _ROBOT_M:
+            continue
+        found += _things(mask, window, surface, grid, eye, smallest, len(found))
+    return found
+
+
+def _grid(frame: Frame, surface: Surface) -> _Grid:
+    pitch = float(np.nanmedian(frame.depth[::16, ::16])) / float(frame.K[0, 0])
+    cell = float(np.clip(2.5 * pitch, 0.004, 0.010))
+    (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
+    shape = int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1
+    with np.errstate(invalid="ignore"):
+        column = np.where(surface.inside, (surface.points[:, :, 0] - x0) / cell, 0).astype(np.intp)
+        row = np.where(surface.inside, (surface.points[:, :, 1] - y0) / cell, 0).astype(np.intp)
+    return _Grid(cell, shape, np.clip(column, 0, shape[0] - 1) * shape[1] + np.clip(row, 0, shape[1] - 1))
+
+
+def _group(grid: _Grid, pixels: BoolArray, surface: Surface) -> NDArray[np.int32]:
+    """Labels (nx, ny) of the cells under pixels: 1, 2, ... per connected footprint, 0 where there is nothing."""
+    occupied = grid.counts(pixels) >= 2
+    joined = ndimage.binary_closing(np.pad(occupied, 1), _EIGHT)[1:-1, 1:-1] | occupied
+    cells, n = ndimage.label(joined, _EIGHT)
+    seen = grid.counts(surface.inside & ~pixels) > 0
+    return _join_fragments(cells.astype(np.int32), n, seen, grid.cell)
+
+
+def _join_fragments(cells: NDArray[np.int32], n: int, seen: BoolArray, cell: float) -> NDArray[np.int32]:
+    """Joins a small part to the nearest larger one if nothing of the table is seen in the gap between them."""
+    sizes = np.bincount(cells.ravel(), minlength=n + 1)
+    small = [k for k in range(1, n + 1) if sizes[k] * cell**2 < 0.0012]
+    for label in small:
+        part = cells == label
+        reach = ndimage.binary_dilation(part, _EIGHT, iterations=round(_FRAGMENT_GAP_M / cell), mask=part | ~seen)
+        touched = np.unique(cells[reach])
+        neighbours = [int(k) for k in touched if k not in (0, label) and sizes[k] > sizes[label]]
+        if neighbours:
+            cells[part] = max(neighbours, key=lambda k: int(sizes[k]))
+    return cells
+
+
+def _grow_to_the_foot(labels: NDArray[np.int32], cells: NDArray[np.int32], grid: _Grid, surface: Surface) -> None:
+    """Gives the low pixels beside a footprint to it."""
+    near = ndimage.grey_dilation(cells, footprint=_EIGHT)
+    with np.errstate(invalid="ignore"):
+        low = surface.inside & (surface.height > _LOW_M) & (surface.height <= _HIGH_M)
+    labels[low] = grid.under(near, low)
+
+
+def _things(
+    mask: BoolArray,
+    window: tuple[slice, slice],
+    surface: Surface,
+    grid: _Grid,
+    eye: FloatArray,
+    smallest: int,
+    first: int,
+) -> list[Cluster]:
+    """The thing of one footprint; if that is a container, also what stands in it. `mask` lies in `window`."""
+    points = surface.points[window]
+    corners = outline(points[mask][:, :2])
+    if len(corners) < 3:
+        return []
+    shell = _find_shell(points, mask & surface.inside[window], corners)
+    full = np.zeros(surface.inside.shape, dtype=bool)
+    if shell is None:
+        full[window] = ndimage.binary_fill_holes(mask)
+        return [Cluster(full, window, measure(points[mask], 0.0, eye), corners)]
+
+    depth = _depth_inside(corners, points)
+    above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
+    risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + _WALL_M)
+    content = surface.inside[window] & (depth > -_LOW_M) & (above | risen)
+    body = surface.inside[window] & ((depth > -_LOW_M) | mask) & ~content
+    walls = body & mask & (points[:, :, 2] <= shell.rim + _LOW_M)
+    full[window] = body
+    container = Cluster(full, window, measure(points[walls], 0.0, eye), corners, rim=shell.rim)
+
+    inner = np.zeros_like(full)
+    inner[window] = ndimage.binary_opening(content)
+    cells = _group(grid, inner, surface)
+    labels = np.zeros(full.shape, dtype=np.int32)
+    labels[inner] = grid.under(cells, inner)
+    contents: list[Cluster] = []
+    for label in range(1, int(cells.max()) + 1):
+        part = labels[window] == label
+        if np.count_nonzero(part) < smallest:
+            continue
+        own = np.zeros_like(full)
+        own[window] = part
+        extents = measure(points[part], shell.floor, eye)
+        contents.append(Cluster(own, window, extents, outline(points[part][:, :2]), shell.floor, None, first))
+    lost = np.zeros_like(full)
+    lost[window] = content
+    for part in contents:
+        lost &= ~part.mask
+    container = replace(container, mask=full | lost)
+    return [container, *contents]
+
+
+@dataclass(frozen=True)
+class _Shell:
+    """rim, floor: heights over the table [m]."""
+
+    rim: float
+    floor: float
+
+
+def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArray) -> _Shell | None:
+    """Rim and floor if the pixels of a footprint (H, W) are those of an open container, else None."""
+    centre, sides, _ = rectangle(corners)
+    low, high = _CONTAINER_SIDES_M
+    if not (low < sides[1] and sides[0] < high and area(corners) > 0.7 * sides[0] * sides[1]):
+        return None
+    depth = _depth_inside(corners, points)
+    z = points[:, :, 2]
+    border = mask & (depth < _WALL_M) & (z > 0.02)
+    interior = (depth > 2 * _WALL_M) & (z > -_HIGH_M)
+    if np.count_nonzero(border) < 50 or np.count_nonzero(interior) < 50:
+        return None
+    # The top of a rim is level and fills one height; walls spread over all heights.
+    counts, edges = np.histogram(z[border], bins=np.arange(0.02, 0.40, 0.004))
+    rim = float(edges[int(np.argmax(counts))]) + 0.002
+    floor = float(np.quantile(z[interior], 0.05))
+    if rim - floor < 0.02:
+        return None
+    top = points[border & (np.abs(z - rim) < 0.006)][:, :2] - centre
+    bearings = np.unique(np.floor(np.arctan2(top[:, 1], top[:, 0]) / (np.pi / 18)))
+    return _Shell(rim, floor) if len(bearings) >= 20 else None
+
+
+def _depth_inside(corners: FloatArray, points: NDArray[np.float32]) -> NDArray[np.float32]:
+    """How far points (H, W, 3) lie inside a convex footprint (K, 2), negative outside (H, W) [m]."""
+    edges = np.roll(corners, -1, axis=0) - corners
+    normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1) / np.linalg.norm(edges, axis=1, keepdims=True)
+    offsets = np.einsum("ij,ij->i", normals, corners)
+    depth = np.full(points.shape[:2], np.inf, dtype=np.float32)
+    for normal, offset in zip(normals.astype(np.float32), offsets, strict=True):
+        depth = np.minimum(depth, points[:, :, 0] * normal[0] + points[:, :, 1] * normal[1] - np.float32(offset))
+    return np.where(np.isfinite(depth), depth, -np.float32(np.inf))

@@ -1,0 +1,119 @@
+"""Colours that survive shading: comparing a lit surface with a product's colour, and naming it.
+
+Light scales a surface's linear RGB and hardly changes its direction, so a pixel is compared with the ray of all
+brightnesses that a colour can take, not with one value.
+"""
+
+from __future__ import annotations
+
+import colorsys
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tool_nodes.types import FloatArray
+
+_GAMMA = 2.2
+SHADE_RANGE = (0.33, 1.12)
+"""Linear brightness of a surface over that in even light: from a side in shadow to a top in full light."""
+
+_TYPICAL_SHADE = 0.8
+_LINEAR = (np.arange(256) / 255.0) ** _GAMMA
+
+
+def linear(rgb: NDArray[np.uint8]) -> FloatArray:
+    """Linear light in [0, 1] of uint8 colours (..., 3)."""
+    return _LINEAR[rgb]
+
+
+def encoded(light: FloatArray) -> FloatArray:
+    """The inverse of `linear`, in [0, 255] without rounding."""
+    return 255.0 * np.clip(light, 0.0, 1.0) ** (1.0 / _GAMMA)
+
+
+def shade_and_misfit(pixels: NDArray[np.uint8], colours: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """How each pixel could be each colour under some light.
+
+    Args:
+        pixels: uint8 (N, 3).
+        colours: (C, 3) in 0..255, in even light.
+
+    Returns:
+        Best brightness factors (N, C), unlimited, and distances left at the nearest brightness within
+        `SHADE_RANGE` (N, C) [grey levels].
+    """
+    palette = (np.asarray(colours, dtype=float) / 255.0) ** _GAMMA
+    light = linear(pixels)
+    # The misfit counts in grey levels, so the factor is fitted there too: s * c has the code s^(1/gamma) * code(c).
+    codes, wanted = encoded(light), np.asarray(colours, dtype=float)
+    norms = np.maximum(np.einsum("cj,cj->c", wanted, wanted), 1e-6)
+    root = codes @ wanted.T / norms
+    shade = root**_GAMMA
+    used = np.clip(shade, *SHADE_RANGE) ** (1.0 / _GAMMA)
+    square = np.einsum("nj,nj->n", codes, codes)[:, None] - 2.0 * used * root * norms + used**2 * norms
+    del palette
+    return shade, np.sqrt(np.maximum(square, 0.0))
+
+
+_HUES = (
+    (14.0, "red"),
+    (42.0, "orange"),
+    (68.0, "yellow"),
+    (88.0, "lime"),
+    (160.0, "green"),
+    (192.0, "turquoise"),
+    (255.0, "blue"),
+    (290.0, "purple"),
+    (345.0, "pink"),
+    (360.0, "red"),
+)
+
+
+def name_colour(rgb: ArrayLike) -> str:
+    """A colour word such as "dark blue" for a colour (3,) in 0..255, in even light."""
+    red, green, blue = (float(v) / 255.0 for v in np.asarray(rgb, dtype=float))
+    hue, saturation, value = colorsys.rgb_to_hsv(red, green, blue)
+    degrees = 360.0 * hue
+    if value < 0.22:
+        return "black"
+    if saturation < 0.12 or (saturation < 0.20 and value < 0.45):
+        return "white" if value > 0.86 else "light grey" if value > 0.68 else "grey" if value > 0.35 else "dark grey"
+    if 12.0 < degrees < 48.0 and value < 0.70:
+        return "dark brown" if value < 0.30 else "brown"
+    if 25.0 < degrees < 65.0 and saturation < 0.35:
+        return "cream" if value > 0.85 else "tan"
+    if 18.0 < degrees < 42.0 and saturation < 0.65 and value < 0.9:
+        return "tan"
+    base = next(word for limit, word in _HUES if degrees <= limit)
+    if base == "red" and saturation < 0.5 and value > 0.7:
+        return "pink"
+    if value < 0.52 and base not in ("orange", "yellow"):
+        return f"dark {base}"
+    if saturation < 0.45 and value > 0.7:
+        return f"light {base}"
+    return base
+
+
+def main_colours(pixels: NDArray[np.uint8]) -> list[tuple[str, float]]:
+    """Colour words of a thing's pixels (N, 3) with their shares, most frequent first; shading is undone.
+
+    Brightness is judged against the light that falls on a horizontal top.
+    """
+    if not len(pixels):
+        return []
+    codes = encoded(linear(pixels) / _TYPICAL_SHADE)
+    names: dict[str, int] = {}
+    # Shading is common to a surface: pixels of one chromaticity are named by their brighter half.
+    level = codes.max(axis=1)
+    chroma = np.floor(8.0 * codes / np.maximum(level, 1.0)[:, None]).astype(int)
+    dark = level < 60.0
+    chroma[dark] = -1
+    _, group, sizes = np.unique(chroma, axis=0, return_inverse=True, return_counts=True)
+    group = group.ravel()
+    for k in range(len(sizes)):
+        members = codes[group == k]
+        bright = members[members.max(axis=1) >= np.quantile(members.max(axis=1), 0.6)]
+        word = name_colour(np.median(bright, axis=0))
+        names[word] = names.get(word, 0) + int(sizes[k])
+    ranked = sorted(names.items(), key=lambda entry: -entry[1])
+    return [(word, count / len(pixels)) for word, count in ranked]

@@ -1,0 +1,287 @@
+"""What stands on the table, from one depth picture: a height map and boxes for the planner.
+
+Only the camera's cloud is used. What the camera cannot see because something stands in front of it
+is taken as occupied close behind that thing.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+
+from tool_nodes import geometry, workspace
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+
+_Labels = NDArray[np.signedinteger[Any]]
+
+MAX_BOXES = 60
+MIN_HEIGHT = 0.008
+"""Lower things count as the table [m]."""
+
+MAX_HEIGHT = 0.35
+"""Higher points belong to the robot or the room [m]."""
+
+PADDING_DEPTH = 0.03
+"""How far behind a seen thing hidden space counts as occupied [m]."""
+
+INFLATION = 0.003
+_HIDDEN_MARGIN = 0.01
+_SPLIT_WASTE_M3 = 150e-6
+_SPLIT_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class HeightMap:
+    """Height of what stands on the table, seen from above.
+
+    Attributes:
+        x0: Lower edge of the first cell along x in the base frame [m].
+        y0: Lower edge of the first cell along y [m].
+        cell: Edge of a cell [m].
+        heights: (nx, ny) height above the table [m]; 0 = free table, NaN = unseen.
+    """
+
+    x0: float
+    y0: float
+    cell: float
+    heights: FloatArray
+
+    def centres(self) -> tuple[FloatArray, FloatArray]:
+        """x (nx,) and y (ny,) of the cell centres in the base frame [m]."""
+        nx, ny = self.heights.shape
+        xs = self.x0 + (np.arange(nx, dtype=float) + 0.5) * self.cell
+        return xs, self.y0 + (np.arange(ny, dtype=float) + 0.5) * self.cell
+
+    def support_height(self, xy: ArrayLike, radius: float) -> float:
+        """Greatest seen height [m] within radius [m] of a point (2,); NaN if nothing was seen there."""
+        heights = self._within(xy, radius)
+        seen = heights[~np.isnan(heights)]
+        return float(seen.max()) if len(seen) else float("nan")
+
+    def seen_share(self, xy: ArrayLike, radius: float) -> float:
+        """Share in [0, 1] of the cells within radius [m] of a point (2,) that the camera saw; 0 off the map."""
+        heights = self._within(xy, radius)
+        return float(np.mean(~np.isnan(heights))) if len(heights) else 0.0
+
+    def _within(self, xy: ArrayLike, radius: float) -> FloatArray:
+        x, y = np.asarray(xy, dtype=float)[:2]
+        xs, ys = self.centres()
+        # Half a cell more, so that even a tiny radius meets the cell that holds the point.
+        near = np.hypot(xs[:, None] - x, ys[None, :] - y) <= max(radius, 0.75 * self.cell)
+        return self.heights[near]
+
+
+def height_map(
+    frame: Frame, cell: float = 0.01, ignore: BoolArray | None = None, table_z: float = workspace.TABLE_Z
+) -> HeightMap:
+    """The height map of the table area (`workspace.TABLE_X`, `TABLE_Y`).
+
+    Args:
+        frame: A picture with depth.
+        cell: Edge of a cell [m].
+        ignore: bool (H, W), pixels to leave out, such as those of the object to be moved.
+        table_z: Height of the table top in the base frame [m].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for a picture without depth.
+    """
+    points = _table_points(frame, ignore, table_z)
+    x0, y0 = workspace.TABLE_X[0], workspace.TABLE_Y[0]
+    nx = round((workspace.TABLE_X[1] - x0) / cell)
+    ny = round((workspace.TABLE_Y[1] - y0) / cell)
+    column = np.minimum(((points[:, 0] - x0) / cell).astype(np.int32), nx - 1)
+    row = np.minimum(((points[:, 1] - y0) / cell).astype(np.int32), ny - 1)
+    index = column * ny + row
+    high = points[:, 2] > MIN_HEIGHT
+    heights = np.full(nx * ny, np.nan, dtype=np.float32)
+    heights[index] = 0.0
+    np.maximum.at(heights, index[high], points[high, 2])
+    return HeightMap(x0, y0, cell, heights.astype(float).reshape(nx, ny))
+
+
+def fit_obstacles(
+    frame: Frame, ignore: BoolArray | None = None, cell: float = 0.01, table_z: float = workspace.TABLE_Z
+) -> tuple[Box, ...]:
+    """Boxes in the base frame that cover everything the camera saw on the table.
+
+    A compact thing becomes one upright oriented box that stands on the table; a hollow or angular
+    one becomes several, so that the inside of a bin stays free.
+
+    Args:
+        frame: A picture with depth, taken with the arm out of view.
+        ignore: bool (H, W), pixels to leave out, such as those of the object to be grasped.
+        cell: Edge of a cell for telling things apart [m]; boxes are fitted to cells half as wide.
+        table_z: Height of the table top in the base frame [m].
+
+    Returns:
+        At most `MAX_BOXES` boxes, each inflated by `INFLATION`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a mask of another shape, NO_DEPTH for a picture without depth.
+    """
+    fine = height_map(frame, cell / 2.0, ignore, table_z)
+    occupied = np.nan_to_num(fine.heights) > 0.0
+    labels, count = ndimage.label(_blocks_any(occupied), structure=np.ones((3, 3)))
+    labels = np.repeat(np.repeat(labels, 2, axis=0), 2, axis=1)[: occupied.shape[0], : occupied.shape[1]]
+    labels = np.where(occupied, labels, 0)
+    hidden = _hidden_heights(fine, labels, frame, ignore, table_z)
+    hidden_labels = _nearest_label(labels, hidden > 0.0)
+
+    xs, ys = fine.centres()
+    parts = []
+    for label in range(1, count + 1):
+        seen_cells = np.nonzero(labels == label)
+        columns = np.column_stack([xs[seen_cells[0]], ys[seen_cells[1]], fine.heights[seen_cells]])
+        yaw = _tightest_yaw(columns[:, :2])
+        parts.append(_Part(columns, yaw, fine.cell))
+        behind = np.nonzero(hidden_labels == label)
+        if len(behind[0]):
+            top = np.minimum(hidden[behind], columns[:, 2].max())
+            parts.append(_Part(np.column_stack([xs[behind[0]], ys[behind[1]], top]), yaw, fine.cell))
+    return tuple(part.box(table_z) for part in _split(parts))
+
+
+def _table_points(frame: Frame, ignore: BoolArray | None, table_z: float) -> NDArray[np.float32]:
+    """Points (n, 3) over the table area in the base frame, z above the table."""
+    keep = ~np.isnan(frame.depth)
+    if not keep.any():
+        raise ToolError(ErrorCode.NO_DEPTH, "The picture has no depth, so nothing is known about the table.")
+    if ignore is not None:
+        if ignore.shape != frame.depth.shape:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The mask to ignore must have the picture's shape {frame.depth.shape}, but it has {ignore.shape}.",
+            )
+        keep &= ~ignore
+    points = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K)[keep.ravel()])
+    points[:, 2] -= np.float32(table_z)
+    x, y, z = points.T
+    inside = (x >= workspace.TABLE_X[0]) & (x < workspace.TABLE_X[1])
+    inside &= (y >= workspace.TABLE_Y[0]) & (y < workspace.TABLE_Y[1])
+    inside &= (z > -MIN_HEIGHT) & (z < MAX_HEIGHT)
+    return points[inside]
+
+
+def _blocks_any(cells: BoolArray) -> BoolArray:
+    """True for each 2x2 block that holds a true cell."""
+    nx, ny = cells.shape
+    padded = np.pad(cells, ((0, nx % 2), (0, ny % 2)))
+    return padded[0::2, 0::2] | padded[1::2, 0::2] | padded[0::2, 1::2] | padded[1::2, 1::2]
+
+
+def _hidden_heights(
+    fine: HeightMap, labels: _Labels, frame: Frame, ignore: BoolArray | None, table_z: float
+) -> FloatArray:
+    """Height (nx, ny) up to which unseen cells near seen things are hidden from the camera; 0 elsewhere."""
+    hidden = np.zeros(fine.heights.shape)
+    occupied = labels > 0
+    if not occupied.any():
+        return hidden
+    distance = ndimage.distance_transform_edt(~occupied) * fine.cell
+    # The inside of a bowl or a bin is left free, because things are put there.
+    inside = ndimage.binary_fill_holes(occupied)
+    cells = np.nonzero(np.isnan(fine.heights) & (distance <= PADDING_DEPTH) & ~inside)
+    xs, ys = fine.centres()
+    levels = np.arange(MIN_HEIGHT, MAX_HEIGHT, 0.01)
+    columns = np.column_stack([xs[cells[0]], ys[cells[1]], np.full(len(cells[0]), table_z)])
+    points = np.repeat(columns[:, None, :], len(levels), axis=1)
+    points[:, :, 2] += levels
+    local = geometry.transform(geometry.invert(frame.T_base_camera), points.reshape(-1, 3))
+    uv = geometry.project(local, frame.K)
+    width, height = frame.size
+    in_view = (uv >= 0.0).all(axis=1) & (uv[:, 0] <= width - 1) & (uv[:, 1] <= height - 1)
+    u, v = np.rint(uv[in_view]).astype(int).T
+    seen_depth = np.nan_to_num(frame.depth[v, u], nan=np.inf)
+    if ignore is not None:
+        seen_depth = np.where(ignore[v, u], np.inf, seen_depth)
+    behind = np.zeros(len(local), dtype=bool)
+    behind[in_view] = local[in_view, 2] > seen_depth + _HIDDEN_MARGIN
+    hidden[cells] = np.max(behind.reshape(-1, len(levels)) * levels, axis=1, initial=0.0)
+    return np.where(hidden >= 2.0 * MIN_HEIGHT, hidden, 0.0)
+
+
+def _nearest_label(labels: _Labels, where: BoolArray) -> _Labels:
+    """Label (nx, ny) of the nearest labelled cell where asked, 0 elsewhere."""
+    if not where.any():
+        return np.zeros_like(labels)
+    nearest = ndimage.distance_transform_edt(labels == 0, return_distances=False, return_indices=True)
+    return np.where(where, labels[tuple(nearest)], 0)
+
+
+def _tightest_yaw(xy: FloatArray) -> float:
+    """Yaw [rad] in [0, pi/2) of the smallest of 45 rectangles about points (n, 2)."""
+    yaws = np.radians(np.arange(0.0, 90.0, 2.0))
+    along = xy @ np.array([np.cos(yaws), np.sin(yaws)])
+    across = xy @ np.array([-np.sin(yaws), np.cos(yaws)])
+    return float(yaws[int(np.argmin(np.ptp(along, axis=0) * np.ptp(across, axis=0)))])
+
+
+class _Part:
+    """Columns (n, 3), footprint (x, y) and height [m], that one box will cover."""
+
+    def __init__(self, columns: FloatArray, yaw: float, cell: float, rotated: bool = False) -> None:
+        self.yaw, self.cell = yaw, cell
+        self.columns = columns
+        if not rotated:
+            self.columns = columns @ geometry.rotation_z(yaw)
+        low, high = self.columns[:, :2].min(axis=0), self.columns[:, :2].max(axis=0)
+        self.centre, self.size = (low + high) / 2.0, high - low + cell
+        self.height = float(self.columns[:, 2].max())
+        filled = float(self.columns[:, 2].sum()) * cell**2
+        volume = float(self.size.prod()) * self.height
+        self.waste = max(volume - filled, 0.0)
+        self.compact = self.waste < _SPLIT_WASTE_M3 or self.waste < _SPLIT_SHARE * volume
+
+    def halves(self) -> tuple[_Part, _Part]:
+        """The two parts whose boxes have the least volume together."""
+        best = (np.inf, 0, 1)
+        orders = [np.argsort(self.columns[:, axis], kind="stable") for axis in (0, 1)]
+        for axis, order in enumerate(orders):
+            columns = self.columns[order]
+            volume = (
+                _prefix_volumes(columns, axis, self.cell)[:-1] + _prefix_volumes(columns[::-1], axis, self.cell)[-2::-1]
+            )
+            at = int(np.argmin(volume))
+            best = min(best, (float(volume[at]), axis, at + 1))
+        _, axis, at = best
+        order = orders[axis]
+        left, right = self.columns[order[:at]], self.columns[order[at:]]
+        return _Part(left, self.yaw, self.cell, True), _Part(right, self.yaw, self.cell, True)
+
+    def box(self, table_z: float) -> Box:
+        """The inflated box from the table to the top of the highest column."""
+        half_height = (self.height + INFLATION) / 2.0
+        rotation = geometry.rotation_z(self.yaw)
+        centre = rotation @ np.array([*self.centre, table_z + half_height])
+        return Box(geometry.pose(rotation, centre), np.array([*(self.size / 2.0 + INFLATION), half_height]))
+
+
+def _prefix_volumes(columns: FloatArray, axis: int, cell: float) -> FloatArray:
+    """Volumes (n,) [m^3] of the boxes about the first 1, 2, .. n columns, sorted along an axis."""
+    along, across, height = columns[:, axis], columns[:, 1 - axis], columns[:, 2]
+    spread = np.maximum.accumulate(across) - np.minimum.accumulate(across) + cell
+    return (np.abs(along - along[0]) + cell) * spread * np.maximum.accumulate(height)
+
+
+def _split(parts: list[_Part]) -> list[_Part]:
+    """Splits the most wasteful parts until all are compact or the budget of boxes is spent."""
+    done = sorted(parts, key=lambda part: -float(part.size.prod()) * part.height)[:MAX_BOXES]
+    queue = [(-part.waste, number, part) for number, part in enumerate(done) if not part.compact]
+    done = [part for part in done if part.compact]
+    heapq.heapify(queue)
+    number = MAX_BOXES
+    while queue and len(done) + len(queue) < MAX_BOXES:
+        _, _, part = heapq.heappop(queue)
+        for half in part.halves():
+            number += 1
+            if half.compact or len(half.columns) < 2:
+                done.append(half)
+            else:
+                heapq.heappush(queue, (-half.waste, number, half))
+    return done + [part for _, _, part in queue]
