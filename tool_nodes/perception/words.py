@@ -41,14 +41,14 @@ _SAME_STEM = {
     "chilli": "chili", "mayo": "mayonnaise", "oatmeal": "oat", "telly": "tv", "spherical": "round", "cylinder": "cylindrical",
     "hard": "rigid", "solid": "rigid", "stiff": "rigid", "squishy": "soft", "fluffy": "soft", "cuddly": "soft",
     "stuffed": "soft", "furry": "soft", "metallic": "metal", "rectangle": "rectangular", "cubic": "square", "cube": "block",
-    "circular": "round", "skinny": "slim", "slender": "slim", "translucent": "transparent", "container": "container",
+    "circular": "round", "skinny": "slim", "slender": "slim", "translucent": "transparent",
 }  # fmt: skip
 NEAR_SYNONYMS = {
     "mug": "cup", "glass": "cup", "tumbler": "cup", "beaker": "cup", "rabbit": "bunny", "horse": "pony", "basket": "bin",
     "crate": "bin", "tray": "bin", "tub": "bin", "trash": "bin", "garbage": "bin", "rubbish": "bin", "waste": "bin",
     "bucket": "bin", "dish": "bowl", "carton": "box", "package": "box", "pack": "box", "packet": "box", "tube": "container",
-    "canister": "container", "cylindrical": "container", "toy": "toy", "doll": "plush", "teddy": "bear", "torch": "flashlight",
-    "spanner": "wrench", "soda": "drink", "pop": "drink", "coke": "cola", "hotdog": "sausage", "sandwich": "sandwich",
+    "canister": "container", "cylindrical": "container", "doll": "plush", "teddy": "bear", "torch": "flashlight",
+    "spanner": "wrench", "soda": "drink", "pop": "drink", "coke": "cola", "hotdog": "sausage",
 }  # fmt: skip
 """Words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
 
@@ -59,7 +59,7 @@ DETERMINERS = frozenset(
 )
 FILLERS = frozenset(
     "please very really quite just exactly actually only nice lovely beautiful good favourite favorite shiny colour shape "
-    "shaped sized looking kind sort type slightly bit little-bit currently now kindly me us which who is are was sitting "
+    "shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was sitting "
     "standing lying laying located placed positioned resting situated present visible so also still already table desk "
     "surface counter called named labelled labeled marked saying says been being be see over whole entire own".split()
 )

@@ -1,0 +1,90 @@
+"""The shape of the code base: which room may import which, and what the core never needs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ("tool_nodes", "sim", "agent_node", "training", "bench")
+ALLOWED = {
+    "tool_nodes": set(),
+    "sim": {"tool_nodes"},
+    "agent_node": {"tool_nodes"},
+    "training": {"tool_nodes", "sim", "agent_node"},
+    "bench": {"tool_nodes", "sim", "agent_node"},
+}
+HEAVY = {"torch", "transformers", "ray", "verl", "trl", "vllm", "open3d", "pyzed", "curobo", "moveit", "rclpy"}
+
+
+def modules() -> dict[str, Path]:
+    found = {}
+    for room in ROOMS:
+        for path in (ROOT / room).rglob("*.py"):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found["toolhand"] = ROOT / "toolhand.py"
+    return found
+
+
+MODULES = modules()
+
+
+def imports(path: Path, top_level_only: bool = False) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if top_level_only else list(ast.walk(tree))
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module)
+            names |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_a_room_imports_only_the_rooms_below_it(module: str) -> None:
+    room = module.split(".")[0]
+    if room == "toolhand":
+        return
+    foreign = {name.split(".")[0] for name in imports(MODULES[module])} & (set(ROOMS) | {"toolhand"})
+    assert foreign - {room} <= ALLOWED[room]
+
+
+@pytest.mark.parametrize("module", sorted(MODULES))
+def test_the_core_never_imports_heavy_packages(module: str) -> None:
+    assert not {name.split(".")[0] for name in imports(MODULES[module])} & HEAVY
+
+
+def test_no_module_imports_itself_through_others() -> None:
+    graph = {name: {n for n in imports(path, top_level_only=True) if n in MODULES} for name, path in MODULES.items()}
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, " -> ".join((*trail, name))
+        if name not in done:
+            for other in graph[name]:
+                visit(other, (*trail, name))
+            done.add(name)
+
+    for name in graph:
+        visit(name, ())
+
+
+def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:
+    assert not [folder for folder in ("launch", "urdf", "tests") if (ROOT / folder / "__init__.py").exists()]
+
+
+def test_files_stay_short_enough_to_read() -> None:
+    long = {name: lines for name, path in MODULES.items() if (lines := path.read_text().count("\n")) > 460}
+    assert not long, f"split these or give a reason here: {long}"
+
+
+def test_nothing_refers_to_a_machine_or_a_registry() -> None:
+    forbidden = ("/" + "work/", "/" + "root/", "/" + "home/", "pypi" + ".org", "index" + "-url http")
+    for path in [*MODULES.values(), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "Makefile"]:
+        text = path.read_text(encoding="utf-8")
+        assert not [word for word in forbidden if word in text], path

@@ -1,0 +1,194 @@
+"""Forward kinematics, Jacobian and inverse kinematics of `end_effector_link`.
+
+Inverse kinematics is damped closed-loop iteration: dq = J^T (J J^T + lambda^2 I)^-1 e with the pose error e.
+The smallest step that reduces the error keeps a solution close to its seed. Continuous joints are never
+clamped or wrapped on the way.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
+
+from tool_nodes.motion.robot import ARM_JOINTS, CONTINUOUS, GRIPPER_PREFIX, NAMED_STATES, POSITION_LIMITS, TIP_FRAME, load_robot_spec
+
+POSITION_TOLERANCE = 1e-5
+"""[m]"""
+
+ROTATION_TOLERANCE = 1e-4
+"""[rad]"""
+
+_MAX_POSITION_STEP = 0.15
+_MAX_ROTATION_STEP = 0.6
+_MAX_JOINT_STEP = 0.6
+_DAMPING = 0.02
+
+
+def check_joints(q: ArrayLike, what: str) -> FloatArray:
+    """`q` as a fresh float array (7,). Raises ToolError INVALID_ARGUMENT if it is not 7 finite numbers."""
+    try:
+        joints = np.array(q, dtype=float)
+    except (TypeError, ValueError):
+        joints = np.empty(0)
+    if joints.shape != (7,) or not np.isfinite(joints).all():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {what} must be 7 finite joint positions [rad], got {q}.")
+    return joints
+
+
+def check_pose(T: ArrayLike, what: str) -> FloatArray:
+    """`T` as a float array (4, 4). Raises ToolError INVALID_ARGUMENT if it is not a rigid transform."""
+    try:
+        pose = np.array(T, dtype=float)
+    except (TypeError, ValueError):
+        pose = np.empty(0)
+    rigid = (
+        pose.shape == (4, 4)
+        and bool(np.isfinite(pose).all())
+        and np.allclose(pose[:3, :3] @ pose[:3, :3].T, np.eye(3), atol=1e-4)
+        and np.linalg.det(pose[:3, :3]) > 0
+        and np.allclose(pose[3], (0, 0, 0, 1), atol=1e-9)
+    )
+    if not rigid:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The {what} must be a finite (4, 4) rigid transform in the base frame."
+        )
+    return pose
+
+
+def nearest_turn(q: FloatArray, reference: FloatArray) -> FloatArray:
+    """`q` (7,) with continuous joints moved by whole turns to be closest to `reference` (7,)."""
+    turns = np.where(CONTINUOUS, np.round((reference - q) / (2 * np.pi)), 0.0)
+    return q + 2 * np.pi * turns
+
+
+class Kinematics:
+    """Kinematics of the arm on a model of its own.
+
+    Args:
+        seed: Seed of the random restarts. The same seed, target and start give the same result, whatever
+            was asked before.
+
+    Attributes:
+        iterations: Iterations of inverse kinematics used so far.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        spec = load_robot_spec()
+        for geom in list(spec.geoms):
+            spec.delete(geom)
+        for items in (spec.actuators, spec.equalities, spec.tendons):
+            for item in list(items):
+                spec.delete(item)
+        spec.delete(spec.body(f"{GRIPPER_PREFIX}base_link"))
+        self._model = spec.compile()
+        self._data = mujoco.MjData(self._model)
+        assert [self._model.joint(j).name for j in range(self._model.njnt)] == list(ARM_JOINTS)
+        self._tip = self._model.body(TIP_FRAME).id
+        self._p = self._data.xpos[self._tip]
+        self._quat = self._data.xquat[self._tip]
+        self._R = self._data.xmat[self._tip].reshape(3, 3)
+        self._J = np.zeros((6, 7))
+        self._seed = seed
+        self.iterations = 0
+
+    def _update(self, q: FloatArray) -> None:
+        self._data.qpos[:] = q
+        mujoco.mj_kinematics(self._model, self._data)
+
+    def fk(self, q: ArrayLike) -> FloatArray:
+        """T_base_gripper (4, 4) of `end_effector_link` at joint positions q (7,) [rad]."""
+        self._update(check_joints(q, "configuration"))
+        T = np.eye(4)
+        T[:3, :3] = self._R
+        T[:3, 3] = self._p
+        return T
+
+    def jacobian(self, q: ArrayLike) -> FloatArray:
+        """(6, 7) at q (7,): linear [m/rad] above angular velocity of `end_effector_link`, base frame."""
+        self._update(check_joints(q, "configuration"))
+        return self._jacobian().copy()
+
+    def _jacobian(self) -> FloatArray:
+        mujoco.mj_comPos(self._model, self._data)
+        mujoco.mj_jacBody(self._model, self._data, self._J[:3], self._J[3:], self._tip)
+        return self._J
+
+    def ik(
+        self,
+        T_base_gripper: ArrayLike,
+        seed: ArrayLike,
+        *,
+        iterations: int = 60,
+        restarts: int = 20,
+        position_tolerance: float = POSITION_TOLERANCE,
+        rotation_tolerance: float = ROTATION_TOLERANCE,
+    ) -> FloatArray | None:
+        """Joint positions that reach a pose, close to `seed` where possible.
+
+        Args:
+            T_base_gripper: (4, 4) pose of `end_effector_link`.
+            seed: (7,) where the iteration starts [rad].
+            iterations: Budget of each attempt.
+            restarts: Attempts from random postures after the one from `seed`.
+            position_tolerance: [m].
+            rotation_tolerance: [rad].
+
+        Returns:
+            (7,) within the joint limits, continuous joints at the turn nearest to `seed`; None if no
+            attempt converged.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT on malformed input.
+        """
+        T, start = check_pose(T_base_gripper, "target"), check_joints(seed, "seed")
+        found = self.descend(T, start, iterations, position_tolerance, rotation_tolerance)
+        rng = np.random.default_rng(self._seed)
+        bounded = np.where(CONTINUOUS, np.pi, POSITION_LIMITS)
+        for _ in range(restarts):
+            if found is not None:
+                break
+            found = self.descend(T, rng.uniform(-bounded, bounded), iterations, position_tolerance, rotation_tolerance)
+        return None if found is None else nearest_turn(found, start)
+
+    def descend(
+        self,
+        T: FloatArray,
+        q: FloatArray,
+        iterations: int,
+        position_tolerance: float = POSITION_TOLERANCE,
+        rotation_tolerance: float = ROTATION_TOLERANCE,
+    ) -> FloatArray | None:
+        """One attempt of `ik` from q (7,), without checks, restarts or wrapping."""
+        q = np.clip(q, -POSITION_LIMITS, POSITION_LIMITS)
+        target_p = T[:3, 3]
+        target_quat = np.empty(4)
+        mujoco.mju_mat2Quat(target_quat, np.ascontiguousarray(T[:3, :3]).ravel())
+        error, local = np.empty(6), np.empty(3)
+        for _ in range(iterations):
+            self.iterations += 1
+            self._update(q)
+            error[:3] = target_p - self._p
+            mujoco.mju_subQuat(local, target_quat, self._quat)
+            error[3:] = self._R @ local
+            distance, angle = float(np.sqrt(error[:3] @ error[:3])), float(np.sqrt(local @ local))
+            if distance < position_tolerance and angle < rotation_tolerance:
+                return q
+            if distance > _MAX_POSITION_STEP:
+                error[:3] *= _MAX_POSITION_STEP / distance
+            if angle > _MAX_ROTATION_STEP:
+                error[3:] *= _MAX_ROTATION_STEP / angle
+            J = self._jacobian()
+            damping = _DAMPING * min(distance + 0.1 * angle, 1.0) + 1e-7
+            dq = J.T @ np.linalg.solve(J @ J.T + damping * _EYE6, error)
+            largest = float(np.abs(dq).max())
+            if largest > _MAX_JOINT_STEP:
+                dq *= _MAX_JOINT_STEP / largest
+            q = np.clip(q + dq, -POSITION_LIMITS, POSITION_LIMITS)
+        return None
+
+
+_EYE6 = np.eye(6)
