@@ -16,7 +16,7 @@ from tool_nodes.toolbox import CallRecord, Session, Toolbox
 TURN_BUDGET = 24
 """Assistant turns per command."""
 
-_CODED_ANSWER = re.compile(rf"^({'|'.join(ErrorCode)})\s*:\s*(.+)$", re.DOTALL)
+_CODED_ANSWER = re.compile(rf"^({'|'.join(ErrorCode)})\s*:\s*(.*)$", re.DOTALL)
 
 
 @dataclass

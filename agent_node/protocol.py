@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,8 +29,7 @@ For each function call, return a JSON object with function name and arguments wi
 <tool_call> {{"name": <func-name>, "arguments": <args-json-object>}} </tool_call>"""
 """The system prompt of SpaceTools, figure 3 of its supplement."""
 
-_BLOCK = re.compile(r"<(think|tool_call|answer)>(.*?)</\1>", re.DOTALL)
-_OPEN = re.compile(r"<(tool_call|answer)>")
+_TAG = re.compile(r"<(/?)(think|tool_call|answer)>")
 
 
 @dataclass(frozen=True)
@@ -67,9 +67,23 @@ def _refuse_constant(token: str) -> float:
     raise ValueError(f"{token} is not JSON")
 
 
+def _finite(token: str) -> float:
+    number = float(token)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is given twice")
+    return found
+
+
 def _parse_call(text: str) -> ToolCall:
     try:
-        call = json.loads(text, parse_constant=_refuse_constant)
+        call = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         return ToolCall("", {}, f"the tool call is not valid JSON: {error}")
     if not isinstance(call, dict) or not isinstance(call.get("name"), str) or set(call) - {"name", "arguments"}:
@@ -77,10 +91,27 @@ def _parse_call(text: str) -> ToolCall:
     return ToolCall(call["name"], call.get("arguments", {}))
 
 
+def _blocks(text: str) -> tuple[list[tuple[str, str]], str]:
+    """(kind, content) of every closed block and the kind of the block left open, or "".
+
+    One pass: backtracking would take minutes over the text of a model that repeats an opening tag.
+    """
+    blocks, opened, start = [], "", 0
+    for tag in _TAG.finditer(text):
+        closing, kind = tag.groups()
+        if not opened and not closing:
+            opened, start = kind, tag.end()
+        elif opened == kind and closing:
+            blocks.append((kind, text[start : tag.start()]))
+            opened = ""
+    return blocks, opened
+
+
 def parse_turn(text: str) -> ParsedTurn:
     """Parse one assistant turn; never raises."""
     thoughts, calls, answers = [], [], []
-    for kind, content in _BLOCK.findall(text):
+    blocks, unclosed = _blocks(text)
+    for kind, content in blocks:
         if kind == "think":
             thoughts.append(content.strip())
         elif kind == "tool_call":
@@ -88,9 +119,8 @@ def parse_turn(text: str) -> ParsedTurn:
         else:
             answers.append(content.strip())
     problem = ""
-    unclosed = _OPEN.search(_BLOCK.sub("", text))
     if unclosed:
-        problem = f"the <{unclosed.group(1)}> tag is not closed"
+        problem = f"the <{unclosed}> tag is not closed"
     elif not calls and not answers:
         problem = "a turn needs a <tool_call> or an <answer>"
     elif len(answers) > 1:

@@ -46,6 +46,9 @@ TALL = 0.12
 SHADOW = 0.12
 """Nothing taller than TALL stands within SHADOW on the camera's side of something lower [m]."""
 
+PAIR_DISTANCE = (0.10, 0.145)
+"""Distance between the centres of two objects that stand as a group [m]."""
+
 MAX_OBJECTS = 9
 _CONE = math.radians(44.0)
 _TABLE_RGB = ((0.62, 0.58, 0.53), (0.50, 0.52, 0.55), (0.42, 0.40, 0.39))
@@ -166,21 +169,23 @@ def free_side(scene: Scene, object_id: str, side: Side) -> FloatArray | None:
         Centre (2,) of a free disc of radius FREE_RADIUS [m], the one straightest to that side; None if there is none.
     """
     placed = scene.find(object_id)
-    grid = _reachable_grid(0.01)
-    outlines = {other.id: footprint(other) for other in scene.objects}
-    own = distances(grid, outlines.pop(placed.id))
-    others = [distances(grid, outline) for outline in outlines.values()]
-    clear = np.min(others, axis=0) >= FREE_RADIUS + FREE_CLEARANCE if others else np.ones(len(grid), dtype=bool)
-    offset = grid - np.asarray(placed.position_m[:2])
-    ok = clear & _in_window(own) & _in_cones(offset)[list(SIDES).index(side)]
-    if not ok.any():
+    grid = reachable_grid(0.01)
+    centre, direction = np.asarray(placed.position_m[:2]), np.asarray(SIDES[side])
+    close = np.linalg.norm(grid - centre, axis=1) <= _radius(placed.item) + FREE_RADIUS + FREE_GAP[1]
+    grid = grid[close & _in_cones(grid - centre)[list(SIDES).index(side)]]
+    grid = grid[_in_window(distances(grid, footprint(placed)))]
+    for other in scene.objects:
+        if other.id != placed.id:
+            grid = grid[distances(grid, footprint(other)) >= FREE_RADIUS + FREE_CLEARANCE]
+    if not len(grid):
         return None
-    straightness = offset @ np.asarray(SIDES[side]) / np.linalg.norm(offset, axis=1).clip(1e-9)
-    return cast(FloatArray, grid[np.argmax(np.where(ok, straightness, -np.inf))])
+    offset = grid - centre
+    straightness = offset @ direction / np.linalg.norm(offset, axis=1)
+    return cast(FloatArray, grid[np.argmax(straightness)])
 
 
 @cache
-def _reachable_grid(step: float) -> FloatArray:
+def reachable_grid(step: float) -> FloatArray:
     """Points (G, 2) of the table within reach."""
     x, y = (np.arange(low, high, step) for low, high in (workspace.TABLE_X, workspace.TABLE_Y))
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
@@ -206,6 +211,7 @@ def generate_scene(
     forbidden: Callable[[CatalogueItem], bool] | Container[str] = (),
     n_objects: int | None = None,
     arrangement_ok: Callable[[Sequence[PlacedObject]], bool] | None = None,
+    pair: tuple[int, int] | None = None,
 ) -> Scene:
     """A random scene in which every object that is no container can be gripped and placed beside.
 
@@ -215,6 +221,7 @@ def generate_scene(
         forbidden: Which other items may not be there: names, or a function of the item.
         n_objects: How many; 7 to 9 at random where None.
         arrangement_ok: A further condition on the finished arrangement.
+        pair: Indices into `required` of two objects that stand as a group, their centres PAIR_DISTANCE apart.
 
     Raises:
         ToolError: INVALID_ARGUMENT for unknown names or more objects than fit.
@@ -229,7 +236,7 @@ def generate_scene(
     if not max(1, len(required)) <= count <= MAX_OBJECTS:
         raise _invalid(f"A generated scene has from {max(1, len(required))} to {MAX_OBJECTS} objects, not {count}.")
     names = _choose_items(rng, required, forbidden, count)
-    objects = _arrange(rng, names, arrangement_ok)
+    objects = _arrange(rng, names, arrangement_ok, pair)
     shade = np.asarray(_TABLE_RGB[rng.integers(len(_TABLE_RGB))]) + rng.uniform(-0.03, 0.03)
     return Scene(
         seed=seed,
@@ -277,17 +284,21 @@ _PROPOSALS = 60
 
 
 def _arrange(
-    rng: np.random.Generator, names: list[str], accept: Callable[[Sequence[PlacedObject]], bool] | None
+    rng: np.random.Generator,
+    names: list[str],
+    accept: Callable[[Sequence[PlacedObject]], bool] | None,
+    pair: tuple[int, int] | None,
 ) -> tuple[PlacedObject, ...]:
     """Random poses that keep the promises: throw darts, start again when one object finds no room."""
     ids = object_ids(names)
     catalogue = load_catalogue()
-    # Containers need the most room, so they choose first.
-    order = sorted(range(len(names)), key=lambda k: not catalogue[names[k]].container)
+    # Containers need the most room and a pair the most luck, so they choose first.
+    order = sorted(range(len(names)), key=lambda k: (not catalogue[names[k]].container, k not in (pair or ())))
     for _ in range(_RESTARTS):
         table = _Table()
         for k in order:
-            if not table.add(rng, ids[k], catalogue[names[k]]):
+            partner = pair[0] if pair and k == pair[1] else None
+            if not table.add(rng, ids[k], catalogue[names[k]], None if partner is None else ids[partner]):
                 break
         else:
             placed = {p.id: p for p in table.objects}
@@ -302,13 +313,18 @@ class _Table:
 
     def __init__(self) -> None:
         self.objects: list[PlacedObject] = []
-        self.grid = _reachable_grid(0.02)
+        self.grid = reachable_grid(0.02)
         self.fields: list[FloatArray] = []
         self.outlines: list[FloatArray] = []
 
-    def add(self, rng: np.random.Generator, object_id: str, item: CatalogueItem) -> bool:
-        """Find a pose for one more object; False if there is none that keeps every promise."""
+    def add(self, rng: np.random.Generator, object_id: str, item: CatalogueItem, beside: str | None) -> bool:
+        """Find a pose for one more object, if wanted beside another; False if none keeps every promise."""
         spots = rng.permutation(self.grid)[:_PROPOSALS] + rng.uniform(-0.01, 0.01, (_PROPOSALS, 2))
+        if beside is not None:
+            (anchor,) = (placed.position_m[:2] for placed in self.objects if placed.id == beside)
+            angle = rng.uniform(-math.pi, math.pi, _PROPOSALS)
+            distance = rng.uniform(*PAIR_DISTANCE, _PROPOSALS)
+            spots = np.asarray(anchor) + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
         for spot in spots:
             if not workspace.within_reach(spot):
                 continue
@@ -345,7 +361,7 @@ class _Table:
 
     @staticmethod
     def _promises_kept(objects: list[PlacedObject], fields: list[FloatArray]) -> bool:
-        grid = _reachable_grid(0.02)
+        grid = reachable_grid(0.02)
         near = np.stack(fields) < FREE_RADIUS + FREE_CLEARANCE
         blockers = near.sum(axis=0)
         for k, placed in enumerate(objects):

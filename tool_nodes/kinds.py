@@ -41,8 +41,13 @@ class SessionImage:
 class Lookup(Protocol):
     """Where kinds resolve references: the variables and pictures of one conversation."""
 
-    variables: Mapping[str, Any]
-    images: Sequence[SessionImage]
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Values by name, without the dollar sign."""
+
+    @property
+    def images(self) -> Sequence[SessionImage]:
+        """Pictures in the order of their indices."""
 
 
 class BadValue(ValueError):
@@ -64,7 +69,10 @@ def describe(value: Any) -> str:
 
 
 def _show(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or an integer of thousands of digits
+        return f"a value of type {type(value).__name__} too large to show"
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -93,9 +101,13 @@ class Kind(Protocol):
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
         raise BadValue(f"must be a number, got {_show(value)}")
-    if not math.isfinite(value):
-        raise BadValue(f"must be a finite number, got {value}")
-    return float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        raise BadValue("must be a finite number, got an integer beyond the range of a float") from None
+    if not math.isfinite(number):
+        raise BadValue(f"must be a finite number, got {number}")
+    return number
 
 
 @dataclass(frozen=True)
@@ -163,7 +175,7 @@ class ImageKind:
         if not lookup.images:
             raise BadValue("refers to an image, but there is none yet; call robot.capture_image first")
         if not 0 <= value < len(lookup.images):
-            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {value}")
+            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {_show(value)}")
         return lookup.images[value]
 
 
@@ -205,7 +217,11 @@ class ArrayKind:
         """The array, checked for type, shape and range."""
         literal = self.literal and isinstance(value, (list, tuple))
         if not literal and not (isinstance(value, str) and value.startswith("$")) and not isinstance(value, np.ndarray):
-            form = f"a {self.what}, written as numbers or as a $variable" if self.literal else f"a $variable holding a {self.what}"
+            form = (
+                f"a {self.what}, written as numbers or as a $variable"
+                if self.literal
+                else f"a $variable holding a {self.what}"
+            )
             raise BadValue(f"must be {form}, got {_show(value)}")
         found = resolve(value, lookup)
         try:
@@ -229,7 +245,7 @@ class ArrayKind:
             if lowest < self.low or highest > self.high:
                 worst = lowest if lowest < self.low else highest
                 raise BadValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
-        return array
+        return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
 
 
 Text = Annotated[str, TextKind()]

@@ -11,11 +11,13 @@ import difflib
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_type_hints
 
+import numpy as np
 from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
+from numpy.typing import NDArray
 
 from tool_nodes.kinds import BadValue, Kind, SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -94,7 +96,7 @@ class ToolSpec:
         }
 
 
-def _spec(function: Callable[..., ToolResult]) -> ToolSpec:
+def _spec(function: Callable[..., Any]) -> ToolSpec:
     mark: _Mark = function.__tool__  # type: ignore[attr-defined]
     hints = get_type_hints(function, include_extras=True)
     doc = parse_docstring(inspect.getdoc(function) or "", DocstringStyle.GOOGLE)
@@ -193,7 +195,8 @@ class Toolbox:
         spec = self.find(name)
         if not isinstance(arguments, Mapping):
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}."
+                ErrorCode.INVALID_ARGUMENT,
+                f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}.",
             )
         given: dict[str, Any] = {}
         problems = []
@@ -220,34 +223,35 @@ class Toolbox:
         """Run one tool; every failure comes back as `result.error`, never as an exception."""
         started = time.monotonic()
         image_index = None
+        values: dict[str, Any] = {}
         try:
             spec, values = self.check(name, arguments, session)
             result = spec.function(**values)
+            if not isinstance(result, ToolResult):
+                raise TypeError(f"it returned {type(result).__name__}, not a ToolResult")
         except ToolError as error:
             result = ToolResult(error=error)
         except Exception as error:
             message = f"{name} failed inside: {type(error).__name__}: {error}."
             result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))
             result.error.__cause__ = error  # type: ignore[union-attr]
+        if result.error is not None:
+            result = replace(result, text=f"Error {result.error.code}: {result.error}", image=None, variables={})
         session.variables.update(result.variables)
         if result.image is not None:
             image_index = len(session.images)
-            session.images.append(_as_session_image(result, arguments, session))
-        if result.error is not None:
-            text = f"Error {result.error.code}: {result.error}"
-            result = ToolResult(result.value, text, result.image, result.variables, result.error)
+            session.images.append(_as_session_image(result.image, result.variables, values))
         recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}
         return CallRecord(name, recorded, result, image_index, started, time.monotonic() - started)
 
 
-def _as_session_image(result: ToolResult, arguments: Any, session: Session) -> SessionImage:
+def _as_session_image(
+    picture: NDArray[np.uint8], variables: Mapping[str, Any], values: Mapping[str, Any]
+) -> SessionImage:
     """The result's picture. A drawing over a frame keeps the link to the frame it was drawn on."""
-    assert result.image is not None
-    for value in result.variables.values():
+    for value in variables.values():
         if isinstance(value, SessionImage):
-            return SessionImage(result.image, value.frame)
-    index = arguments.get("image_index") if isinstance(arguments, Mapping) else None
-    source = session.images[index] if isinstance(index, int) and 0 <= index < len(session.images) else None
-    frame = source.frame if source else None
-    same_size = frame is not None and result.image.shape == frame.rgb.shape
-    return SessionImage(result.image, frame if same_size else None)
+            return SessionImage(picture, value.frame)
+    frame = next((v.frame for v in values.values() if isinstance(v, SessionImage)), None)
+    same_size = frame is not None and picture.shape == frame.rgb.shape
+    return SessionImage(picture, frame if same_size else None)

@@ -11,10 +11,16 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tool_nodes.motion.robot import (
+    ARM_JOINTS,
+    CONTINUOUS,
+    GRIPPER_PREFIX,
+    POSITION_LIMITS,
+    TIP_FRAME,
+    load_robot_spec,
+)
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
-
-from tool_nodes.motion.robot import ARM_JOINTS, CONTINUOUS, GRIPPER_PREFIX, NAMED_STATES, POSITION_LIMITS, TIP_FRAME, load_robot_spec
 
 POSITION_TOLERANCE = 1e-5
 """[m]"""

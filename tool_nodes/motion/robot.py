@@ -42,7 +42,7 @@ NAMED_STATES = MappingProxyType(
         "Home": np.array([0.0, 0.26, 3.14, -2.27, 0.0, 0.96, 1.57]),
         "Retract": np.array([0.0, -0.35, 3.14, -2.54, 0.0, -0.87, 1.57]),
         "Vertical": np.zeros(7),
-        "Park": np.zeros(7),
+        "Park": np.array([-0.00803, -0.31786, 3.15064, -1.75172, 0.00294, -1.70782, 1.57172]),
     }
 )
 """Joint positions (7,) [rad]. `Park` points the gripper down and leaves the scene camera's picture free."""

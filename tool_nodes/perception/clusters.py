@@ -14,12 +14,9 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import workspace
-from tool_nodes.perception.extents import Extents, area, measure, outline, rectangle
-from tool_nodes.perception.surface import Surface
+from tool_nodes.perception.extents import Extents, area, measure, rectangle
+from tool_nodes.perception.surface import SOLID_M, Surface
 from tool_nodes.types import BoolArray, FloatArray, Frame
-
-_HIGH_M = 0.008
-"""A point this far over the table is surely part of a thing."""
 
 _LOW_M = 0.003
 """Down to this height a pixel is taken as the foot of the thing above it."""
@@ -47,7 +44,6 @@ class Cluster:
         mask: bool (H, W), its visible pixels.
         window: Rows and columns of the picture that hold the mask.
         extents: Box around it in the base frame, z measured from the table.
-        outline: (K, 2) corners of its convex footprint in the base frame, counter-clockwise [m].
         support: Height over the table of what it stands on [m].
         rim: Height of the rim over the table if it is a hollow container, else None [m].
         within: Index of the container in which it stands, or None.
@@ -56,7 +52,6 @@ class Cluster:
     mask: BoolArray
     window: tuple[slice, slice]
     extents: Extents
-    outline: FloatArray
     support: float = 0.0
     rim: float | None = None
     within: int | None = None
@@ -87,7 +82,7 @@ class _Grid:
 def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     """Every thing on the table, largest picture area first; contents follow their container."""
     grid = _grid(frame, surface)
-    high = surface.inside & (surface.height > _HIGH_M)
+    high = surface.inside & (surface.height > SOLID_M)
     smallest = max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
     eye = frame.T_base_camera[:3, 3]
 
@@ -105,14 +100,16 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
         mask = labels[window] == label
         if surface.height[window][mask].max() > _ROBOT_M:
             continue
-        found += _things(mask, window, surface, grid, eye, smallest, len(found))
+        things = _things(mask, window, surface, grid, eye, smallest, len(found))
+        if things and things[0].extents.centre[0] > workspace.TABLE_X[0]:
+            found += things
     return found
 
 
 def _grid(frame: Frame, surface: Surface) -> _Grid:
     pitch = float(np.nanmedian(frame.depth[::16, ::16])) / float(frame.K[0, 0])
     cell = float(np.clip(2.5 * pitch, 0.004, 0.010))
-    (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
+    (x0, y0), (x1, y1) = surface.area
     shape = int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1
     with np.errstate(invalid="ignore"):
         column = np.where(surface.inside, (surface.points[:, :, 0] - x0) / cell, 0).astype(np.intp)
@@ -147,7 +144,7 @@ def _grow_to_the_foot(labels: NDArray[np.int32], cells: NDArray[np.int32], grid:
     """Gives the low pixels beside a footprint to it."""
     near = ndimage.grey_dilation(cells, footprint=_EIGHT)
     with np.errstate(invalid="ignore"):
-        low = surface.inside & (surface.height > _LOW_M) & (surface.height <= _HIGH_M)
+        low = surface.inside & (surface.height > _LOW_M) & (surface.height <= SOLID_M)
     labels[low] = grid.under(near, low)
 
 
@@ -162,23 +159,26 @@ def _things(
 ) -> list[Cluster]:
     """The thing of one footprint; if that is a container, also what stands in it. `mask` lies in `window`."""
     points = surface.points[window]
-    corners = outline(points[mask][:, :2])
+    extents = measure(points[mask], 0.0, eye)
+    corners = extents.outline
     if len(corners) < 3:
         return []
     shell = _find_shell(points, mask & surface.inside[window], corners)
     full = np.zeros(surface.inside.shape, dtype=bool)
     if shell is None:
         full[window] = ndimage.binary_fill_holes(mask)
-        return [Cluster(full, window, measure(points[mask], 0.0, eye), corners)]
+        return [Cluster(full, window, extents)]
 
     depth = _depth_inside(corners, points)
     above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
+    # Through clear walls the table beside the floor is seen; noise is averaged to tell the two apart.
+    lifted = ndimage.uniform_filter(np.nan_to_num(points[:, :, 2]), 3) > 0.002
     risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + _WALL_M)
     content = surface.inside[window] & (depth > -_LOW_M) & (above | risen)
-    body = surface.inside[window] & ((depth > -_LOW_M) | mask) & ~content
+    body = surface.inside[window] & (((depth > -_LOW_M) & lifted) | mask) & ~content
     walls = body & mask & (points[:, :, 2] <= shell.rim + _LOW_M)
     full[window] = body
-    container = Cluster(full, window, measure(points[walls], 0.0, eye), corners, rim=shell.rim)
+    container = Cluster(full, window, measure(points[walls], 0.0, eye), rim=shell.rim)
 
     inner = np.zeros_like(full)
     inner[window] = ndimage.binary_opening(content)
@@ -192,8 +192,7 @@ def _things(
             continue
         own = np.zeros_like(full)
         own[window] = part
-        extents = measure(points[part], shell.floor, eye)
-        contents.append(Cluster(own, window, extents, outline(points[part][:, :2]), shell.floor, None, first))
+        contents.append(Cluster(own, window, measure(points[part], shell.floor, eye), shell.floor, None, first))
     lost = np.zeros_like(full)
     lost[window] = content
     for part in contents:
@@ -219,7 +218,7 @@ def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArra
     depth = _depth_inside(corners, points)
     z = points[:, :, 2]
     border = mask & (depth < _WALL_M) & (z > 0.02)
-    interior = (depth > 2 * _WALL_M) & (z > -_HIGH_M)
+    interior = (depth > 2 * _WALL_M) & (z > -SOLID_M)
     if np.count_nonzero(border) < 50 or np.count_nonzero(interior) < 50:
         return None
     # The top of a rim is level and fills one height; walls spread over all heights.

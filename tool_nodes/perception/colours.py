@@ -17,6 +17,9 @@ _GAMMA = 2.2
 SHADE_RANGE = (0.33, 1.12)
 """Linear brightness of a surface over that in even light: from a side in shadow to a top in full light."""
 
+_GLOSS = (0.0, 0.02, 0.045, 0.08)
+"""White light that a surface may mirror on top of its colour, linear."""
+
 _TYPICAL_SHADE = 0.8
 _LINEAR = (np.arange(256) / 255.0) ** _GAMMA
 
@@ -42,17 +45,23 @@ def shade_and_misfit(pixels: NDArray[np.uint8], colours: ArrayLike) -> tuple[Flo
         Best brightness factors (N, C), unlimited, and distances left at the nearest brightness within
         `SHADE_RANGE` (N, C) [grey levels].
     """
-    palette = (np.asarray(colours, dtype=float) / 255.0) ** _GAMMA
-    light = linear(pixels)
-    # The misfit counts in grey levels, so the factor is fitted there too: s * c has the code s^(1/gamma) * code(c).
-    codes, wanted = encoded(light), np.asarray(colours, dtype=float)
-    norms = np.maximum(np.einsum("cj,cj->c", wanted, wanted), 1e-6)
-    root = codes @ wanted.T / norms
-    shade = root**_GAMMA
-    used = np.clip(shade, *SHADE_RANGE) ** (1.0 / _GAMMA)
-    square = np.einsum("nj,nj->n", codes, codes)[:, None] - 2.0 * used * root * norms + used**2 * norms
-    del palette
-    return shade, np.sqrt(np.maximum(square, 0.0))
+    light = linear(pixels).astype(np.float32)
+    palette = ((np.asarray(colours, dtype=np.float32) / 255.0) ** np.float32(_GAMMA)).T
+    norms = np.maximum(np.sum(palette * palette, axis=0), np.float32(1e-9))
+    seen = np.sqrt(light)
+    fitted, mirrored = light @ (palette / norms), np.sum(palette, axis=0) / norms
+    best_shade, best_square = fitted, np.full(fitted.shape, np.inf, dtype=np.float32)
+    for gloss in _GLOSS:
+        shade = fitted - np.float32(gloss) * mirrored
+        used = np.clip(shade, *SHADE_RANGE)
+        square = np.zeros_like(best_square)
+        for channel in range(3):
+            # Roots of linear light are even steps for the eye, as the codes of a picture are.
+            square += (np.sqrt(used * palette[channel] + np.float32(gloss)) - seen[:, channel, None]) ** 2
+        better = square < best_square
+        best_square = np.where(better, square, best_square)
+        best_shade = np.where(better, shade, best_shade)
+    return best_shade.astype(float), 255.0 * np.sqrt(best_square).astype(float)
 
 
 _HUES = (

@@ -11,6 +11,10 @@ from scipy.spatial import ConvexHull, QhullError
 from tool_nodes.types import FloatArray
 
 
+_TOP_QUANTILE = 0.985
+"""Of the heights that are seen; the stem of a fruit lies above it."""
+
+
 @dataclass(frozen=True)
 class Extents:
     """An upright box around a thing that stands on something.
@@ -19,12 +23,14 @@ class Extents:
         centre: (3,) centre in the coordinates of the points it was measured from [m].
         size: (3,) length, width, height [m]; length >= width.
         yaw: Direction of the length, in [0, pi) [rad].
+        outline: (K, 2) corners of the seen footprint's convex outline, counter-clockwise [m].
         fill: Area of the footprint's convex outline over the area of its rectangle: a disc has 0.79, a box 1.
     """
 
     centre: FloatArray
     size: FloatArray
     yaw: float
+    outline: FloatArray
     fill: float
 
 
@@ -60,6 +66,26 @@ def area(corners: FloatArray) -> float:
     return float(0.5 * abs(x @ np.roll(y, -1) - y @ np.roll(x, -1)))
 
 
+def distance_to_outline(xy: NDArray[np.floating], corners: FloatArray) -> FloatArray:
+    """Distance (...) of points (..., 2) to the edge of a convex polygon (K, 2), negative inside [m].
+
+    The corners go counter-clockwise. Distances inside are to the nearest edge line.
+    """
+    x, y = (np.ascontiguousarray(np.asarray(xy)[..., axis], dtype=np.float32) for axis in (0, 1))
+    square = np.full(x.shape, np.inf, dtype=np.float32)
+    inside = np.full(x.shape, -np.inf, dtype=np.float32)
+    for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        length = max(float(np.hypot(*(end - start))), 1e-9)
+        ex, ey = ((end - start) / length).astype(np.float32)
+        dx, dy = x - np.float32(start[0]), y - np.float32(start[1])
+        beyond = dx * ex + dy * ey
+        beyond -= np.clip(beyond, 0.0, np.float32(length))
+        across = dx * ey - dy * ex
+        square = np.minimum(square, beyond * beyond + across * across)
+        inside = np.maximum(inside, across)
+    return np.where(inside < 0.0, inside, np.sqrt(square)).astype(float)
+
+
 def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Extents:
     """The box around a thing of which points (N, 3) are seen; its hidden back and foot are completed.
 
@@ -72,28 +98,28 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Ex
         eye: (3,) where the camera is [m].
     """
     points = np.asarray(points, dtype=float)
-    top = float(np.quantile(points[:, 2], 0.995))
+    top = float(np.quantile(points[:, 2], _TOP_QUANTILE))
     height = max(top - support, 1e-3)
     corners = outline(_without_strays(points[:, :2]))
     if len(corners) < 3:
         centre = points[:, :2].mean(axis=0)
-        return Extents(np.append(centre, support + height / 2), np.array([1e-3, 1e-3, height]), 0.0, 1.0)
+        return Extents(np.append(centre, support + height / 2), np.array([1e-3, 1e-3, height]), 0.0, corners, 1.0)
     centre, sides, yaw = rectangle(corners)
     fill = area(corners) / max(float(sides[0] * sides[1]), 1e-9)
 
-    round_top = fill < 0.90 and sides[0] < 1.35 * sides[1]
+    round_top = fill < 0.90 and sides[0] < 1.15 * sides[1]
     if round_top:
         # A disc's rectangle has no direction of its own: measure across the line of sight, where both flanks show.
         away = centre - np.asarray(eye)[:2]
         away = away / np.linalg.norm(away)
         across = corners @ [-away[1], away[0]]
         depth = corners @ away
-        width = float(np.ptp(across))
+        width = min(float(np.ptp(across)), float(sides[0]))
         if np.ptp(depth) < width:
             near = depth.min()
             centre = away * (near + width / 2) + np.array([-away[1], away[0]]) * 0.5 * (across.min() + across.max())
             sides = np.array([width, width])
-    return Extents(np.append(centre, support + height / 2), np.array([*sides, height]), yaw, float(fill))
+    return Extents(np.append(centre, support + height / 2), np.array([*sides, height]), yaw, corners, float(fill))
 
 
 def _without_strays(xy: FloatArray, cell: float = 0.004) -> FloatArray:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
 
 from tool_nodes.perception.words import (
     COLOURS,
@@ -28,10 +27,9 @@ from tool_nodes.perception.words import (
 )
 from tool_nodes.results import ErrorCode, ToolError
 
-Relation = Literal["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between", "anywhere"]
-
 MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""
+MAX_WORDS = 60
 
 
 @dataclass(frozen=True)
@@ -58,7 +56,9 @@ class NounPhrase:
 
     Attributes:
         text: The phrase in lower case without its leading article.
-        words: Adjectives and nouns in order, the head last; empty when anything fits ("the left one").
+        words: Adjectives and nouns in order, without articles.
+        head: The head noun, or "" when anything with those words fits ("the red one").
+        details: Words after "with", wished for but not required ("the bottle with a red cap").
         selectors: Position and size selectors.
         relation: left_of, in, ... or nearest_to, farthest_from; None when there is none.
         references: What the relation is to (two for "between A and B").
@@ -70,6 +70,8 @@ class NounPhrase:
 
     text: str
     words: tuple[str, ...] = ()
+    head: str = ""
+    details: tuple[str, ...] = ()
     selectors: tuple[Selector, ...] = ()
     relation: str | None = None
     references: tuple[NounPhrase, ...] = ()
@@ -79,22 +81,9 @@ class NounPhrase:
     indefinite: bool = False
 
     @property
-    def head(self) -> str:
-        """The head noun, or "" when anything fits."""
-        return self.words[-1] if self.words else ""
-
-    @property
     def plain(self) -> str:
         """The thing without selectors and relation: "coconut water" for "far coconut water"."""
-        return " ".join(self.words) or "object"
-
-
-@dataclass(frozen=True)
-class FreeSpaceRequest:
-    """Free room asked for by words: a relation and the noun phrases that it is to."""
-
-    relation: Relation
-    references: tuple[str, ...] = ()
+        return " ".join(self.words if self.head else (*self.words, "object"))
 
 
 @dataclass(frozen=True)
@@ -111,18 +100,23 @@ _SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|
 _LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |far |immediate )?|(?:on|to|at) )?"
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}\b)"
+_FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
+_BACK = rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear)(?: side)? of{_NOT_SCENE}|beyond"
+_BESIDE = (
+    r"(?:next|adjacent|close|near|nearby) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
+)
 _RELATIONS = tuple(
-    (relation, re.compile(pattern + r"(?= |$)"))
+    (relation, re.compile(f"(?:{pattern})(?= |$)"))
     for relation, pattern in (
         ("left_of", rf"{_LEAD}left{_HAND} (?:of|from){_NOT_SCENE}"),
         ("right_of", rf"{_LEAD}right{_HAND} (?:of|from){_NOT_SCENE}"),
-        ("in_front_of", rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"),
-        ("behind", rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear)(?: side)? of{_NOT_SCENE}|beyond"),
-        ("next_to", r"(?:next|adjacent|close|near|nearby) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|next|touching|against"),
+        ("in_front_of", _FRONT),
+        ("behind", _BACK),
+        ("next_to", _BESIDE),
         ("next_to", r"(?:at|on|to|by) the side of|side by side with|in the (?:vicinity|neighbourhood) of|around"),
-        ("on", r"(?:on|onto|to) (?:the )?top of|on to|onto|on|upon|atop|over|above"),
+        ("on", r"(?:from )?(?:on|onto|to|off) (?:the )?top of|on to|onto|on|upon|atop|over|above|off(?: of)?"),
         ("in", r"inside of|in to|into|inside|within|in|(?:from )?(?:out|inside) of|from inside|from within|from"),
-        ("between", r"in between|between|in the middle between|midway between|halfway between|amid"),
+        ("between", r"in between|between|midway between|halfway between|amid"),
         ("nearest_to", r"(?:the )?(?:closest|nearest|closer|nearer)(?: (?:to|by)|(?= (?:the|my|a)\b))"),
         ("farthest_from", r"(?:the )?(?:far|further|farther|furthest|farthest)(?: away)? from|away from"),
     )
@@ -131,59 +125,72 @@ _DIRECTED = re.compile(r"^(?:into|in to|onto|on to|to |(?:on|to) (?:the )?top|to
 _SIDE_WORD = "|".join(sorted(SIDES, key=len, reverse=True))
 _VIEWER = r"(?:the |this |your |my )?(?:camera|viewer|operator|front|me|us|lens)(?: lens)?"
 _ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base|you|yourself|back)(?: arm| base)?"
+_AWAY = r"(?:(?:far|f[au]rther|f[au]rthest)(?: away)?|away)"
+_CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
+_STOP = (
+    r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
+    r"under|left|right|close|closest|nearest|not|but|except|down|<)|$)"
+)
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
         (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
         (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
-        (r"(?<!the )\bright (?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside|there|here)\b)", " "),
-        (r"\b(?:at|in|on|of) (?:the )?same\b", " the same "),
-        (rf"\b(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)? {_VIEWER}\b", " <near> "),
-        (rf"\b(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)? {_ROBOT}\b", " <far> "),
-        (rf"\b(?:far|f[au]rther|f[au]rthest)?(?: away)? ?\bfrom {_VIEWER}\b", " <far> "),
-        (rf"\b(?:far|f[au]rther|f[au]rthest)(?: away)? from {_ROBOT}\b", " <near> "),
-        (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
-        (r"\bf[au]rthest (?=<|(?:to the )?(?:left|right))", " "),
-        (r"\bfrom (?:the )?(?:far |very )?(left|right)(?: hand)?(?: side| end)?\b(?! of)", r" <from:\1> "),
-        (r"\b(?:from|counting from) (?:the )?(front|near|bottom)(?: side| end)?\b(?! of)", " <from:near> "),
-        (r"\b(?:from|counting from) (?:the )?(back|rear|far|top)(?: side| end)?\b(?! of)", " <from:far> "),
+        (r"(?<!the )\bright (?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)", " "),
         (
-            rf"\b(?:on|to|at|in|toward|towards|up|by|near) (?:the |your |my )?(?:(?:very|far|extreme) )*({_SIDE_WORD})"
-            rf"(?: (?:hand|side|end|edge|corner|part|half|row|section)\b)*"
-            rf"(?: of (?:the |this |your |my )?{_SCENE}\b|(?! of\b| the\b| to\b| from\b)(?= |$))",
-            r" <\1> ",
+            r"\b(nearest|closest) ((?:\w+ ){1,4}?)to (?=(?:the|my|a) (?!left|right|front|back)|me\b|us\b|you\b)",
+            r"\2 \1 to ",
+        ),
+        (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
+        (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){_STOP}", " "),
+        (r"\bup front\b", " <near> "),
+        (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
+        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far> "),
+        (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
+        (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near> "),
+        (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
+        (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
+        (
+            rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{_STOP}",
+            r" <from:\1> ",
         ),
         (
-            rf"\b(?:on|to|at|in|near|by) the (near|far|front|back|left|right) (left|right)(?: (?:corner|side|end))+"
-            rf"(?: of (?:the )?{_SCENE})?\b",
+            r"\b(?:on|to|at|in|near|by) the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
+            rf"(?: of (?:the )?{_SCENE}\b|{_STOP})",
             r" <\1> <\2> ",
+        ),
+        (
+            rf"\b(?:on|to|at|in|toward|towards|by|near) (?:the |your |my )?(?:(?:very|far|extreme) )*({_SIDE_WORD})"
+            r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
+            rf"(?: of (?:the |this |your |my )?{_SCENE}\b|{_STOP})",
+            r" <\1> ",
         ),
         (r"\b(?:far|very|extreme) (left|right)\b(?! of)", r" \1 "),
         (r"\b(left|right) hand(?: side)?\b(?! of)", r" \1 "),
-        (rf"\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?(?:{_SCENE}|ground)(?: top)?\b", " "),
+        (rf"\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?(?:{_SCENE}|ground)(?: top)?(?= |$)", " "),
     )
-)
+)  # fmt: skip
 _BREAKS = ("not", "except", "excluding", "but", "without")
-_BOUNDARY = frozenset("that which who with".split())
+_CLAUSES = frozenset({"that", "which", "who", "with"})
+ADJECTIVES = frozenset((*COLOURS, *SHADES, *RELATIVE))
+_CLOSED = frozenset(
+    (*DETERMINERS, *FILLERS, *NUMBERS, *ORDINALS, *SIDES, *SIZES, *ADJECTIVES, *_BREAKS, "of", "and", "all")
+)
 
 
-def _squeeze(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip()
+_ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
 
 
 def rewrite(tokens: Sequence[str]) -> list[str]:
     """The words with position phrases folded into one: "on the left side" becomes `<left>`."""
     text = " ".join(words_only(tokens))
     for pattern, replacement in _REWRITES:
-        text = _squeeze(pattern.sub(replacement, text))
+        text = " ".join(pattern.sub(replacement, text).split())
     return text.split()
 
 
 def _is_noun(word: str) -> bool:
-    if word in GENERIC:
-        return True
-    closed = (DETERMINERS, FILLERS, NUMBERS, ORDINALS, SIDES, SIZES, RELATIVE, SHADES, COLOURS, _BREAKS, {"of", "and", "all"})
-    return not word.startswith("<") and not any(word in words for words in closed)
+    return word in GENERIC or not (word in _CLOSED or word.startswith("<"))
 
 
 def find_relations(words: Sequence[str], noun_first: bool = True) -> list[RelationMark]:
@@ -191,28 +198,26 @@ def find_relations(words: Sequence[str], noun_first: bool = True) -> list[Relati
 
     Args:
         words: From `rewrite`.
-        noun_first: Ignore a relation before the first noun ("the near bottle" has none). A colour can stand
-            for a noun when "of" or an article follows.
+        noun_first: Ignore a relation before the first noun: "the near bottle" has none.
     """
     marks: list[RelationMark] = []
     seen_noun = not noun_first
     i = 0
     while i < len(words):
-        rest = " ".join(words[i:])
-        best = max(
-            ((match.end(), relation) for relation, pattern in _RELATIONS if (match := pattern.match(rest))),
-            default=(0, ""),
-        )
-        length = len(rest[: best[0]].split())
-        has_object = i + length < len(words)
-        colour_head = i > 0 and (words[i - 1] in COLOURS or words[i - 1].startswith("<") or words[i - 1] in SIZES)
-        if length and has_object and (seen_noun or colour_head):
-            marks.append(RelationMark(best[1], i, i + length, bool(_DIRECTED.match(rest))))
+        rest = " ".join(words[i : i + 8])
+        found = [(m.end(), relation) for relation, pattern in _RELATIONS if (m := pattern.match(rest))]
+        end, relation = max(found, default=(0, ""))
+        length = len(rest[:end].split())
+        stands_for_noun = i > 0 and (words[i - 1] in COLOURS or words[i - 1] in SIZES or words[i - 1].startswith("<"))
+        if length == 1 and words[i] in SIDES and words[i + 1 : i + 2] and words[i + 1] not in DETERMINERS:
+            stands_for_noun = False
+        if length and i + length < len(words) and (seen_noun or stands_for_noun):
+            marks.append(RelationMark(relation, i, i + length, bool(_DIRECTED.match(rest))))
             seen_noun = False
             i += length
-            continue
-        seen_noun = seen_noun or _is_noun(words[i])
-        i += 1
+        else:
+            seen_noun = seen_noun or _is_noun(words[i])
+            i += 1
     return marks
 
 
@@ -221,22 +226,20 @@ def split_list(words: Sequence[str]) -> list[list[str]]:
     parts: list[list[str]] = [[]]
     open_betweens = 0
     for i, word in enumerate(words):
-        if word == "between" and i:
-            open_betweens += 1
+        open_betweens += word == "between" and i > 0
         if word == "and" and parts[-1] and i + 1 < len(words):
-            if open_betweens:
-                open_betweens -= 1
-            else:
+            if not open_betweens:
                 parts.append([])
                 continue
+            open_betweens -= 1
         parts[-1].append(word)
     return parts
 
 
-def _split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
-    """The references of a relation. Names such as "salt and pepper" stay whole unless an article follows "and"."""
+def split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
+    """The words of each reference of a relation. "Salt and pepper" stays whole: no article follows "and"."""
     parts = split_list(words)
-    if len(parts) == 1 or (relation == "between" and len(parts) == 2):
+    if relation == "between" and len(parts) == 2:
         return parts
     joined: list[list[str]] = []
     for part in parts:
@@ -244,105 +247,127 @@ def _split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
             joined[-1] += ["and", *part]
         else:
             joined.append(part)
-    if relation == "between" and len(joined) == 1:
-        return [joined[0][: len(parts[0])], [w for part in parts[1:] for w in part]]
+    if relation == "between" and len(joined) == 1 and len(parts) > 1:
+        return [parts[0], [w for part in parts[1:] for w in part]]
     return joined
 
 
-def _core(words: Sequence[str]) -> tuple[list[str], list[Selector], dict[str, int | bool]]:
-    """Content words, selectors and number of the words before any relation."""
-    content: list[str] = []
-    keys: list[str] = []
-    origin = ""
-    flags: dict[str, int | bool] = {}
-    rank = 1
+@dataclass
+class _Core:
+    """The words of a phrase before any relation, sorted by what they do."""
+
+    content: list[str] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+    origin: str = ""
+    rank: int = 1
+    count: int | None = None
+    generic: bool = False
+    all: bool = False
+    indefinite: bool = False
+    one_of: bool = False
+
+    def selectors(self) -> list[Selector]:
+        """The selectors; an ordinal without a side counts from the left."""
+        keys = [self.origin, *self.keys] if self.origin else list(self.keys)
+        if self.rank != 1 and not keys:
+            keys = ["left"]
+        return [Selector(key, self.rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
+
+
+def _core(words: Sequence[str]) -> _Core:
+    core = _Core()
+    contained: list[str] = []
     for i, word in enumerate(words):
-        following = words[i + 1 : i + 2]
         if word.startswith("<from:"):
-            origin = SIDES[word[6:-1]]
+            core.origin = SIDES[word[6:-1]]
         elif word.startswith("<"):
-            keys.append(SIDES[word[1:-1]])
+            core.keys.append(SIDES[word[1:-1]])
         elif word in ORDINALS:
-            rank = ORDINALS[word]
-            flags["ordinal"] = True
-        elif word in SIDES and not (word == "back" and content):
-            keys.append(SIDES[word])
-        elif word in SIZES:
-            keys.append(SIZES[word])
+            core.rank = ORDINALS[word]
+            if word == "first" and not core.keys:
+                core.origin = core.origin or "left"
+        elif word in SIDES or word in SIZES:
+            core.keys.append(SIDES.get(word) or SIZES[word])
         elif word in NUMBERS:
-            flags["count"] = NUMBERS[word]
+            core.count = core.count if core.one_of else NUMBERS[word]
         elif word in ("all", "every", "each", "everything"):
-            flags["all"] = True
-        elif word in ("a", "an", "any", "some", "either") and not content:
-            flags["indefinite"] = True
-        elif word == "one" and following == ["of"]:
-            flags["indefinite"] = True
+            core.all = True
+        elif word in ("a", "an", "any", "some", "either") or (word == "one" and list(words[i + 1 : i + 2]) == ["of"]):
+            core.indefinite = core.indefinite or not core.content
+        elif word == "of" and core.content and core.content[-1] not in ("set", "group"):
+            contained, core.content = core.content, []
         elif word == "of":
-            if content and not all(w in ("set", "group") for w in content):
-                flags.setdefault("of", len(content))
-            else:
-                content.clear()
-        elif word == "ones" or word in GENERIC:
-            flags["generic"] = True
-            flags["plural"] = bool(flags.get("plural")) or is_plural(word)
-        elif is_plural(word) and word[:-1] in GENERIC:
-            flags["generic"] = flags["plural"] = True
-        elif word not in DETERMINERS and word not in FILLERS and word not in ("and", *_BREAKS):
-            content.append(word)
-    if origin:
-        keys = [origin, *(k for k in keys if k != origin)]
-    elif flags.get("ordinal") and not keys:
-        keys = ["left"]
-    selectors = [Selector(key, rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
-    return content, selectors, flags
+            core.one_of = core.one_of or (not core.content and core.count is None and not core.all)
+            core.content = []
+        elif word in GENERIC or (word.endswith("s") and word[:-1] in GENERIC):
+            core.generic = True
+            core.all = core.all or (word.endswith("s") and not core.one_of)
+        elif word not in _CLOSED or word in ADJECTIVES:
+            core.content.append(word)
+    core.content += contained
+    return core
 
 
-def _cut(words: Sequence[str], at: frozenset[str] | tuple[str, ...]) -> int:
-    return next((i for i, word in enumerate(words) if i and word in at), len(words))
-
-
-def _parse(words: Sequence[str]) -> NounPhrase:
-    cut = next((i for i, w in enumerate(words) if w in _BREAKS and i), len(words))
-    if words[cut + 1 : cut + 2] == ["with"] or words[cut : cut + 1] == ["without"]:
-        kept, excluded_words = list(words[:cut]), list(words[cut + 1 :])
-    else:
-        kept, excluded_words = list(words[:cut]), [w for w in words[cut + 1 :] if w not in ("for", "than", "not")]
+def noun_phrase(words: Sequence[str]) -> NounPhrase:
+    """The noun phrase of rewritten words (see `rewrite`). Raises ToolError NOT_UNDERSTOOD when it is too long."""
+    if len(words) > MAX_WORDS:
+        raise ToolError(ErrorCode.NOT_UNDERSTOOD, f"A description of a thing may have at most {MAX_WORDS} words.")
+    cut = next((i for i, word in enumerate(words) if word in _BREAKS), len(words))
+    kept, negated = list(words[:cut]), [w for w in words[cut:] if w not in (*_BREAKS, "for")]
     marks = find_relations(kept)
-    relation, references = None, ()
-    core = kept
+    relation: str | None = None
+    references: tuple[NounPhrase, ...] = ()
     if marks:
-        mark = marks[0]
-        relation, core = mark.relation, kept[: mark.start]
-        references = tuple(_parse(part) for part in _split_references(relation, kept[mark.end :]))
-    boundary = _cut(core, _BOUNDARY)
-    content, selectors, flags = _core(core[:boundary])
-    more, more_selectors, _ = _core([w for w in core[boundary:] if w not in _BOUNDARY])
-    if "of" in flags:
-        at = int(flags["of"])
-        content = content[at:] + content[:at]
-    known = {s.key for s in selectors}
-    head_is_plural = bool(content) and is_plural(content[-1]) and not flags.get("generic")
-    count = flags.get("count")
-    if flags.get("generic") and content and content[-1] not in COLOURS:
-        content = [*content, ""]
+        relation = marks[0].relation
+        references = tuple(noun_phrase(part) for part in split_references(relation, kept[marks[0].end :]))
+        kept = kept[: marks[0].start]
+    at = next((i for i, word in enumerate(kept) if i and word in _CLAUSES), len(kept))
+    core, clause = _core(kept[:at]), _core(kept[at + 1 :])
+    details: tuple[str, ...] = ()
+    content = core.content
+    if kept[at : at + 1] == ["with"]:
+        details = tuple(clause.content)
+    else:
+        content = [*clause.content, *content]
+    head = content[-1] if core.content and not core.generic and content[-1] not in ADJECTIVES else ""
+    selectors = core.selectors()
+    plural = core.all or (core.count or 1) > 1 or (bool(head) and is_plural(head) and not core.one_of)
     return NounPhrase(
         text=_text(words),
-        words=tuple([*more, *content]) if content else tuple(more),
-        selectors=tuple(selectors) + tuple(s for s in more_selectors if s.key not in known),
+        words=tuple(content),
+        head=head,
+        details=details,
+        selectors=(*selectors, *(s for s in clause.selectors() if s not in selectors)),
         relation=relation,
         references=references,
-        excluded=_parse(excluded_words) if excluded_words else None,
-        count=int(count) if count is not None else None,
-        plural=bool(flags.get("all") or flags.get("plural") or (count or 0) > 1 or head_is_plural),
-        indefinite=bool(flags.get("indefinite")),
+        excluded=noun_phrase(negated) if negated else None,
+        count=core.count,
+        plural=plural,
+        indefinite=core.indefinite or (core.one_of and not selectors),
     )
 
 
 def _text(words: Sequence[str]) -> str:
     shown = list(words)
-    while len(shown) > 1 and shown[0] in DETERMINERS and shown[0] not in ("any", "some", "a", "an", "either"):
+    while len(shown) > 1 and shown[0] in _ARTICLES:
         shown.pop(0)
-    text = " ".join(shown)
-    text = re.sub(r"<from:(\w+)>", r"from the \1", text)
-    text = re.sub(r"<(near|nearest|closer|closest|far)>", lambda m: "closest to the camera" if m[1] != "far" else "far away", text)
+    text = re.sub(r"<from:(\w+)>", r"from the \1", " ".join(shown))
+    text = re.sub(r"<(near|far)>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
     return re.sub(r"<(\w+)>", r"on the \1", text)
+
+
+def parse_noun_phrase(text: str) -> NounPhrase:
+    """Parse a description of a thing such as "the second can from the left" or "far coconut water".
+
+    Raises:
+        ToolError: NOT_UNDERSTOOD when the text is empty or longer than 300 characters.
+    """
+    words = rewrite(tokenize(text)) if len(text) <= MAX_PHRASE else []
+    if not words:
+        problem = "is empty" if len(text) <= MAX_PHRASE else f"has {len(text):,} characters"
+        raise ToolError(
+            ErrorCode.NOT_UNDERSTOOD,
+            f"The description of a thing {problem}; it must have 1 to {MAX_PHRASE} characters.",
+            'For example "red box" or "the can to the left of the bowl".',
+        )
+    return noun_phrase(words)

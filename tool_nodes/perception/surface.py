@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 
 from tool_nodes import workspace
-from tool_nodes.geometry import backproject, transform
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -19,7 +19,12 @@ _MIN_TABLE_POINTS = 50
 MAX_HEIGHT_M = 0.40
 """Points higher over the table than this belong to the robot or to nothing [m]."""
 
+SOLID_M = 0.008
+"""A point this far over the table is surely part of a thing, whatever the sensor's noise [m]."""
+
 _EDGE_M = 0.01
+_BEYOND_M = 0.08
+"""What stands at the table's inner end may reach this far towards the robot [m]."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,12 @@ class Surface:
         """(H, W) height over the table [m]."""
         return self.points[:, :, 2]
 
+    @property
+    def area(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Lower and upper corner (x, y) of what `inside` covers [m]."""
+        (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
+        return (x0 - _BEYOND_M, y0 + _EDGE_M), (x1 - _EDGE_M, y1 - _EDGE_M)
+
     def table_z(self, x: float, y: float) -> float:
         """Height of the table at (x, y) in the base frame [m]."""
         return float(self.plane @ (1.0, x, y))
@@ -55,14 +66,44 @@ def find_surface(frame: Frame) -> Surface:
     height, width = frame.depth.shape
     if not np.isfinite(frame.depth).any():
         raise ToolError(ErrorCode.NO_DEPTH, "The picture has no valid depth.", "Check the depth camera.")
-    cloud = transform(frame.T_base_camera, backproject(frame.depth, frame.K))
-    plane = _fit_plane(cloud.reshape(height, width, 3)[::4, ::4].reshape(-1, 3))
+    planes = _cloud(frame)
+    plane = _fit_plane(planes[:, ::4, ::4].reshape(3, -1).T)
     a, b, c = plane.astype(np.float32)
-    cloud[:, 2] -= a + b * cloud[:, 0] + c * cloud[:, 1]
-    x, y, z = cloud.T
-    inside = (x > workspace.TABLE_X[0]) & (x < workspace.TABLE_X[1] - _EDGE_M)
-    inside &= (np.abs(y) < workspace.TABLE_Y[1] - _EDGE_M) & (z > -0.02) & (z < MAX_HEIGHT_M)
-    return Surface(cloud.reshape(height, width, 3), plane, inside.reshape(height, width))
+    planes[2] -= a + b * planes[0] + c * planes[1]
+    inside = np.zeros((height, width), dtype=bool)
+    surface = Surface(np.moveaxis(planes, 0, 2), plane, inside)
+    (x0, y0), (x1, y1) = surface.area
+    x, y, z = planes
+    inside[:] = (x > x0) & (x < x1) & (y > y0) & (y < y1) & (z > -0.02) & (z < MAX_HEIGHT_M)
+    return surface
+
+
+def solid_pixels(surface: Surface, mask: BoolArray) -> BoolArray:
+    """The pixels (H, W) of a mask that surely show its object: above the table, and not on the mask's outline.
+
+    On the outline, and beyond it where a mask is a pixel too large, the depth may be that of the background.
+    """
+    core = ndimage.binary_erosion(mask)
+    solid = (core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask) & surface.inside
+    with np.errstate(invalid="ignore"):
+        return solid & (surface.height > SOLID_M)
+
+
+def _cloud(frame: Frame) -> NDArray[np.float32]:
+    """The cloud in the base frame as three pictures (3, H, W) [m].
+
+    A pixel's ray is a part that depends on its column plus a part that depends on its row.
+    """
+    height, width = frame.depth.shape
+    R, origin, K = frame.T_base_camera[:3, :3], frame.T_base_camera[:3, 3], frame.K
+    columns = np.outer(R[:, 0], (np.arange(width) - K[0, 2]) / K[0, 0]) + R[:, 2:]
+    rows = np.outer(R[:, 1], (np.arange(height) - K[1, 2]) / K[1, 1])
+    planes = np.empty((3, height, width), dtype=np.float32)
+    for axis in range(3):
+        np.add(rows[axis, :, None].astype(np.float32), columns[axis].astype(np.float32), out=planes[axis])
+        planes[axis] *= frame.depth
+        planes[axis] += np.float32(origin[axis])
+    return planes
 
 
 def _fit_plane(points: NDArray[np.float32]) -> FloatArray:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _meaning(groups: Mapping[str, str]) -> dict[str, str]:
+    """{"left": "left leftmost"} becomes {"left": "left", "leftmost": "left"}."""
+    return {word: meaning for meaning, words in groups.items() for word in words.split()}
+
 
 _CONTRACTIONS = (
     (r"\bcan'?t\b", "can not"),
@@ -13,113 +23,187 @@ _CONTRACTIONS = (
     (r"\b(i|you|we|they)'d\b", r"\1 would"),
     (r"\b(i|you|we|they)'ll\b", r"\1 will"),
     (r"\b(i|you|we|they)'ve\b", r"\1 have"),
-    (r"\b(that|it|there|what|where|who|which|how)'?s\b(?<!its)", r"\1 is"),
+    (r"\b(that|it|there|what|where|who|which|how|one|object|thing|item)'s\b", r"\1 is"),
     (r"\bi'?m\b", "i am"),
     (r"\blet'?s\b", "let us"),
-    (r"\b(one|object|thing|item)'s\b", r"\1 is"),
 )
-
-_SPELLINGS = {
-    "gray": "grey", "greyish": "grey", "color": "colour", "coloured": "colour", "colored": "colour", "colours": "colour",
-    "colors": "colour", "center": "centre", "farer": "farther", "teh": "the", "hte": "the", "adn": "and", "nad": "and",
-    "rigth": "right", "rihgt": "right", "lefft": "left", "lfet": "left", "infront": "in front", "ontop": "on top",
-    "inbetween": "between", "becide": "beside", "behid": "behind", "behing": "behind", "behinde": "behind",
-    "betwen": "between", "beetween": "between", "bettween": "between", "insde": "inside", "isnide": "inside",
-    "besdie": "beside", "lft": "left", "rght": "right", "fron": "front", "frnt": "front", "nxt": "next",
-    "neer": "near", "closet": "closest", "closests": "closest", "neares": "nearest", "furthes": "furthest",
-    "yogurt": "yoghurt", "donut": "doughnut", "aluminum": "aluminium", "leftmos": "leftmost", "plese": "please",
-    "pleas": "please", "pls": "please", "plz": "please", "&": "and",
-}  # fmt: skip
-"""American to British, and slips of the closed classes. Names of things are corrected against what is seen."""
-
+_SPELLINGS = _meaning(
+    {
+        "grey": "gray greyish grayish",
+        "colour": "color coloured colored colours colors",
+        "centre": "center",
+        "the": "teh hte thr",
+        "and": "adn nad &",
+        "left": "lefft lfet lft leff",
+        "right": "rigth rihgt rght righ",
+        "behind": "behid behing behinde bhind",
+        "between": "betwen beetween bettween inbetween betweeen",
+        "inside": "insde isnide insie",
+        "beside": "becide besdie besid",
+        "front": "fron frnt frount",
+        "next": "nxt nex",
+        "near": "neer",
+        "closest": "closet closests",
+        "nearest": "neares",
+        "furthest": "furthes",
+        "leftmost": "leftmos",
+        "rightmost": "rightmos",
+        "please": "plese pleas pls plz",
+        "yoghurt": "yogurt",
+        "doughnut": "donut",
+        "aluminium": "aluminum",
+    }
+) | {"infront": "in front", "ontop": "on top"}
+"""American to British, and slips in the words of the grammar. Names of things are mended against what is seen."""
 _IRREGULAR = {
-    "knives": "knife", "leaves": "leaf", "loaves": "loaf", "shelves": "shelf", "mice": "mouse", "dice": "die",
-    "people": "person", "children": "child", "feet": "foot", "teeth": "tooth", "geese": "goose", "buses": "bus",
-}  # fmt: skip
-_SAME_STEM = {
-    "plushy": "plush", "beverage": "drink", "tin": "can", "catsup": "ketchup", "veggy": "vegetable", "soya": "soy",
-    "chilli": "chili", "mayo": "mayonnaise", "oatmeal": "oat", "telly": "tv", "spherical": "round", "cylinder": "cylindrical",
-    "hard": "rigid", "solid": "rigid", "stiff": "rigid", "squishy": "soft", "fluffy": "soft", "cuddly": "soft",
-    "stuffed": "soft", "furry": "soft", "metallic": "metal", "rectangle": "rectangular", "cubic": "square", "cube": "block",
-    "circular": "round", "skinny": "slim", "slender": "slim", "translucent": "transparent",
-}  # fmt: skip
-NEAR_SYNONYMS = {
-    "mug": "cup", "glass": "cup", "tumbler": "cup", "beaker": "cup", "rabbit": "bunny", "horse": "pony", "basket": "bin",
-    "crate": "bin", "tray": "bin", "tub": "bin", "trash": "bin", "garbage": "bin", "rubbish": "bin", "waste": "bin",
-    "bucket": "bin", "dish": "bowl", "carton": "box", "package": "box", "pack": "box", "packet": "box", "tube": "container",
-    "canister": "container", "cylindrical": "container", "doll": "plush", "teddy": "bear", "torch": "flashlight",
-    "spanner": "wrench", "soda": "drink", "pop": "drink", "coke": "cola", "hotdog": "sausage",
-}  # fmt: skip
+    "knives": "knife",
+    "leaves": "leaf",
+    "loaves": "loaf",
+    "shelves": "shelf",
+    "mice": "mouse",
+    "dice": "die",
+    "children": "child",
+    "buses": "bus",
+}
+_SAME_STEM = _meaning(
+    {
+        "plush": "plushy",
+        "drink": "beverage",
+        "can": "tin",
+        "ketchup": "catsup",
+        "vegetable": "veggy",
+        "soy": "soya",
+        "chili": "chilli chile",
+        "mayonnaise": "mayo",
+        "round": "spherical circular",
+        "cylindrical": "cylinder",
+        "rigid": "hard solid stiff firm",
+        "soft": "squishy fluffy cuddly stuffed furry fuzzy",
+        "metal": "metallic",
+        "rectangular": "rectangle",
+        "square": "cubic",
+        "block": "cube",
+        "slim": "skinny slender",
+    }
+)
+NEAR_SYNONYMS = _meaning(
+    {
+        "cup": "cup mug glass tumbler beaker",
+        "bunny": "bunny rabbit hare",
+        "pony": "pony horse unicorn",
+        "bin": "bin basket crate tray tub trash garbage rubbish waste bucket",
+        "bowl": "bowl dish",
+        "box": "box carton package pack packet",
+        "container": "container tube canister",
+        "plush": "plush doll",
+        "bear": "bear teddy",
+        "flashlight": "flashlight torch",
+        "wrench": "wrench spanner",
+        "drink": "drink soda pop",
+        "cola": "cola coke",
+        "sausage": "sausage hotdog",
+    }
+)
 """Words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
 
-GENERIC = frozenset("object thing item one stuff everything anything something product article piece".split())
+GENERIC = _words("object thing item one stuff everything anything something product article piece")
 """Heads that fit anything."""
-DETERMINERS = frozenset(
-    "the a an this that these those my your our his her their its some any either of there here same other another said".split()
+DETERMINERS = _words(
+    "the a an this that these those my your our his her their its some any either of there here same other another said"
 )
-FILLERS = frozenset(
-    "please very really quite just exactly actually only nice lovely beautiful good favourite favorite shiny colour shape "
-    "shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was sitting "
-    "standing lying laying located placed positioned resting situated present visible so also still already table desk "
-    "surface counter called named labelled labeled marked saying says been being be see over whole entire own".split()
+FILLERS = _words(
+    "please very really quite just exactly actually only nice lovely beautiful good favourite favorite shiny colour "
+    "shape shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was sitting "
+    "standing lying laying located placed positioned resting situated present visible so also still already table "
+    "desk surface counter called named labelled labeled marked saying says been being be see over whole entire own"
 )
-NUMBERS = {w: n for n, w in enumerate("zero one two three four five six seven eight nine ten".split())} | {
-    str(n): n for n in range(2, 11)
+NUMBERS = {
+    word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
 }
-NUMBERS.update({"both": 2, "couple": 2, "pair": 2})
-ORDINALS = {w: n for n, w in enumerate("first second third fourth fifth sixth seventh eighth".split(), 1)}
-ORDINALS.update({"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5, "6th": 6, "last": -1})
+NUMBERS |= {str(n): n for n in range(2, 11)} | {"both": 2, "couple": 2, "pair": 2}
+ORDINALS = {word: n for n, word in enumerate(["first", "second", "third", "fourth", "fifth", "sixth", "seventh"], 1)}
+ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5, "6th": 6, "last": -1}
 
-SIDES = {
-    "left": "left", "leftmost": "left", "leftest": "left", "lefthand": "left", "right": "right", "rightmost": "right",
-    "righthand": "right", "near": "near", "nearer": "near", "nearest": "near", "nearby": "near", "close": "near",
-    "closer": "near", "closest": "near", "front": "near", "frontmost": "near", "foremost": "near", "foreground": "near",
-    "lower": "near", "lowest": "near", "bottommost": "near", "far": "far", "further": "far", "farther": "far",
-    "furthest": "far", "farthest": "far", "furthermost": "far", "farthermost": "far", "farmost": "far", "distant": "far",
-    "back": "far", "rear": "far", "rearmost": "far", "hindmost": "far", "backmost": "far", "background": "far",
-    "upper": "far", "uppermost": "far", "topmost": "far", "middle": "middle", "centre": "middle", "central": "middle",
-    "mid": "middle", "centermost": "middle", "middlemost": "middle",
-}  # fmt: skip
-SIZES = {
-    "bigger": "big", "biggest": "big", "larger": "big", "largest": "big", "smaller": "small", "smallest": "small",
-    "littlest": "small", "tiniest": "small", "taller": "tall", "tallest": "tall", "highest": "tall", "shorter": "short",
-    "shortest": "short", "longer": "long", "longest": "long", "wider": "wide", "widest": "wide", "fatter": "wide",
-    "fattest": "wide", "thicker": "wide", "thickest": "wide", "thinner": "thin", "thinnest": "thin", "narrower": "thin",
-    "narrowest": "thin", "slimmer": "thin", "slimmest": "thin", "flatter": "short", "flattest": "short",
-}  # fmt: skip
-RELATIVE = {
-    "big": "big", "large": "big", "huge": "big", "giant": "big", "small": "small", "little": "small", "tiny": "small",
-    "mini": "small", "tall": "tall", "high": "tall", "short": "short", "low": "short", "flat": "short", "long": "long",
-    "wide": "wide", "fat": "wide", "thick": "wide", "thin": "thin", "narrow": "thin", "slim": "thin",
-}  # fmt: skip
+SIDES = _meaning(
+    {
+        "left": "left leftmost lefthand",
+        "right": "right rightmost righthand",
+        "near": "near nearer nearest nearby close closer closest front frontmost foremost foreground lower lowest "
+        "bottommost",
+        "far": "far further farther furthest farthest furthermost farthermost distant back rear rearmost hindmost "
+        "backmost background upper uppermost topmost",
+        "middle": "middle centre central mid middlemost centremost",
+    }
+)
+SIZES = _meaning(
+    {
+        "big": "bigger biggest larger largest",
+        "small": "smaller smallest littlest tiniest",
+        "tall": "taller tallest highest",
+        "short": "shorter shortest flatter flattest",
+        "long": "longer longest",
+        "wide": "wider widest fatter fattest thicker thickest",
+        "thin": "thinner thinnest narrower narrowest slimmer slimmest",
+    }
+)
+RELATIVE = _meaning(
+    {
+        "big": "big large huge giant",
+        "small": "small little tiny mini",
+        "tall": "tall high",
+        "short": "short low flat",
+        "long": "long",
+        "wide": "wide fat thick",
+        "thin": "thin narrow slim",
+    }
+)
 """Adjectives that hold relative to the other candidates."""
 
 SHADES = {"dark": "dark", "deep": "dark", "light": "light", "pale": "light", "bright": "", "vivid": ""}
-COLOURS = {
-    c: c
-    for c in (
-        "red orange yellow green blue purple pink brown black white grey turquoise lime gold tan cream transparent "
-        "multicolour"
-    ).split()
-} | {
-    "violet": "purple", "lilac": "light purple", "lavender": "light purple", "mauve": "light purple", "navy": "dark blue",
-    "maroon": "dark red", "burgundy": "dark red", "crimson": "red", "scarlet": "red", "golden": "gold", "silver": "grey",
-    "silvery": "grey", "beige": "tan", "khaki": "tan", "teal": "turquoise", "cyan": "turquoise", "aqua": "turquoise",
-    "magenta": "pink", "fuchsia": "pink", "rose": "pink", "ivory": "cream", "charcoal": "dark grey", "clear": "transparent",
-    "seethrough": "transparent", "colourless": "transparent", "azure": "light blue", "multicolored": "multicolour",
-    "reddish": "red", "bluish": "blue", "greenish": "green", "yellowish": "yellow", "brownish": "brown",
-    "purplish": "purple", "pinkish": "pink", "whitish": "white", "blackish": "black", "translucent": "transparent",
-}  # fmt: skip
+COLOURS = _meaning(
+    {
+        "red": "red crimson scarlet reddish",
+        "orange": "orange",
+        "yellow": "yellow yellowish",
+        "green": "green greenish",
+        "blue": "blue bluish",
+        "purple": "purple violet purplish",
+        "pink": "pink magenta fuchsia rose pinkish",
+        "brown": "brown brownish",
+        "black": "black blackish",
+        "white": "white whitish",
+        "grey": "grey silver silvery",
+        "turquoise": "turquoise teal cyan aqua",
+        "lime": "lime",
+        "gold": "gold golden",
+        "tan": "tan beige khaki",
+        "cream": "cream ivory",
+        "transparent": "transparent clear seethrough colourless translucent",
+        "multicolour": "multicolour multicoloured",
+        "light purple": "lilac lavender mauve",
+        "dark blue": "navy",
+        "dark red": "maroon burgundy",
+        "dark grey": "charcoal",
+        "light blue": "azure",
+    }
+)
 COLOUR_FAMILIES = {
-    "lime": ("yellow", "green"), "turquoise": ("blue", "green"), "tan": ("brown", "yellow"), "cream": ("white", "yellow"),
-    "gold": ("yellow", "orange"), "pink": ("red", "purple"), "orange": ("red", "yellow"), "brown": ("orange", "red"),
-    "purple": ("blue", "pink"), "transparent": ("white", "grey"), "grey": ("white", "black"), "dark grey": ("black",),
-    "light grey": ("white",),
-}  # fmt: skip
+    "lime": ("yellow", "green"),
+    "turquoise": ("blue", "green"),
+    "tan": ("brown", "yellow"),
+    "cream": ("white", "yellow"),
+    "gold": ("yellow", "orange"),
+    "pink": ("red", "purple"),
+    "orange": ("red", "yellow"),
+    "brown": ("orange", "red"),
+    "purple": ("blue", "pink"),
+    "transparent": ("white", "grey"),
+    "grey": ("white", "black"),
+}
 """What people also call a colour, used when nothing on the table has the colour that they said."""
 
-PACKAGING = frozenset("box can bottle carton jar packet pack package bag tin pot shaker sachet container".split())
-DISCRETE = frozenset("ball toy pencil pen tool block cube car egg shoe gift marble coin key card".split())
+PACKAGING = _words("box can bottle carton jar packet pack package bag pot shaker sachet container")
+DISCRETE = _words("ball toy pencil pen tool block cube car egg shoe gift marble coin key card")
 """Things that are not what a package of them is: a box of pencils is not "the pencil"."""
 
 

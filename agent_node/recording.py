@@ -1,0 +1,187 @@
+"""The run folder: one folder a command, whose files appear complete or not at all."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from agent_node.agent import Episode, Turn
+from agent_node.policy import Message
+from agent_node.protocol import ToolCall, parse_turn, render_result
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox import CallRecord
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One response of a turn and what it answers.
+
+    Attributes:
+        call: The call as the policy wrote it; None when the whole turn was refused.
+        response: The text that the policy read.
+        record: What the tool did; None when the call was not run.
+    """
+
+    call: ToolCall | None
+    response: str
+    record: CallRecord | None
+
+    @property
+    def image_index(self) -> int | None:
+        """Index of the picture that came with the response, or None."""
+        return None if self.record is None else self.record.image_index
+
+
+def exchanges(turn: Turn) -> list[Exchange]:
+    """The responses of a turn, each with its call and its record.
+
+    A response is paired with a record by what the agent made of that record, never by markers found in
+    its text: words such as `<image 0>` may be an operator's or a policy's own.
+    """
+    calls = parse_turn(turn.text).calls
+    records = list(turn.calls)
+    paired = []
+    for call, response in itertools.zip_longest(calls[: len(turn.responses)], turn.responses):
+        ran = bool(records) and response == render_result(records[0].result, records[0].image_index)
+        paired.append(Exchange(call, response, records.pop(0) if ran else None))
+    return paired
+
+
+def new_run_dir(root: Path) -> Path:
+    """Make a folder for one run, named by the UTC time and a counter, e.g. `20261120-150203-0`.
+
+    Runs that start in the same second get different folders, also from different processes.
+
+    Raises:
+        ToolError: UNAVAILABLE when the folder cannot be made.
+    """
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        for counter in itertools.count():
+            path = root / f"{stamp}-{counter}"
+            try:
+                path.mkdir()
+            except FileExistsError:
+                continue
+            return path
+    except OSError as error:
+        raise _cannot_write(root, error) from error
+    raise AssertionError("the counter has no end")
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that is either absent, as it was before, or complete; its folder is made if needed.
+
+    Raises:
+        ToolError: UNAVAILABLE when the file cannot be written.
+    """
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            part.write_bytes(content)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+    except OSError as error:
+        raise _cannot_write(path, error) from error
+
+
+def _cannot_write(path: Path, error: OSError) -> ToolError:
+    reason = error.strerror or type(error).__name__
+    return ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {path}: {reason}.", "Check the folder and its free space.")
+
+
+def encode(text: str) -> bytes:
+    """UTF-8. Half of a surrogate pair, which JSON can spell but UTF-8 cannot, becomes a question mark."""
+    return text.encode("utf-8", errors="replace")
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Write a document as indented JSON, atomically. Arrays become lists, NumPy scalars become numbers.
+
+    Raises:
+        ToolError: INTERNAL when the document holds NaN, an infinity or something without a JSON form;
+            UNAVAILABLE when the file cannot be written.
+    """
+    try:
+        text = json.dumps(_plain(document), indent=2, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(
+            ErrorCode.INTERNAL,
+            f"{path.name} can only hold text, finite numbers, true, false, null, lists and objects: {error}.",
+        ) from error
+    write_atomically(path, encode(text + "\n"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return encode(value).decode()
+    if isinstance(value, Mapping):
+        return {_plain(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    return str(value) if isinstance(value, Path) else value
+
+
+def image_path(index: int) -> str:
+    """Where a picture of the conversation lies in the run folder."""
+    return f"images/{index:03d}.png"
+
+
+def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[str, Any]]) -> None:
+    """Write `trajectory.jsonl` and its pictures: one line in the chat format of training tools.
+
+    The line is {"messages": [{"role", "content": [part, ...]}], "tools": schemas, "images": [path, ...]}. A
+    part is {"type": "text", "text"} or {"type": "image", "image": path}; paths are relative to the folder
+    and listed in the order of their parts. Pictures are written first, so no line names a missing one.
+
+    Args:
+        run_dir: Folder of the run.
+        episode: The finished command.
+        schemas: JSON schemas of the tools that were offered.
+
+    Raises:
+        ToolError: UNAVAILABLE when a file cannot be written.
+    """
+    for index, picture in enumerate(episode.session.images):
+        buffer = io.BytesIO()
+        Image.fromarray(picture.rgb).save(buffer, format="PNG", compress_level=1)
+        write_atomically(run_dir / image_path(index), buffer.getvalue())
+    responses = (exchange for turn in episode.turns for exchange in exchanges(turn))
+    messages: list[dict[str, Any]] = []
+    for message in episode.messages:
+        exchange = next(responses, None) if message.role == "tool" else None
+        messages.append(
+            {"role": message.role, "content": _content(message, None if exchange is None else exchange.image_index)}
+        )
+    images = [part["image"] for message in messages for part in message["content"] if part["type"] == "image"]
+    # All ASCII: unescaped line separators of Unicode would break the line for some readers.
+    line = json.dumps(_plain({"messages": messages, "tools": schemas, "images": images}), allow_nan=False)
+    write_atomically(run_dir / "trajectory.jsonl", encode(line + "\n"))
+
+
+def _content(message: Message, image_index: int | None) -> list[dict[str, str]]:
+    """The message's parts; only the last marker is the agent's, as `render_response` puts it there."""
+    marker = f"<image {image_index}>"
+    if image_index is None or marker not in message.text:
+        return [{"type": "text", "text": message.text}]
+    before, _, after = message.text.rpartition(marker)
+    return [
+        {"type": "text", "text": before},
+        {"type": "image", "image": image_path(image_index)},
+        {"type": "text", "text": after},
+    ]

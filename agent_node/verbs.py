@@ -1,0 +1,175 @@
+"""The verbs and polite forms of operators, reduced to clauses that begin with what the arm is to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from tool_nodes.perception.words import one_letter_apart
+
+VerbClass = Literal["pick", "place", "unsupported"]
+
+_PICK = (
+    "pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass have "
+    "catch obtain snatch carry deliver remove extract gather"
+).split()
+_PLACE = (
+    "put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick "
+    "pack plop plonk add bury return rest load"
+).split()
+_UNSUPPORTED = (
+    "throw toss pour push pull slide open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat "
+    "kick hit break crush tap touch poke roll fill empty sort tidy clear point look see find count describe show tell say "
+    "dance wave stop go drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn "
+    "hide feed lick love like hate want read write draw paint measure weigh inspect scan search wait sleep home reset "
+    "dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice"
+).split()
+_IRREGULAR = {
+    "took": "take", "taken": "take", "brought": "bring", "gave": "give", "given": "give", "held": "hold", "got": "get",
+    "laid": "lay", "stuck": "stick", "caught": "catch", "threw": "throw", "thrown": "throw",
+}  # fmt: skip
+_DOUBLED = frozenset(
+    {"get", "set", "put", "grip", "drop", "grab", "pop", "stop", "cut", "hit", "plop", "tap", "spin", "sit"}
+)
+CARRYING = frozenset(
+    {"take", "bring", "get", "carry", "deliver", "fetch", "return", "move", "transfer", "pass", "hand", "give"}
+)
+"""Verbs that may name a destination: "take the can to the bin"."""
+LETTING_GO = frozenset({"drop", "release"})
+"""Verbs that need no destination."""
+PRONOUNS = frozenset({"it", "them", "this", "that", "him", "her"})
+_CONNECTORS = frozenset({"and", "then", ",", ".", "!", "?", "so", "afterwards", "finally", "also", "now"})
+
+
+def _inflections() -> dict[str, tuple[str, VerbClass]]:
+    forms: dict[str, tuple[str, VerbClass]] = {}
+    classes: tuple[tuple[VerbClass, list[str]], ...] = (
+        ("unsupported", _UNSUPPORTED),
+        ("pick", _PICK),
+        ("place", _PLACE),
+    )
+    for verb_class, verbs in classes:
+        for verb in verbs:
+            root = verb[:-1] if verb.endswith("e") else verb + verb[-1] if verb in _DOUBLED else verb
+            for form in (verb, verb + "s", root + "ing", root + "ed"):
+                forms[form] = (verb, verb_class)
+    for form, verb in _IRREGULAR.items():
+        forms[form] = forms[verb]
+    return forms
+
+
+VERBS = _inflections()
+"""Every form of every known verb: (base form, class)."""
+
+_OPENERS = re.compile(
+    r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand|kinova|arm"
+    r"|thanks|thank you|first|firstly|next|finally|maybe|perhaps|listen|all|buddy|sir|[,.!?])(?= )"
+    r"|(?:can|could|would|will|may|might|shall) (?:you|i|we)\b(?: (?:be (?:able|so kind as) to|mind|have you|help me|like to|to))*"
+    r"|is it possible (?:for you )?to|are you able to|do you think you (?:can|could)|i was wondering if you could"
+    r"|(?:i|we) (?:would|want|need|wish|will need|should)(?: really)?(?: (?:like|love|prefer|appreciate))?"
+    r"(?: for)? (?:you to|it if you(?: could| would)?|you(?= \w+))"
+    r"|(?:i|we) (?:would (?:like|love|prefer)|want|need|wish|am going) to(?! have\b)"
+    r"|you (?:should|must|need to|have to|can|could|may|will|are to|ought to)"
+    r"|(?:your|the|my|this) (?:task|job|goal|mission|request|command|order|instruction)(?: now| today)? is(?: to| that you)?"
+    r"|(?:the |your |my |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?(?= ,)"
+    r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try (?:to|and)|make sure (?:to|that you|you)"
+    r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
+    r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you|reach out and)"
+)
+_ASIDES = re.compile(
+    r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now|right away"
+    r"|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)|when (?:you (?:can|are ready|get a chance))"
+    r"|thanks(?: a lot)?|thank you(?: very much)?|cheers|as soon as possible|asap|just|precisely|directly|um|uh|uhm|er|erm|hmm"
+    r"|you know|i mean|i guess|i think|(?:will|would|could|can) you$"
+    r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?![\w])"
+)
+_IDIOMS = (
+    (re.compile(r"\b(?:pick|grab) (?:up )?(?:and|&) (?:then )?(?:place|put|drop|move)\b"), "place"),
+    (re.compile(r"\b(?:get|take|grab|catch|lay|seize)(?: a)? (?:hold|grip)(?: of| on)?\b"), "grab"),
+    (re.compile(r"\b(?:hold on to|hold onto|reach for|reach out for|go for|get me|fetch me|pick out)\b"), "grab"),
+    (re.compile(r"\blet(?:ting)? go(?: of)?\b|\blet loose(?: of)?\b"), "release"),
+    (re.compile(r"^(?:i|we) (?:would like|would love|want|need|wish) to have\b"), "i want"),
+    (re.compile(r"\bget rid of\b"), "toss"),
+    (re.compile(r"\b(?:in order|so as) to\b"), "and"),
+    (re.compile(r"\b(?:after that|after which|afterwards|and also|once done|once you have it|once you are done|when done)\b"), "then"),
+    (re.compile(r"\bso (?:that )?(?=it (?:is|sits|stands|ends up) )"), "and put "),
+    (re.compile(r"\band put it (?:is|sits|stands|ends up) "), "and put it "),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One thing to do.
+
+    Attributes:
+        verb: Base form, e.g. "pick".
+        verb_class: What it asks of the arm.
+        words: The words after it.
+    """
+
+    verb: str
+    verb_class: VerbClass
+    words: tuple[str, ...]
+
+
+def strip_politeness(text: str) -> tuple[str, bool]:
+    """The tokens of a sentence, joined by blanks, without greetings, requests and asides; True if it asked politely."""
+    asked = False
+    before = ""
+    while before != text:
+        before = text
+        opener = _OPENERS.match(text)
+        if opener and opener.end():
+            asked = asked or " " in opener.group().strip()
+            text = text[opener.end() :].strip()
+        text = " ".join(_ASIDES.sub(" ", text).split()).strip(" ,")
+    for pattern, replacement in _IDIOMS:
+        text = pattern.sub(replacement, text)
+    return " ".join(text.split()), asked
+
+
+def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
+    """The verb that starts a clause at token i, or None."""
+    token = tokens[i]
+    following = tokens[i + 1] if i + 1 < len(tokens) else ""
+    known = VERBS.get(token)
+    if i == 0:
+        if known is None and len(token) >= 3 and following:
+            near = {VERBS[form] for form in VERBS if len(form) >= 4 and one_letter_apart(token, form)}
+            supported = sorted(verb for verb in near if verb[1] != "unsupported")
+            same_class = len({verb[1] for verb in near}) == 1
+            known = supported[0] if supported and same_class else None
+        return known
+    if known is None:
+        return None
+    previous = tokens[i - 1]
+    if known[1] == "unsupported" and following not in ("", "the", "a", "it", "them", "for", "to", "back", "away", ","):
+        return None
+    if token in ("close", "rest", "position", "stick", "like", "open", "clear", "empty") and following not in (
+        "the",
+        "it",
+    ):
+        return None
+    if previous in _CONNECTORS or (previous == "to" and following in (*PRONOUNS, "the") and tokens[i - 2] != "next"):
+        return known
+    return known if following in ("it", "them") and known[1] != "unsupported" else None
+
+
+def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
+    """(words before the first verb, clauses) of tokens without politeness."""
+    starts = [(i, verb) for i in range(len(tokens)) if (verb := _verb_at(tokens, i)) is not None]
+    if not starts:
+        return list(tokens), []
+    ends = [i for i, _ in starts[1:]] + [len(tokens)]
+    clauses = []
+    for (start, (verb, verb_class)), end in zip(starts, ends, strict=True):
+        words = list(tokens[start + 1 : end])
+        while words and (words[-1] in _CONNECTORS or (words[-1] == "to" and end < len(tokens))):
+            words.pop()
+        clauses.append(Clause(verb, verb_class, tuple(words)))
+    lead = list(tokens[: starts[0][0]])
+    while lead and lead[-1] in _CONNECTORS:
+        lead.pop()
+    return lead, clauses

@@ -1,0 +1,303 @@
+"""The report: what it shows, that nothing in it can act, and that it stays small."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import json
+import re
+from collections.abc import Sequence
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agent_node.agent import Agent, Episode
+from agent_node.policy import Message
+from agent_node.report import MAX_FRAMES, write_report
+from tool_nodes.drawing import RGB
+from tool_nodes.kinds import ImageIndex, Text
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox import Toolbox, tool
+
+HOSTILE = '</script></pre><script>alert(1)</script><img src=x onerror=alert(2)> "\' onload="x" &amp; \ud800 \x00'
+
+
+class Robot:
+    """Pictures and motions without a robot."""
+
+    def __init__(self, size: tuple[int, int] = (12, 16), noise: bool = False) -> None:
+        self._rng = np.random.default_rng(0)
+        self._size, self._noise = size, noise
+
+    def _picture(self) -> RGB:
+        if self._noise:
+            return self._rng.integers(0, 256, (*self._size, 3), dtype=np.uint8)
+        return np.full((*self._size, 3), 120, np.uint8)
+
+    @tool("robot.capture_image")
+    def capture(self) -> ToolResult:
+        """Look."""
+        return ToolResult(text="Captured.", image=self._picture())
+
+    @tool("roborefer.detect_one")
+    def detect(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
+        """Point."""
+        return ToolResult(text=f"Detected '{obj_name}'", image=image_index.rgb)
+
+    @tool("grasp_generator.compute_grasp")
+    def grasp(self) -> ToolResult:
+        """Choose."""
+        return ToolResult(text="Generated grasp.", image=self._picture())
+
+    @tool("robot.execute_grasp", motion=True)
+    def execute(self) -> ToolResult:
+        """Grasp."""
+        return ToolResult(text="Grasped.", image=self._picture())
+
+    @tool("robot.place_object_at_2d_location", motion=True)
+    def place(self) -> ToolResult:
+        """Fail to place."""
+        raise ToolError(ErrorCode.PLACE_BLOCKED, "The place is taken.")
+
+
+class Scripted:
+    name = "scripted"
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self._lines = iter(lines)
+
+    def respond(self, conversation: Sequence[Message]) -> str:
+        return next(self._lines)
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
+
+
+LOOK, CHOOSE, GRASP, PLACE = (
+    call(name)
+    for name in (
+        "robot.capture_image", "grasp_generator.compute_grasp", "robot.execute_grasp",
+        "robot.place_object_at_2d_location",
+    )
+)  # fmt: skip
+
+
+def run(*lines: str, task: str = "Pick the box.", robot: Robot | None = None) -> Episode:
+    return Agent(Scripted(lines), Toolbox([robot or Robot()]), turn_budget=max(len(lines), 1)).run(task)
+
+
+class Page(HTMLParser):
+    """The elements, attributes and visible text of a page."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.mismatched: list[str] = []
+        self.text = ""
+        self.script = ""
+        self.feed(path.read_text(encoding="utf-8"))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {name: value or "" for name, value in attrs}))
+        if tag not in ("meta", "img", "input"):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open.pop() != tag:
+            self.mismatched.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] == ["script"]:
+            self.script += data
+        elif self.open[-1:] != ["style"]:
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def report(tmp_path: Path, episode: Episode, summary: dict[str, Any] | None = None, frames: Sequence[RGB] = ()) -> Page:
+    path = tmp_path / "report.html"
+    write_report(path, episode, summary or {}, frames, [0.25 * k for k in range(len(frames))])
+    page = Page(path)
+    assert page.open == []
+    assert page.mismatched == []
+    return page
+
+
+def test_a_report_tells_the_run_from_the_sentence_to_the_answer(tmp_path: Path) -> None:
+    episode = run("<think>Look first.</think>" + LOOK, CHOOSE, GRASP, "<answer>I have the box.</answer>")
+    page = report(tmp_path, episode, {"seed": 3, "times": {"wall_s": 1.5}, "versions": {"toolhand": "0.1.0"}})
+    for words in ("Pick the box.", "Look first.", "robot.execute_grasp", "Grasped.", "I have the box.", "success"):
+        assert words in page.text
+    for words in ("Turn 4", "seed", "times › wall [s]", "1.5", "versions › toolhand", "0.1.0"):
+        assert words in page.text
+    assert "You are an expert in 3D spatial reasoning" in page.text
+    assert "Not judged" in page.text
+
+
+def test_the_pictures_of_a_report_are_those_of_the_conversation(tmp_path: Path) -> None:
+    page = report(tmp_path, run(LOOK, CHOOSE, GRASP + PLACE, "<answer>PLACE_BLOCKED: Taken.</answer>"))
+    story = re.findall(r"First view|Chosen grasp|After the grasp|After placing", page.text)
+    assert story == ["First view", "Chosen grasp", "After the grasp"]
+    assert [a["href"] for a in page.all("a")] == ["#image-0", "#image-1", "#image-2"]
+    assert [f["id"] for f in page.all("figure") if "id" in f] == ["image-0", "image-1", "image-2"]
+    assert len(page.all("img")) == 6
+    for image in page.all("img"):
+        assert image["alt"]
+        kind, data = image["src"].split(",")
+        assert kind == "data:image/jpeg;base64"
+        assert Image.open(io.BytesIO(base64.b64decode(data))).size == (16, 12)
+
+
+def test_the_judgement_stands_apart_from_the_report_and_a_contradiction_is_named(tmp_path: Path) -> None:
+    episode = run(GRASP, "<answer>Done.</answer>")
+    truth = {"success": False, "picked": np.True_, "placed": False, "score": "1/2"}
+    page = report(tmp_path, episode, {"truth": truth})
+    for words in ("As the tools reported it", "Simulator's judgement", "picked yes", "placed no", "score 1/2"):
+        assert words in page.text
+    assert "The tools reported success; the simulator disagrees." in page.text
+    agreed = report(tmp_path, episode, {"truth": {"success": True}})
+    assert "disagrees" not in agreed.text
+
+
+@pytest.mark.parametrize(
+    ("lines", "badge"),
+    [
+        ([GRASP, "<answer>Done.</answer>"], "success"),
+        ([PLACE, "<answer>NOT_HOLDING: Nothing to place.</answer>"], "NOT_HOLDING"),
+        ([LOOK, "<answer>Two boxes.</answer>"], "answered, no motion"),
+        ([LOOK], "TURN_BUDGET"),
+    ],
+)
+def test_the_outcome_is_a_badge(tmp_path: Path, lines: list[str], badge: str) -> None:
+    report(tmp_path, run(*lines))
+    html = (tmp_path / "report.html").read_text()
+    first = re.search(r'<span class="badge [a-z]*">([^<]*)</span>', html)
+    assert first is not None
+    assert first.group(1) == badge
+
+
+def test_calls_that_were_not_run_are_shown_as_such(tmp_path: Path) -> None:
+    page = report(tmp_path, run(PLACE + LOOK, "<tool_call>{</tool_call>", "nonsense", "<answer>a</answer>"))
+    assert page.text.count("not run") == 3
+    assert page.text.count("a malformed call") == 2
+    assert "Not run: an earlier motion in this turn failed." in page.text
+    assert "PLACE_BLOCKED" in page.text
+
+
+def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path) -> None:
+    calm = run(
+        "<think>box</think>" + LOOK,
+        call("roborefer.detect_one", obj_name="box", image_index=0),
+        call("box"),
+        "<answer>box</answer>",
+    )
+    hostile = run(
+        f"<think>{HOSTILE}</think>" + LOOK,
+        call("roborefer.detect_one", obj_name=HOSTILE, image_index=0),
+        call(HOSTILE),
+        f"<answer>{HOSTILE}</answer>",
+        task=HOSTILE,
+    )
+    before = report(tmp_path, calm, {"truth": {"a": "b"}, "a": "b"})
+    after = report(tmp_path, hostile, {"truth": {HOSTILE: HOSTILE}, HOSTILE: HOSTILE})
+    shapes = [[(tag, sorted(attributes)) for tag, attributes in page.elements] for page in (before, after)]
+    assert shapes[0] == shapes[1]
+    assert after.script == before.script == ""
+    assert after.text.count("<script>alert(1)</script>") >= 8
+
+
+def test_a_report_needs_nothing_from_outside_and_only_its_own_script_may_run(tmp_path: Path) -> None:
+    page = report(tmp_path, run(LOOK, "<answer>a</answer>"), frames=[np.zeros((8, 8, 3), np.uint8)] * 3)
+    for _, attributes in page.elements:
+        for name in ("src", "href"):
+            assert attributes.get(name, "#").startswith(("#", "data:image/jpeg;base64,"))
+        assert not any(name.startswith("on") for name in attributes)
+    (policy,) = [m["content"] for m in page.all("meta") if m.get("http-equiv") == "Content-Security-Policy"]
+    digest = base64.b64encode(hashlib.sha256(page.script.encode()).digest()).decode()
+    assert policy == (f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'")
+    style = (tmp_path / "report.html").read_text().split("<style>")[1].split("</style>")[0]
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+@pytest.mark.parametrize(("given", "shown"), [(1, 1), (7, 7), (60, 60), (61, 60), (500, 60)])
+def test_the_film_has_at_most_sixty_frames_and_keeps_both_ends(tmp_path: Path, given: int, shown: int) -> None:
+    page = report(tmp_path, run("<answer>a</answer>"), frames=[np.zeros((8, 8, 3), np.uint8)] * given)
+    times = [float(image["data-time"]) for image in page.all("img") if "data-time" in image]
+    assert len(times) == shown <= MAX_FRAMES
+    assert times == sorted(times)
+    assert (times[0], times[-1]) == (0.0, pytest.approx(0.25 * (given - 1), abs=0.06))
+    (slider,) = page.all("input")
+    assert slider["max"] == str(shown - 1)
+    assert [("hidden" in image) for image in page.all("img")] == [False] + [True] * (shown - 1)
+
+
+def test_a_run_without_pictures_or_turns_still_has_a_report(tmp_path: Path) -> None:
+    class Down:
+        name = "down"
+
+        def respond(self, conversation: Sequence[Message]) -> str:
+            raise ToolError(ErrorCode.UNAVAILABLE, "The model server does not answer.")
+
+    page = report(tmp_path, Agent(Down(), Toolbox([Robot()])).run("Pick."))
+    assert "UNAVAILABLE" in page.text
+    assert page.all("img") == []
+    assert page.all("script") == []
+
+
+def test_the_timeline_splits_the_wall_time_by_who_spent_it(tmp_path: Path) -> None:
+    episode = run(LOOK, GRASP, "<answer>a</answer>")
+    page = report(tmp_path, episode)
+    bars = [a for a in page.all("span") if "flex" in a.get("style", "")]
+    assert [bar["class"] for bar in bars] == ["policy", "tool", "policy", "motion", "policy", "other"]
+    shares = [float(bar["style"].split()[1]) for bar in bars]
+    assert sum(shares) == pytest.approx(1000, abs=0.1)
+    assert "robot.execute_grasp" in bars[3]["title"]
+
+
+def test_a_report_stays_below_four_megabytes_whatever_the_run_holds(tmp_path: Path) -> None:
+    robot = Robot((480, 640), noise=True)
+    wordy = "<" * 50_000
+    lines = [f"<think>{wordy}</think>" + LOOK * 3 + call(wordy) for _ in range(12)]
+    frames = [np.random.default_rng(k).integers(0, 256, (480, 640, 3), dtype=np.uint8) for k in range(60)]
+    episode = run(*lines, f"<answer>{wordy}</answer>", task=wordy, robot=robot)
+    page = report(tmp_path, episode, {f"k{k}": wordy for k in range(300)}, frames)
+    assert (tmp_path / "report.html").stat().st_size < 4_000_000
+    assert "trajectory.jsonl holds everything" in page.text
+    assert len([image for image in page.all("img") if "data-time" in image]) == 60
+
+
+def test_arguments_too_deep_to_print_do_not_stop_the_report(tmp_path: Path) -> None:
+    deep = "[" * 900 + "]" * 900
+    page = report(
+        tmp_path, run(f'<tool_call>{{"name": "gone", "arguments": {deep}}}</tool_call>', "<answer>a</answer>")
+    )
+    assert "UNKNOWN_TOOL" in page.text
+
+
+@pytest.mark.parametrize(
+    ("frames", "times", "sentence"),
+    [
+        ([np.zeros((4, 4, 3), np.uint8)], [], "Every frame needs one time, got 1 frames and 0 times."),
+        ([np.zeros((4, 4), np.uint8)], [0.0], r"A picture must be uint8 \(H, W, 3\), got uint8 \(4, 4\)."),
+        ([np.zeros((4, 4, 3), np.float32)], [0.0], r"A picture must be uint8 \(H, W, 3\), got float32"),
+        ([np.zeros((0, 4, 3), np.uint8)], [0.0], r"A picture must be uint8 \(H, W, 3\), got uint8 \(0, 4, 3\)."),
+    ],
+)
+def test_frames_that_are_no_film_are_refused_and_no_file_appears(
+    tmp_path: Path, frames: list[Any], times: list[float], sentence: str
+) -> None:
+    with pytest.raises(ToolError, match=sentence) as caught:
+        write_report(tmp_path / "report.html", run("<answer>a</answer>"), {}, frames, times)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,394 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.predicates import (
+    RELATIONS,
+    ObjectState,
+    PlaceVerdict,
+    Relation,
+    Snapshot,
+    camera_directions,
+    judge_pick,
+    judge_place,
+    relation_holds,
+    score,
+)
+from sim.scenes import PlacedObject, Scene
+from tool_nodes import workspace
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import look_at
+from tool_nodes.results import ErrorCode, ToolError
+
+T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
+ZERO = (0.0, 0.0, 0.0)
+HERE = (0.48, 0.0)
+
+# Cola can: radius 2.9 cm. Milk carton: half side 3.2 cm. Red box: half sides 2.9 and 4.5 cm, 7.5 cm high.
+STANDING = {"cola_1": HERE, "milk_1": (0.48, 0.30), "milk_2": (0.48, -0.30), "red_box_1": (0.30, 0.30)}
+
+
+def item_of(name: str) -> str:
+    return name.rsplit("_", 1)[0].replace("_", " ")
+
+
+def scene_of(*names: str) -> Scene:
+    return Scene(0, tuple(PlacedObject(name, item_of(name), ZERO, 0.0) for name in names), ZERO, ZERO, ZERO, ZERO, "")
+
+
+def state(name: str, xy: tuple[float, float], z: float | None = None, touching: str = "table") -> ObjectState:
+    half = load_catalogue()[item_of(name)].size_m[2] / 2
+    return ObjectState(
+        id=name,
+        position_m=np.array([*xy, half if z is None else z]),
+        quat_wxyz=np.array([1.0, 0.0, 0.0, 0.0]),
+        velocity=np.zeros(6),
+        touching=frozenset(touching.split()),
+    )
+
+
+def snapshot(*states: ObjectState, time: float = 0.0) -> Snapshot:
+    return Snapshot(time, {each.id: each for each in states})
+
+
+def over(seconds: float, *states: ObjectState) -> list[Snapshot]:
+    return [snapshot(*states, time=10 + share * seconds) for share in (0.0, 0.5, 1.0)]
+
+
+def tilted(old: ObjectState, degrees: float) -> ObjectState:
+    half = np.radians(degrees) / 2
+    return replace(old, quat_wxyz=np.array([np.cos(half), np.sin(half), 0.0, 0.0]))
+
+
+def holds(relation: Relation, references: tuple[str, ...], *states: ObjectState) -> bool:
+    """Whether the first state's object stands in the relation."""
+    objects = {each.id: each for each in states}
+    return relation_holds(relation, states[0].id, references, scene_of(*objects), objects, T_BASE_CAMERA)
+
+
+# ---- Directions ----
+
+
+def test_the_camera_s_right_is_the_base_s_left_and_away_is_towards_the_robot() -> None:
+    right, away = camera_directions(T_BASE_CAMERA)
+    assert right == pytest.approx([0, 1], abs=1e-9)
+    assert away == pytest.approx([-1, 0], abs=1e-9)
+
+
+def test_a_camera_straight_above_still_has_directions() -> None:
+    T = np.eye(4)
+    T[:3, :3] = np.array([[0, 1, 0], [1, 0, 0], [0, 0, -1]]).T
+    right, away = camera_directions(T)
+    assert right == pytest.approx([0, 1])
+    assert away == pytest.approx([-1, 0])
+
+
+OFFSETS: dict[Relation, tuple[float, float]] = {
+    "left_of": (0.0, -0.12),
+    "right_of": (0.0, 0.12),
+    "in_front_of": (0.12, 0.0),
+    "behind": (-0.12, 0.0),
+}
+
+
+@pytest.mark.parametrize("said", OFFSETS)
+@pytest.mark.parametrize("true", OFFSETS)
+def test_exactly_one_of_the_four_directions_holds(said: Relation, true: Relation) -> None:
+    dx, dy = OFFSETS[true]
+    moved = state("milk_1", (HERE[0] + dx, HERE[1] + dy))
+    assert holds(said, ("cola_1",), moved, state("cola_1", HERE)) == (said == true)
+
+
+@pytest.mark.parametrize(
+    ("dx", "expected"), [(0.0, True), (0.105, True), (-0.105, True), (0.115, False), (-0.115, False), (0.13, False)]
+)
+def test_a_direction_needs_45_degrees_with_a_centimetre_to_spare(dx: float, expected: bool) -> None:
+    moved = state("milk_1", (HERE[0] + dx, -0.12))
+    assert holds("left_of", ("cola_1",), moved, state("cola_1", HERE)) is expected
+
+
+@pytest.mark.parametrize("relation", ["left_of", "next_to"])
+@pytest.mark.parametrize(("gap", "expected"), [(-0.01, False), (0.002, True), (0.148, True), (0.152, False)])
+def test_beside_is_apart_and_within_fifteen_centimetres(relation: Relation, gap: float, expected: bool) -> None:
+    moved = state("milk_1", (HERE[0], -0.029 - 0.032 - gap))
+    assert holds(relation, ("cola_1",), moved, state("cola_1", HERE)) is expected
+
+
+@pytest.mark.parametrize("relation", ["left_of", "next_to"])
+def test_what_touches_or_floats_is_not_beside(relation: Relation) -> None:
+    cola = state("cola_1", HERE)
+    assert holds(relation, ("cola_1",), state("milk_1", (0.48, -0.1)), cola)
+    assert not holds(relation, ("cola_1",), state("milk_1", (0.48, -0.1), touching="table cola_1"), cola)
+    assert not holds(relation, ("cola_1",), state("milk_1", (0.48, -0.1), z=0.12), cola)
+
+
+def test_next_to_holds_in_every_direction() -> None:
+    for angle in np.linspace(0, 2 * np.pi, 9):
+        moved = state("milk_1", (HERE[0] + 0.14 * np.cos(angle), 0.14 * np.sin(angle)))
+        assert holds("next_to", ("cola_1",), moved, state("cola_1", HERE))
+
+
+def test_left_of_a_group_is_left_of_all_of_it_and_near_the_nearest() -> None:
+    group = (state("cola_1", (0.48, 0.0)), state("milk_1", (0.48, -0.13)))
+    names = ("cola_1", "milk_1")
+    assert holds("left_of", names, state("milk_2", (0.48, -0.26)), *group)
+    assert not holds("left_of", names, state("milk_2", (0.55, -0.10)), *group)
+    assert not holds("left_of", names, state("milk_2", (0.48, 0.12)), *group)
+    assert not holds("left_of", names, state("milk_2", (0.48, -0.40)), *group)
+
+
+@pytest.mark.parametrize(
+    ("xy", "expected"),
+    [
+        ((0.48, 0.0), True),
+        ((0.55, 0.05), True),
+        ((0.48, 0.29), False),
+        ((0.64, 0.0), False),
+        ((0.48, 0.45), False),
+    ],
+)
+def test_between_is_a_corridor_from_one_to_the_other(xy: tuple[float, float], expected: bool) -> None:
+    ends = (state("milk_1", (0.48, 0.30)), state("milk_2", (0.48, -0.30)))
+    assert holds("between", ("milk_1", "milk_2"), state("cola_1", xy), *ends) is expected
+
+
+# ---- In and on ----
+
+BIN = state("black_bin_1", (0.5, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("dx", "z", "touching", "expected"),
+    [
+        (0.0, 0.065, "black_bin_1", True),
+        (0.05, 0.065, "black_bin_1", True),
+        (0.06, 0.065, "black_bin_1", False),
+        (0.10, 0.061, "table", False),
+        (0.0, 0.128, "black_bin_1", True),
+        (0.0, 0.135, "black_bin_1", False),
+        (0.0, 0.065, "gripper", False),
+    ],
+)
+def test_in_needs_the_centre_over_the_floor_the_bottom_below_the_rim_and_contact(
+    dx: float, z: float, touching: str, expected: bool
+) -> None:
+    moved = state("cola_1", (0.5 + dx, 0.3), z, touching)
+    assert holds("in", ("black_bin_1",), moved, BIN) is expected
+
+
+def test_in_may_rest_on_another_thing_in_the_bin_but_not_on_one_outside() -> None:
+    lemon = state("lemon_1", (0.5, 0.3), 0.031, "black_bin_1 cola_1")
+    outside = state("lemon_1", (0.5, 0.1), 0.031, "black_bin_1 cola_1")
+    moved = state("cola_1", (0.5, 0.3), 0.10, "lemon_1")
+    assert holds("in", ("black_bin_1",), moved, BIN, lemon)
+    assert not holds("in", ("black_bin_1",), moved, BIN, outside)
+
+
+def test_in_follows_a_turned_bin() -> None:
+    half = np.pi / 4
+    turned = replace(BIN, quat_wxyz=np.array([np.cos(half), 0.0, 0.0, np.sin(half)]))
+    moved = state("cola_1", (0.5, 0.365), 0.065, "black_bin_1")
+    assert holds("in", ("black_bin_1",), moved, BIN)
+    assert not holds("in", ("black_bin_1",), moved, turned)
+
+
+def test_only_containers_take_things_in() -> None:
+    for name in ("red_box_1", "blue_cup_1"):
+        with pytest.raises(ToolError, match="no container") as caught:
+            holds("in", (name,), state("cola_1", HERE), state(name, (0.5, 0.3)))
+        assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(
+    ("dx", "lift", "touching", "expected"),
+    [
+        (0.0, 0.0, "red_box_1", True),
+        (0.025, 0.0, "red_box_1", True),
+        (0.035, 0.0, "red_box_1", False),
+        (0.0, 0.015, "red_box_1", False),
+        (0.0, -0.015, "red_box_1", False),
+        (0.0, 0.0, "red_box_1 table", False),
+        (0.0, 0.0, "gripper", False),
+    ],
+)
+def test_on_needs_contact_the_centre_over_the_top_and_the_bottom_at_it(
+    dx: float, lift: float, touching: str, expected: bool
+) -> None:
+    moved = state("tuna_can_1", (0.5 + dx, 0.0), 0.075 + 0.018 + lift, touching)
+    assert holds("on", ("red_box_1",), moved, state("red_box_1", (0.5, 0.0))) is expected
+
+
+# ---- Arguments ----
+
+
+@pytest.mark.parametrize(
+    ("relation", "references", "said"),
+    [
+        ("under", ("cola_1",), "is not a relation"),
+        ("between", ("cola_1",), "takes 2"),
+        ("in", ("cola_1", "cola_1"), "takes 1"),
+        ("left_of", (), "at least one"),
+        ("left_of", ("tea_1",), "no object"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(relation: Relation, references: tuple[str, ...], said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        holds(relation, references, state("milk_1", (0.48, -0.1)), state("cola_1", HERE))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_there_are_eight_relations() -> None:
+    assert len(RELATIONS) == len(set(RELATIONS)) == 8
+
+
+# ---- Picking ----
+
+BEFORE = snapshot(*(state(name, xy) for name, xy in STANDING.items()))
+
+
+def lifted(name: str, rise: float, touching: str = "gripper") -> ObjectState:
+    old = BEFORE.objects[name]
+    return state(name, STANDING[name], old.position_m[2] + rise, touching)
+
+
+def rest(*but: str) -> list[ObjectState]:
+    return [each for name, each in BEFORE.objects.items() if name not in but]
+
+
+@pytest.mark.parametrize(
+    ("rise", "seconds", "touching", "expected"),
+    [
+        (0.06, 2.0, "gripper", True),
+        (0.0501, 2.0, "gripper", True),
+        (0.049, 2.0, "gripper", False),
+        (0.06, 2.0, "red_box_1", False),
+    ],
+)
+def test_a_pick_is_five_centimetres_up_in_the_gripper(
+    rise: float, seconds: float, touching: str, expected: bool
+) -> None:
+    history = over(seconds, lifted("cola_1", rise, touching), *rest("cola_1"))
+    assert judge_pick(BEFORE, history, ["cola_1"]) is expected
+
+
+def test_any_of_the_targets_counts_and_nothing_else() -> None:
+    history = over(2.0, lifted("milk_2", 0.1), *rest("milk_2"))
+    assert judge_pick(BEFORE, history, ["milk_1", "milk_2"])
+    assert not judge_pick(BEFORE, history, ["milk_1"])
+
+
+def test_two_objects_in_the_air_are_no_pick() -> None:
+    history = over(2.0, lifted("cola_1", 0.1), lifted("red_box_1", 0.1, "cola_1"), *rest("cola_1", "red_box_1"))
+    assert not judge_pick(BEFORE, history, ["cola_1"])
+
+
+def test_an_object_dropped_during_the_hold_is_no_pick() -> None:
+    history = over(2.0, lifted("cola_1", 0.1), *rest("cola_1"))
+    history[1] = replace(BEFORE, time=11.0)
+    assert not judge_pick(BEFORE, history, ["cola_1"])
+
+
+# ---- Placing ----
+
+PLACED = state("cola_1", (0.48, -0.20))
+
+
+def judge(*states: ObjectState, relation: Relation = "right_of", seconds: float = 0.5) -> PlaceVerdict:
+    changed = [each.id for each in states]
+    history = over(seconds, *states, *rest(*changed))
+    return judge_place(scene_of(*STANDING), BEFORE, history, "cola_1", relation, ["milk_2"], T_BASE_CAMERA)
+
+
+def test_a_clean_place_counts() -> None:
+    assert judge(PLACED) == PlaceVerdict(True, ())
+
+
+@pytest.mark.parametrize(
+    ("placed", "said"),
+    [
+        (replace(PLACED, touching=frozenset({"table", "gripper"})), "not released"),
+        (replace(PLACED, velocity=np.array([0.03, 0, 0, 0, 0, 0])), "not lie still"),
+        (replace(PLACED, velocity=np.array([0, 0, 0, 0, 0, 0.5])), "not lie still"),
+        (tilted(replace(PLACED, position_m=np.array([0.48, -0.2, 0.029])), 90), "cola_1 toppled"),
+        (state("cola_1", (0.48, 0.10)), "more than 15 cm"),
+    ],
+)
+def test_a_place_that_is_not_finished_does_not_count(placed: ObjectState, said: str) -> None:
+    verdict = judge(placed)
+    assert not verdict.ok
+    assert any(said in reason for reason in verdict.reasons), verdict
+
+
+@pytest.mark.parametrize(("shift", "expected"), [(0.018, True), (0.022, False)])
+def test_the_reference_may_move_by_less_than_two_centimetres(shift: float, expected: bool) -> None:
+    verdict = judge(PLACED, state("milk_2", (0.48 + shift, -0.30)))
+    assert verdict.ok is expected
+    assert expected or any("milk_2 was moved" in reason for reason in verdict.reasons)
+
+
+@pytest.mark.parametrize(("degrees", "expected"), [(28, True), (32, False)])
+def test_nothing_else_may_topple(degrees: float, expected: bool) -> None:
+    assert judge(PLACED, tilted(state("red_box_1", STANDING["red_box_1"]), degrees)).ok is expected
+
+
+def test_what_is_put_in_a_bin_may_lie_on_its_side() -> None:
+    before = snapshot(state("cola_1", HERE), BIN)
+    lying = tilted(state("cola_1", (0.5, 0.3), 0.033, "black_bin_1"), 90)
+    scene = scene_of("cola_1", "black_bin_1")
+    verdict = judge_place(scene, before, over(0.5, lying, BIN), "cola_1", "in", ["black_bin_1"], T_BASE_CAMERA)
+    assert verdict.ok, verdict
+
+
+def test_a_ball_that_rolled_over_has_not_toppled() -> None:
+    ball = state("tennis_ball_1", (0.48, 0.1))
+    cola = state("cola_1", HERE)
+    scene = scene_of("tennis_ball_1", "cola_1")
+    history = over(0.5, tilted(ball, 120), cola)
+    verdict = judge_place(
+        scene,
+        snapshot(state("tennis_ball_1", (0.3, 0.1)), cola),
+        history,
+        "tennis_ball_1",
+        "next_to",
+        ["cola_1"],
+        T_BASE_CAMERA,
+    )
+    assert verdict.ok, verdict
+
+
+# ---- What is never scored ----
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"position_m": np.array([np.nan, 0, 0.1])},
+        {"quat_wxyz": np.array([np.inf, 0, 0, 0])},
+        {"velocity": np.full(6, np.nan)},
+        {"position_m": np.array([0.5, 0, -0.3])},
+    ],
+)
+def test_broken_physics_is_an_error_and_never_a_score(broken: dict) -> None:
+    bad = replace(state("red_box_1", STANDING["red_box_1"]), **broken)
+    with pytest.raises(ToolError, match="red_box_1") as caught:
+        judge(PLACED, bad)
+    assert caught.value.code is ErrorCode.INTERNAL
+    with pytest.raises(ToolError, match="red_box_1") as caught:
+        judge_pick(BEFORE, over(2.0, lifted("cola_1", 0.1), bad, *rest("cola_1", "red_box_1")), ["cola_1"])
+    assert caught.value.code is ErrorCode.INTERNAL
+
+
+def test_too_short_a_history_is_an_error_and_never_a_score() -> None:
+    with pytest.raises(ToolError, match="cover") as caught:
+        judge(PLACED, seconds=0.3)
+    assert caught.value.code is ErrorCode.INTERNAL
+    with pytest.raises(ToolError, match="cover"):
+        judge_pick(BEFORE, [], ["cola_1"])
+
+
+def test_a_pick_and_a_place_give_a_point_each() -> None:
+    good, bad = PlaceVerdict(True), PlaceVerdict(False, ("x",))
+    assert [score(False), score(True), score(True, bad), score(True, good)] == [0, 1, 1, 2]

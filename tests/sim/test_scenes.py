@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import sim.scenes
+from sim.scenes import (
+    FREE_CLEARANCE,
+    FREE_GAP,
+    FREE_RADIUS,
+    MIN_GAP,
+    SIDES,
+    PlacedObject,
+    Scene,
+    distances,
+    footprint,
+    free_side,
+    gap,
+    generate_scene,
+    load_scene,
+    scene_document,
+)
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.workspace import within_reach
+
+EXAMPLE = Path(sim.scenes.__file__).with_name("example_scene.yaml")
+
+
+def square(x: float, y: float, half: float = 0.05) -> np.ndarray:
+    corners = np.array([[-1, -1], [1, -1], [1, 1], [-1, 1]])
+    return corners * half + [x, y]
+
+
+def test_the_gap_between_two_squares_is_the_distance_of_their_edges_or_corners() -> None:
+    assert gap(square(0, 0), square(0.3, 0)) == pytest.approx(0.2)
+    assert gap(square(0, 0), square(0.3, 0.4)) == pytest.approx(np.hypot(0.2, 0.3))
+    assert gap(square(0, 0), square(0.08, 0)) <= 0
+    assert gap(square(0, 0), square(0, 0, 0.01)) <= 0
+
+
+def test_distances_are_zero_inside_and_euclidean_outside() -> None:
+    points = np.array([[0, 0], [0.15, 0], [0.08, 0.09]])
+    assert distances(points, square(0, 0)) == pytest.approx([0, 0.1, np.hypot(0.03, 0.04)])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_every_generated_object_can_be_gripped_reached_and_placed_beside(seed: int) -> None:
+    scene = generate_scene(seed)
+    assert 7 <= len(scene.objects) <= 9
+    outlines = {placed.id: footprint(placed) for placed in scene.objects}
+    assert len(outlines) == len(scene.objects)
+    for a, b in combinations(outlines.values(), 2):
+        assert gap(a, b) >= MIN_GAP
+    for placed in scene.objects:
+        assert within_reach(placed.position_m[:2])
+        assert placed.position_m[2] == pytest.approx(placed.product.size_m[2] / 2)
+        if placed.product.container:
+            continue
+        assert placed.product.graspable
+        for side, direction in SIDES.items():
+            spot = free_side(scene, placed.id, side)
+            assert spot is not None, (placed.id, side)
+            assert within_reach(spot)
+            offset = spot - placed.position_m[:2]
+            assert offset @ direction >= np.cos(np.radians(45)) * np.linalg.norm(offset)
+            for name, outline in outlines.items():
+                clearance = distances(spot[None], outline)[0] - FREE_RADIUS
+                if name == placed.id:
+                    assert FREE_GAP[0] - 1e-9 <= clearance <= FREE_GAP[1] + 1e-9
+                else:
+                    assert clearance >= FREE_CLEARANCE - 1e-9
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_nine_objects_with_a_bin_fit(seed: int) -> None:
+    scene = generate_scene(seed, required=["black bin", "bunny", "bunny"], n_objects=9)
+    assert [placed.id for placed in scene.objects[:3]] == ["black_bin_1", "bunny_1", "bunny_2"]
+    assert len(scene.objects) == 9
+
+
+def test_a_seed_decides_the_scene() -> None:
+    assert generate_scene(3) == generate_scene(3)
+    assert generate_scene(3) != generate_scene(4)
+
+
+def test_forbidden_items_stay_away_whether_named_or_described() -> None:
+    for seed in range(8):
+        names = {placed.item for placed in generate_scene(seed, forbidden=["bunny", "cola"]).objects}
+        assert not names & {"bunny", "cola"}
+        kinds = {p.product.kind for p in generate_scene(seed, forbidden=lambda item: item.kind == "box").objects}
+        assert "box" not in kinds
+
+
+def test_no_tall_object_stands_right_before_a_lower_one() -> None:
+    for seed in range(20):
+        for rear, front in combinations(generate_scene(seed).objects, 2):
+            for low, tall in ((rear, front), (front, rear)):
+                if tall.product.size_m[2] <= max(0.12, low.product.size_m[2]):
+                    continue
+                offset = np.subtract(tall.position_m, low.position_m)
+                assert not (0 < offset[0] < 0.12 and abs(offset[1]) < 0.02), (tall.id, low.id)
+
+
+def test_pairs_stand_close_together() -> None:
+    for seed in range(5):
+        a, b = generate_scene(seed, required=["teddy bear", "bunny"], pair=(0, 1)).objects[:2]
+        assert 0.1 <= np.linalg.norm(np.subtract(a.position_m[:2], b.position_m[:2])) <= 0.145
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"required": ["red bx"]}, '"red box"'),
+        ({"n_objects": 0}, "from 1 to 9"),
+        ({"n_objects": 12}, "from 1 to 9"),
+        ({"required": ["bunny"] * 3, "n_objects": 2}, "from 3 to 9"),
+        ({"forbidden": lambda item: True}, "0 items are allowed"),
+    ],
+)
+def test_impossible_wishes_are_refused(arguments: dict, said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        generate_scene(0, **arguments)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def beside_a_bin(distance: float) -> Scene:
+    """A can with a bin on its left side, its centre that far away."""
+    here = PlacedObject("cola_1", "cola", (0.48, 0.0, 0.061), 0.0)
+    there = PlacedObject("black_bin_1", "black bin", (0.48, -distance, 0.04), 0.0)
+    zero = (0.0, 0.0, 0.0)
+    return Scene(0, (here, there), zero, zero, zero, zero, "")
+
+
+def test_a_side_is_free_until_something_stands_there() -> None:
+    free = free_side(beside_a_bin(0.35), "cola_1", "left")
+    assert free is not None
+    assert free[1] < -0.08
+    assert free_side(beside_a_bin(0.14), "cola_1", "left") is None
+    assert free_side(beside_a_bin(0.14), "cola_1", "right") is not None
+
+
+def test_a_side_beyond_reach_is_not_free() -> None:
+    zero = (0.0, 0.0, 0.0)
+    scene = Scene(0, (PlacedObject("cola_1", "cola", (0.67, 0.0, 0.061), 0.0),), zero, zero, zero, zero, "")
+    assert free_side(scene, "cola_1", "front") is None
+    assert free_side(scene, "cola_1", "behind") is not None
+
+
+def test_an_unknown_id_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(ToolError, match="cola_1, black_bin_1"):
+        free_side(beside_a_bin(0.3), "cola_2", "left")
+
+
+def test_the_example_scene_loads_and_can_be_worked_in() -> None:
+    scene = load_scene(EXAMPLE)
+    assert [placed.id for placed in scene.objects[:2]] == ["coconut_water_1", "coconut_water_2"]
+    assert all(within_reach(placed.position_m[:2]) for placed in scene.objects)
+    assert all(free_side(scene, "rice_box_1", side) is not None for side in SIDES)
+
+
+def test_the_scene_document_is_plain_json_and_complete() -> None:
+    document = json.loads(json.dumps(scene_document(load_scene(EXAMPLE))))
+    assert document["seed"] == 1
+    first = document["objects"][0]
+    assert first["name"] == "coconut water"
+    assert first["position_m"] == [0.36, 0.2, 0.07]
+    assert first["yaw_deg"] == 10
+    assert set(first) == set(
+        "id name kind colour synonyms position_m size_m yaw_deg container mass_kg".split()  # noqa: SIM905
+    )
+
+
+def test_things_may_stand_in_a_bin_or_on_each_other(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(
+        "objects:\n- {name: black bin, position: [0.5, 0.0]}\n- {name: lemon, position: [0.5, 0.0, 0.031]}\n"
+        "- {name: red box, position: [0.5, 0.3]}\n- {name: tuna can, position: [0.5, 0.3, 0.093]}\n"
+    )
+    assert len(load_scene(path).objects) == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "said"),
+    [
+        ("", 1, "must be a mapping with objects"),
+        ("- 1", 1, "must be a mapping with objects"),
+        ("objects: 3", 1, "list with at least one object"),
+        ("objects: []", 1, "list with at least one object"),
+        ("seed: 1\nobjects:\n- {name: cola, position: [0.4, 0.1]\n", 4, "not valid YAML"),
+        ("objects:\n- {name: red bx, position: [0.4, 0.1]}", 2, '"red box"'),
+        ("objects:\n- {name: 7, position: [0.4, 0.1]}", 2, "needs a name"),
+        ("objects:\n- {position: [0.4, 0.1]}", 2, "needs a name"),
+        ("objects:\n- {name: cola}", 2, "needs a position"),
+        ("objects:\n- {name: cola, position: [0.4]}", 2, "2 or 3 finite numbers"),
+        ("objects:\n- {name: cola, position: [.nan, 0.1]}", 2, "finite"),
+        ("objects:\n- {name: cola, position: [.inf, 0.1]}", 2, "finite"),
+        ("objects:\n- {name: cola, position: [true, 0.1]}", 2, "finite"),
+        ("objects:\n- {name: cola, position: here}", 2, "2 or 3 finite numbers"),
+        ("objects:\n- {name: cola, position: [0.9, 0.1]}", 2, "off the table"),
+        ("objects:\n- {name: cola, position: [0.4, 0.1, 0.02]}", 2, "from 0.061 to 0.5 m"),
+        ("objects:\n- {name: cola, position: [0.4, 0.1], yaw_deg: much}", 2, "yaw_deg must be 1 finite number"),
+        ("objects:\n- {name: cola, position: [0.4, 0.1], id: table}", 2, "id must be"),
+        ("objects:\n- {name: cola, position: [0.4, 0.1], id: a b}", 2, "id must be"),
+        ("objects:\n- {name: cola, position: [0.4, 0.1], tint: 3}", 2, '"tint" is not allowed'),
+        ("objects:\n- {name: cola, position: [0.4, 0]}\n- {name: milk, position: [0.42, 0]}", 3, "overlaps cola_1"),
+        (
+            "objects:\n- {name: cola, position: [0.4, 0], id: a}\n- {name: milk, position: [0.6, 0], id: a}",
+            3,
+            "used twice",
+        ),
+        ("seed: -1\nobjects:\n- {name: cola, position: [0.4, 0.1]}", 1, "seed must be a whole number"),
+        ("table_rgb: [2, 0, 0]\nobjects:\n- {name: cola, position: [0.4, 0.1]}", 1, "from 0 to 1"),
+        ("light: up\nobjects:\n- {name: cola, position: [0.4, 0.1]}", 1, "light must be 3"),
+        ("name: 3\nobjects:\n- {name: cola, position: [0.4, 0.1]}", 1, "name must be text"),
+    ],
+)
+def test_a_wrong_scene_file_is_refused_with_file_line_and_what_is_allowed(
+    tmp_path: Path, text: str, line: int, said: str
+) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text(text)
+    with pytest.raises(ToolError) as caught:
+        load_scene(path)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert str(caught.value).startswith(f"table.yaml, line {line}:"), str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_an_object_that_is_no_mapping_is_refused_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text("objects:\n- cola\n")
+    with pytest.raises(ToolError, match=r"table\.yaml, objects 1: an object must be a mapping with name"):
+        load_scene(path)
+
+
+def test_a_scene_file_cannot_build_python_objects(tmp_path: Path) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_text("!!python/object/apply:os.getcwd []")
+    with pytest.raises(ToolError, match="not valid YAML"):
+        load_scene(path)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00\x01", b"\x00\x01\x02", b"[" * 5000])
+def test_a_file_that_is_no_yaml_text_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "table.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ToolError, match=r"table\.yaml"):
+        load_scene(path)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.yaml", tmp_path):
+        with pytest.raises(ToolError, match="cannot be read") as caught:
+            load_scene(path)
+        assert caught.value.code is ErrorCode.INVALID_ARGUMENT

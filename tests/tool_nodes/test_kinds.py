@@ -1,0 +1,239 @@
+"""Argument kinds: what they accept, and the sentence they refuse with."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tool_nodes import kinds
+from tool_nodes.kinds import BadValue, Kind, SessionImage
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox import Session
+
+ALL_KINDS = [
+    kinds.Text, kinds.Unit, kinds.FocalLength, kinds.ImageIndex, kinds.Data, kinds.Mask, kinds.PointCloud,
+    kinds.Points2D, kinds.Point2D, kinds.Point3D, kinds.Pose,
+]  # fmt: skip
+
+
+def kind_of(annotation: Any) -> Kind:
+    return get_args(annotation)[1]
+
+
+def session() -> Session:
+    picture = np.zeros((4, 6, 3), np.uint8)
+    return Session(
+        variables={
+            "mask": np.ones((4, 6), bool),
+            "depth": np.full((4, 6), 0.5, np.float32),
+            "cloud": np.zeros((24, 3), np.float32),
+            "focal": 600.0,
+            "point": (0.25, 0.75),
+            "picture": SessionImage(picture, None),
+            "broken": [[1.0, 2.0], [3.0]],
+        },
+        images=[SessionImage(picture, None)],
+    )
+
+
+def parse(annotation: Any, value: Any) -> Any:
+    return kind_of(annotation).parse(value, session())
+
+
+def refusal(annotation: Any, value: Any) -> str:
+    with pytest.raises(BadValue) as caught:
+        parse(annotation, value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.5, np.float32(0.5), np.int64(1)])
+def test_a_unit_number_in_range_becomes_a_float(value: Any) -> None:
+    number = parse(kinds.Unit, value)
+    assert type(number) is float
+    assert number == float(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (True, "must be a number, got True"),
+        ("0.5", "must be a number, got '0.5'"),
+        (None, "must be a number, got None"),
+        ([0.5], "must be a number, got [0.5]"),
+        (float("nan"), "must be a finite number, got nan"),
+        (float("inf"), "must be a finite number, got inf"),
+        (10**400, "must be a finite number, got an integer beyond the range of a float"),
+        (-0.1, "must be between 0 and 1, got -0.1"),
+        (1.5, "must be between 0 and 1, got 1.5"),
+        ("$mask", "must be a number, got array("),
+        ("$", "must be a variable such as $name, got '$'"),
+        ("$a b", "must be a variable such as $name, got '$a b'"),
+    ],
+)
+def test_a_unit_number_is_refused_with_a_sentence(value: Any, sentence: str) -> None:
+    assert refusal(kinds.Unit, value).startswith(sentence)
+
+
+def test_a_focal_length_may_come_from_a_variable_and_must_be_positive() -> None:
+    assert parse(kinds.FocalLength, "$focal") == 600.0
+    assert refusal(kinds.FocalLength, 0) == "must be greater than 0, got 0"
+
+
+def test_an_unknown_variable_is_refused_with_those_that_exist() -> None:
+    sentence = refusal(kinds.Mask, "$segmentation_mask")
+    assert sentence.startswith("refers to $segmentation_mask, which does not exist")
+    for known in ("$mask (boolean array, 4x6)", "$depth (numpy array, 4x6)", "$focal (float)", "$point (list of 2)"):
+        assert known in sentence
+    assert "$picture (image, 4x6x3)" in sentence
+
+
+def test_without_variables_the_sentence_says_so() -> None:
+    with pytest.raises(BadValue, match="known variables: none yet"):
+        kind_of(kinds.Mask).parse("$mask", Session())
+
+
+def test_a_text_is_stripped_and_never_resolved() -> None:
+    assert parse(kinds.Text, "  red box ") == "red box"
+    assert parse(kinds.Text, "$mask") == "$mask"
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        ("   ", "must have 1 to 300 characters, got 0"),
+        ("x" * 301, "must have 1 to 300 characters, got 301"),
+        (7, "must be a string, got 7"),
+    ],
+)
+def test_a_text_is_refused_when_empty_too_long_or_no_string(value: Any, sentence: str) -> None:
+    assert refusal(kinds.Text, value) == sentence
+
+
+def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
+    here = session()
+    assert kind_of(kinds.ImageIndex).parse(0, here) is here.images[0]
+    assert kind_of(kinds.ImageIndex).parse("$picture", here) is here.variables["picture"]
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (1, "must be between 0 and 0, got 1"),
+        (-1, "must be between 0 and 0, got -1"),
+        pytest.param(10**5000, "must be between 0 and 0, got a value of type int too large to show", id="huge"),
+        (True, "must be the integer index of an image, got True"),
+        (0.0, "must be the integer index of an image, got 0.0"),
+        ("0", "must be the integer index of an image, got '0'"),
+        ("$focal", "must be the integer index of an image, got 600.0"),
+    ],
+)
+def test_a_bad_image_index_is_refused_with_the_range(value: Any, sentence: str) -> None:
+    assert refusal(kinds.ImageIndex, value) == sentence
+
+
+def test_an_image_index_before_the_first_picture_says_how_to_get_one() -> None:
+    with pytest.raises(BadValue, match=r"none yet; call robot\.capture_image first"):
+        kind_of(kinds.ImageIndex).parse(0, Session())
+
+
+def test_a_picture_without_a_camera_frame_says_so() -> None:
+    with pytest.raises(ToolError, match="no link to a camera frame") as caught:
+        session().images[0].require_frame()
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+
+
+def test_arrays_come_unchanged_from_their_variables() -> None:
+    here = session()
+    for annotation, name in ((kinds.Mask, "mask"), (kinds.PointCloud, "cloud"), (kinds.Data, "depth")):
+        assert kind_of(annotation).parse(f"${name}", here) is here.variables[name]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "sentence"),
+    [
+        (kinds.Mask, "$depth", "must be a boolean segmentation mask (H, W), got numpy array, 4x6"),
+        (kinds.Mask, np.ones(5, bool), "must be a boolean segmentation mask (H, W), got shape (5,)"),
+        (kinds.Mask, [[True]], "must be a $variable holding a boolean segmentation mask (H, W), got [[True]]"),
+        (kinds.Mask, "mask", "must be a $variable holding a boolean segmentation mask (H, W), got 'mask'"),
+        (kinds.Mask, "$picture", "must be a boolean segmentation mask (H, W), got image, 4x6x3"),
+        (kinds.PointCloud, "$depth", "must be a point cloud (N, 3), got shape (4, 6)"),
+        (kinds.PointCloud, "$mask", "must be a point cloud (N, 3) of numbers, got boolean array, 4x6"),
+        (kinds.Points2D, [[0.1, 0.2], [0.3]], "must be a list of [x, y] points, got a ragged list"),
+        (kinds.Points2D, "$broken", "must be a list of [x, y] points, got a ragged list"),
+        (kinds.Points2D, [0.1, 0.2], "must be a list of [x, y] points, got shape (2,)"),
+        (kinds.Points2D, [], "must be a list of [x, y] points, got shape (0,)"),
+        (kinds.Point2D, [0.5, float("nan")], "must not hold NaN or infinite numbers"),
+        (kinds.Point2D, [320, 240], "must hold numbers between 0 and 1, got 320"),
+        (kinds.Point2D, [0.5, -0.5], "must hold numbers between 0 and 1, got -0.5"),
+        (kinds.Point2D, ["a", "b"], "must be a point [x, y] of numbers, got list of 2"),
+        (kinds.Point2D, [True, False], "must be a point [x, y] of numbers, got list of 2"),
+        (kinds.Point2D, [10**400, 0], "must be a point [x, y] of numbers, got list of 2"),
+        (kinds.Point2D, 0.5, "must be a point [x, y], written as numbers or as a $variable, got 0.5"),
+        (kinds.Point3D, [0, 0, float("inf")], "must not hold NaN or infinite numbers"),
+        (kinds.Pose, [[1, 0], [0, 1]], "must be a pose (4, 4), got shape (2, 2)"),
+    ],
+)
+def test_an_array_of_the_wrong_kind_is_refused_with_what_is_wanted(annotation: Any, value: Any, sentence: str) -> None:
+    assert refusal(annotation, value) == sentence
+
+
+@pytest.mark.parametrize(("value", "expected"), [([0, 1], (0.0, 1.0)), ("$point", (0.25, 0.75))])
+def test_a_point_becomes_a_float_array_also_when_written_in_integers(value: Any, expected: tuple[float, ...]) -> None:
+    point = parse(kinds.Point2D, value)
+    assert point.dtype == np.float64
+    assert point.tolist() == list(expected)
+
+
+def test_a_value_nested_deeper_than_python_can_print_is_refused_with_a_sentence() -> None:
+    nested: Any = []
+    for _ in range(100_000):
+        nested = [nested]
+    assert refusal(kinds.Mask, nested).endswith("got a value of type list too large to show")
+
+
+def test_a_long_value_is_cut_in_the_sentence() -> None:
+    assert len(refusal(kinds.Unit, "x" * 10_000)) < 100
+
+
+@pytest.mark.parametrize("annotation", ALL_KINDS)
+def test_a_pattern_in_a_schema_accepts_what_resolve_accepts(annotation: Any) -> None:
+    schema = kind_of(annotation).schema()
+    reference = schema if "pattern" in schema else next((s for s in schema.get("anyOf", ()) if "pattern" in s), None)
+    if reference is None:
+        assert schema["type"] in ("number", "integer", "string")
+    else:
+        assert re.search(reference["pattern"], "$grasp_pose_2")
+        assert not re.search(reference["pattern"], "grasp_pose")
+        assert reference["description"].startswith("variable holding a ")
+
+
+def test_schemas_state_the_ranges_and_shapes_that_parsing_enforces() -> None:
+    assert kind_of(kinds.Unit).schema() == {"type": "number", "minimum": 0.0, "maximum": 1.0}
+    assert kind_of(kinds.FocalLength).schema() == {"type": "number", "exclusiveMinimum": 0.0}
+    assert kind_of(kinds.Text).schema() == {"type": "string", "minLength": 1, "maxLength": 300}
+    literal = kind_of(kinds.Points2D).schema()["anyOf"][0]
+    number = {"type": "number", "minimum": 0.0, "maximum": 1.0}
+    assert literal == {"type": "array", "items": {"type": "array", "items": number, "minItems": 2, "maxItems": 2}}
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from(["$mask", "$broken", "$x"]),
+    lambda children: st.lists(children, max_size=4) | st.dictionaries(st.text(), children, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from(ALL_KINDS), JSON)
+def test_any_json_value_is_either_parsed_or_refused_as_a_bad_value(annotation: Any, value: Any) -> None:
+    try:
+        parsed = parse(annotation, value)
+    except BadValue as problem:
+        sentence = str(problem)
+    else:
+        sentence = "" if parsed is None else "must be what was parsed"
+    assert sentence.startswith(("must ", "refers to "))

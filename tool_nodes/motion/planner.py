@@ -1,0 +1,359 @@
+"""The embedded planner: inverse kinematics, a straight joint path or RRT-Connect, and a time law.
+
+Budgets count iterations, never wall time; the same seed and the same question give the same bytes, whatever
+was asked before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation
+
+from tool_nodes import workspace
+from tool_nodes.geometry import transform
+from tool_nodes.motion.collision import RESOLUTION, TIP_SLACK, Checker, CollisionModels, attached_opening
+from tool_nodes.motion.gripper import gripper_points
+from tool_nodes.motion.kinematics import (
+    POSITION_TOLERANCE,
+    ROTATION_TOLERANCE,
+    Kinematics,
+    check_joints,
+    check_pose,
+    nearest_turn,
+)
+from tool_nodes.motion.robot import CONTINUOUS, NAMED_STATES, POSITION_LIMITS, VELOCITY_LIMITS
+from tool_nodes.motion.rrt import rrt_connect, shortcut
+from tool_nodes.motion.timing import time_path, time_waypoints
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import (
+    CollisionScene,
+    FloatArray,
+    Goal,
+    JointGoal,
+    LinearGoal,
+    PlanStats,
+    PoseGoal,
+    Trajectory,
+)
+
+LINEAR_STEP = 0.005
+"""Spacing of the poses that a straight line is followed through and checked at [m]."""
+
+_LINEAR_TURN = 0.02
+_MAX_JUMP = 0.25
+_FINE_RESOLUTION = 0.005
+_RANK_COST_S = 0.1
+_BATCH = 4
+_RESTARTS = 12
+_ATTEMPT_ITERATIONS = 40
+_REACHABLE_RESTARTS = 2
+_REACHABLE_ITERATIONS = 25
+_LIMIT_SLACK = 0.02
+
+_SHOULDER = np.array([0.0, 0.0, 0.28481])
+_WRIST_TO_TIP = 0.167455
+_WRIST_REACH = 0.742
+"""Upper bound of the distance from shoulder to wrist centre, offsets of the links included [m]."""
+
+
+class EmbeddedPlanner:
+    """Plans on its own model of the robot, the table and the boxes of a `CollisionScene`.
+
+    The fingers are modelled wide open when nothing is attached, else at the width of what is attached.
+
+    Args:
+        seed: Seed of every random choice.
+
+    Attributes:
+        stats: Counted work of the last call.
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+        self._kinematics = Kinematics(seed)
+        self._models = CollisionModels()
+        self.stats = PlanStats()
+
+    # -- the port ------------------------------------------------------------------------------------
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """A timed, collision-free trajectory from start to goal.
+
+        Contacts that exist at the start are tolerated while they do not deepen, so that the gripper can
+        back out from beside an object; so are fingertips outside the workspace while they return.
+
+        Args:
+            start: (7,) [rad]; the trajectory begins exactly there.
+            goal: Any one of several poses (the nearest is taken, an earlier one if about as near), a
+                straight line, or joint positions.
+            scene: What to avoid.
+            speed: In (0, 1]: scales velocity, and acceleration by its square.
+
+        Returns:
+            Samples at 100 Hz or a little denser, at rest at both ends, checked for limits and collision.
+
+        Raises:
+            ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED, or INVALID_ARGUMENT on malformed input.
+        """
+        start = _check_start(start)
+        if not (np.isscalar(speed) and 0.0 < speed <= 1.0):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The speed must be in (0, 1], got {speed}.")
+        checker = Checker(self._models.of(scene), start)
+        self._kinematics.iterations = 0
+        try:
+            if isinstance(goal, LinearGoal):
+                return self._plan_linear(start, goal, scene, checker, speed)
+            if isinstance(goal, JointGoal):
+                target = self._joint_target(start, goal, checker)
+                straight = self._straight(start, target, checker, speed)
+                return straight or self._detour(start, target, checker, speed)
+            if isinstance(goal, PoseGoal):
+                return self._plan_poses(start, goal, scene, checker, speed)
+        finally:
+            self.stats = PlanStats(self._kinematics.iterations, checker.checks)
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.",
+        )
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+        """True if a few attempts find a configuration free of collision at the pose (4, 4).
+
+        Raises:
+            ToolError: INVALID_ARGUMENT on malformed input.
+        """
+        T = check_pose(T_base_gripper, "pose")
+        checker = Checker(self._models.of(scene))
+        self._kinematics.iterations = 0
+        found = _reach_error(T, scene) is None and any(
+            checker.free(q) for q in self._configurations(T, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS)
+        )
+        self.stats = PlanStats(self._kinematics.iterations, checker.checks)
+        return found
+
+    # -- goals ---------------------------------------------------------------------------------------
+
+    def _joint_target(self, start: FloatArray, goal: JointGoal, checker: Checker) -> FloatArray:
+        target = nearest_turn(check_joints(goal.q, "goal"), start)
+        beyond = np.abs(target) > POSITION_LIMITS
+        if beyond.any():
+            joint = int(np.argmax(beyond))
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"joint_{joint + 1} must be within {POSITION_LIMITS[joint]} rad of zero, got {target[joint]:.3f}.",
+            )
+        if not checker.free(target):
+            raise checker.error("The goal configuration")
+        return target[None]
+
+    def _configurations(
+        self,
+        T: FloatArray,
+        start: FloatArray | None,
+        restarts: int,
+        iterations: int,
+        tolerance: tuple[float, float] = (POSITION_TOLERANCE, ROTATION_TOLERANCE),
+    ) -> Iterator[FloatArray]:
+        """Joint positions (7,) at T: from the parked posture turned towards T, from start, from anywhere."""
+        seeds = [self._turned_park(T)] if start is None else [self._turned_park(T), start]
+        rng = np.random.default_rng(self._seed)
+        spread = np.where(CONTINUOUS, np.pi, POSITION_LIMITS)
+        seeds += [rng.uniform(-spread, spread) for _ in range(restarts)]
+        reference = NAMED_STATES["Park"] if start is None else start
+        for seed in seeds:
+            q = self._kinematics.descend(T, seed, iterations, *tolerance)
+            if q is not None:
+                yield nearest_turn(q, reference)
+
+    def _turned_park(self, T: FloatArray) -> FloatArray:
+        """The parked posture with the arm's plane through the wrist of T and the hand's yaw as in T.
+
+        Starting there keeps the elbow up and postures alike from grasp to grasp.
+        """
+        wrist = T[:3, 3] - _WRIST_TO_TIP * T[:3, 2]
+        q = NAMED_STATES["Park"].copy()
+        q[0] -= np.arctan2(wrist[1], wrist[0])
+        R = self._kinematics.fk(q)[:3, :3].T @ T[:3, :3]
+        q[6] -= np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
+        return q
+
+    def _plan_poses(
+        self, start: FloatArray, goal: PoseGoal, scene: CollisionScene, checker: Checker, speed: float
+    ) -> Trajectory:
+        poses = np.asarray(goal.T_base_gripper, dtype=float)
+        if poses.ndim != 3 or len(poses) == 0:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"A pose goal needs poses of shape (M, 4, 4), M >= 1, got {poses.shape}."
+            )
+        tolerance = (min(goal.position_tolerance, POSITION_TOLERANCE), min(goal.rotation_tolerance, ROTATION_TOLERANCE))
+        if not min(tolerance) > 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The tolerances of a pose goal must be positive.")
+        poses = np.array([check_pose(T, "goal pose") for T in poses])
+        errors = [_reach_error(T, scene) for T in poses]
+        within = [(rank, T) for rank, T in enumerate(poses) if errors[rank] is None]
+        if not within:
+            raise next(error for error in errors if error is not None)
+
+        failure: ToolError | None = None
+        ranked: list[tuple[float, int, FloatArray]] = []
+        for restarts in (0, _RESTARTS):
+            for batch in _batched(within):
+                for rank, T in batch:
+                    found, refused = self._free_configurations(T, start, checker, restarts, tolerance)
+                    failure = failure or refused
+                    ranked += [
+                        (_travel_time(start, q) + _RANK_COST_S * rank, len(ranked) + k, q) for k, q in enumerate(found)
+                    ]
+                if ranked:
+                    goals = np.array([q for _, _, q in sorted(ranked)])
+                    if (straight := self._straight(start, goals, checker, speed)) is not None:
+                        return straight
+            if ranked:
+                return self._detour(start, goals, checker, speed)
+        raise failure or _no_solution(poses[0])
+
+    def _free_configurations(
+        self, T: FloatArray, start: FloatArray, checker: Checker, restarts: int, tolerance: tuple[float, float]
+    ) -> tuple[list[FloatArray], ToolError | None]:
+        """Distinct free configurations at T, at most three, and why the first other one was refused."""
+        found: list[FloatArray] = []
+        refused: ToolError | None = None
+        for q in self._configurations(T, start, restarts, _ATTEMPT_ITERATIONS, tolerance):
+            if any(np.abs(q - other).max() < 0.05 for other in found):
+                continue
+            if checker.free(q):
+                found.append(q)
+            else:
+                refused = refused or checker.error("The goal pose")
+            if len(found) == 3:
+                break
+        return found, refused
+
+    # -- paths ---------------------------------------------------------------------------------------
+
+    def _straight(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory | None:
+        """The straight joint path to the first goal (M, 7) that has a free one."""
+        for goal in goals:
+            with checker.clearance(goals):
+                free = checker.segment_free(start, goal)
+            trajectory = time_waypoints(np.vstack([start, goal]), speed) if free else None
+            if trajectory is not None and checker.path_free(trajectory.q):
+                return trajectory
+        return None
+
+    def _detour(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory:
+        """A path of straight joint segments to any goal (M, 7), found by RRT-Connect."""
+        for resolution in (RESOLUTION, _FINE_RESOLUTION):
+            rng = np.random.default_rng(self._seed)
+            with checker.clearance(goals):
+                path = rrt_connect(start, goals, checker, rng, resolution=resolution)
+                if path is None:
+                    break
+                path = shortcut(path, checker, rng, resolution=resolution)
+            trajectory = time_waypoints(path, speed)
+            if checker.path_free(trajectory.q):
+                return trajectory
+        raise checker.error("Every path found to the goal")
+
+    def _plan_linear(
+        self, start: FloatArray, goal: LinearGoal, scene: CollisionScene, checker: Checker, speed: float
+    ) -> Trajectory:
+        T = check_pose(goal.T_base_gripper, "goal pose")
+        if (error := _reach_error(T, scene)) is not None:
+            raise error
+        s, path = self._track(start, T)
+        length = float(np.linalg.norm(T[:3, 3] - self._kinematics.fk(start)[:3, 3]))
+        for k, q in enumerate(path):
+            if not checker.free(q):
+                raise checker.error(f"The straight line, {1000 * s[k] * length:.0f} mm from its start,")
+        trajectory = time_path(s, path, speed)
+        if (np.abs(trajectory.q) > np.maximum(POSITION_LIMITS, np.abs(start)) + 1e-9).any():
+            raise ToolError(ErrorCode.IK_FAILED, "The straight line runs into a joint's limit.")
+        if not checker.path_free(trajectory.q):
+            raise checker.error("The straight line")
+        return trajectory
+
+    def _track(self, start: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Joint positions (N, 7) along the straight line from start to T, and their parameter (N,) in [0, 1]."""
+        T_start = self._kinematics.fk(start)
+        shift = T[:3, 3] - T_start[:3, 3]
+        turn = Rotation.from_matrix(T[:3, :3] @ T_start[:3, :3].T).as_rotvec()
+        steps = max(
+            3, *(int(np.ceil(x)) for x in (np.linalg.norm(shift) / LINEAR_STEP, np.linalg.norm(turn) / _LINEAR_TURN))
+        )
+        s = np.linspace(0.0, 1.0, steps + 1)
+        rotations = Rotation.from_rotvec(s[:, None] * turn).as_matrix() @ T_start[:3, :3]
+        path = [start, start]
+        for fraction, R in zip(s[1:], rotations[1:], strict=True):
+            target = np.eye(4)
+            target[:3, :3], target[:3, 3] = R, T_start[:3, 3] + fraction * shift
+            q = self._kinematics.descend(target, 2 * path[-1] - path[-2], _ATTEMPT_ITERATIONS, 1e-6, 1e-5)
+            if q is None or float(np.abs(q - path[-1]).max()) > _MAX_JUMP:
+                raise ToolError(
+                    ErrorCode.IK_FAILED,
+                    f"The straight line cannot be followed beyond {1000 * fraction * np.linalg.norm(shift):.0f} mm of "
+                    f"{1000 * np.linalg.norm(shift):.0f} mm without a joint reaching its limit or jumping.",
+                )
+            path.append(q)
+        return s, np.array(path[1:])
+
+
+def _check_start(start: ArrayLike) -> FloatArray:
+    q = check_joints(start, "start")
+    beyond = np.abs(q) > POSITION_LIMITS + _LIMIT_SLACK
+    if beyond.any():
+        joint = int(np.argmax(beyond))
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The start must be within the joint limits, but joint_{joint + 1} is at {q[joint]:.3f} rad "
+            f"(limit {POSITION_LIMITS[joint]} rad).",
+        )
+    return q
+
+
+def _reach_error(T: FloatArray, scene: CollisionScene) -> ToolError | None:
+    """OUT_OF_WORKSPACE if the pose is farther than the arm is long, or a fingertip would leave the workspace."""
+    wrist = T[:3, 3] - _WRIST_TO_TIP * T[:3, 2]
+    beyond = float(np.linalg.norm(wrist - _SHOULDER)) - _WRIST_REACH
+    if beyond > 0:
+        x, y, z = T[:3, 3]
+        return ToolError(
+            ErrorCode.OUT_OF_WORKSPACE,
+            f"The pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m is {beyond:.2f} m beyond the arm's reach.",
+        )
+    tips = transform(T, gripper_points(attached_opening(scene))[3:])
+    low, high = workspace.GRIPPER_BOX
+    outside = float(np.maximum(low - tips, tips - high).max())
+    if outside > TIP_SLACK:
+        return ToolError(
+            ErrorCode.OUT_OF_WORKSPACE,
+            f"A fingertip would be {outside:.3f} m outside the workspace: x {low[0]:.2f} to {high[0]:.2f} m, "
+            f"y {low[1]:.2f} to {high[1]:.2f} m, z {low[2]:.2f} to {high[2]:.2f} m.",
+        )
+    return None
+
+
+def _no_solution(T: FloatArray) -> ToolError:
+    x, y, z = T[:3, 3]
+    return ToolError(
+        ErrorCode.IK_FAILED,
+        f"No joint positions within their limits reach the pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m, "
+        f"{np.linalg.norm(T[:3, 3] - _SHOULDER):.2f} m from the shoulder.",
+        "Try another orientation or a nearer pose.",
+    )
+
+
+def _travel_time(a: FloatArray, b: FloatArray) -> float:
+    """Lower bound of the time from a to b [s]."""
+    return float((np.abs(b - a) / VELOCITY_LIMITS).max())
+
+
+def _batched(items: list[tuple[int, FloatArray]]) -> Iterator[list[tuple[int, FloatArray]]]:
+    """The items in small batches, so that many alternatives are not all solved when an early one will do."""
+    source = iter(items)
+    while batch := list(islice(source, _BATCH)):
+        yield batch

@@ -1,0 +1,121 @@
+"""Time laws: when a joint path is where, within the limits of velocity and acceleration.
+
+One scalar s runs along a path from rest to rest; its jerk-limited profile comes from ruckig. Joints follow
+q(s), so the path's shape is kept exactly. `speed` stretches time: velocities scale with it, accelerations
+with its square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import ruckig
+from scipy.interpolate import CubicSpline
+
+from tool_nodes.motion.robot import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray, Trajectory
+
+SAMPLE_PERIOD = 0.01
+"""Largest spacing of trajectory samples [s]."""
+
+_JERK_TIME = 0.1
+"""Time in which the acceleration builds up [s]."""
+
+_CURVATURE_SHARE = 0.5
+"""Share of the acceleration limit that following a path's curvature may take."""
+
+
+def _profile(velocity: float, acceleration: float, length: float) -> ruckig.Trajectory:
+    """Rest-to-rest motion over `length` within limits per second, per second squared."""
+    request = ruckig.InputParameter(1)
+    request.current_position, request.target_position = [0.0], [length]
+    request.max_velocity, request.max_acceleration = [velocity], [acceleration]
+    request.max_jerk = [acceleration / _JERK_TIME]
+    trajectory = ruckig.Trajectory(1)
+    result = ruckig.Ruckig(1).calculate(request, trajectory)
+    if result not in (ruckig.Result.Working, ruckig.Result.Finished):
+        raise ToolError(ErrorCode.INTERNAL, f"The time law could not be computed: {result.name}.")
+    return trajectory
+
+
+def _sample(profile: ruckig.Trajectory, speed: float) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(t, s, ds/dt), each (N,), evenly spaced with t[0] = 0 and rest at both ends."""
+    duration = profile.duration / speed
+    t = np.linspace(0.0, duration, max(2, int(np.ceil(duration / SAMPLE_PERIOD)) + 1))
+    states = [profile.at_time(speed * time) for time in t]
+    s = np.array([state[0][0] for state in states])
+    rate = speed * np.array([state[1][0] for state in states])
+    rate[[0, -1]] = 0.0
+    return t, s, rate
+
+
+def _rest(q: FloatArray) -> Trajectory:
+    return Trajectory(ARM_JOINTS, np.array([0.0, SAMPLE_PERIOD]), np.vstack([q, q]), np.zeros((2, 7)))
+
+
+def time_waypoints(waypoints: FloatArray, speed: float = 1.0) -> Trajectory:
+    """Straight joint segments with a stop at every waypoint.
+
+    Args:
+        waypoints: (K, 7) [rad], K >= 1.
+        speed: (0, 1].
+    """
+    pieces: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    offset = 0.0
+    for a, b in zip(waypoints[:-1], waypoints[1:], strict=True):
+        delta = b - a
+        length = float(np.abs(delta).max())
+        if length < 1e-9:
+            continue
+        direction = delta / length
+        moving = np.abs(direction) > 1e-12
+        velocity = float((VELOCITY_LIMITS[moving] / np.abs(direction[moving])).min())
+        acceleration = float((ACCELERATION_LIMITS[moving] / np.abs(direction[moving])).min())
+        t, s, rate = _sample(_profile(velocity, acceleration, length), speed)
+        q = a + s[:, None] * direction
+        q[0], q[-1] = a, b
+        first = 1 if pieces else 0
+        pieces.append((offset + t[first:], q[first:], rate[first:, None] * direction))
+        offset += float(t[-1])
+    if not pieces:
+        return _rest(waypoints[0])
+    t, q, qd = (np.concatenate(part) for part in zip(*pieces, strict=True))
+    return Trajectory(ARM_JOINTS, t, q, qd)
+
+
+def time_path(s: Sequence[float] | FloatArray, path: FloatArray, speed: float = 1.0) -> Trajectory:
+    """A dense, smooth joint path without stops.
+
+    Args:
+        s: (N,) increasing path parameter from 0 to 1, N >= 4.
+        path: (N, 7) joint positions [rad] at `s`.
+        speed: (0, 1].
+    """
+    if float(np.abs(path - path[0]).max()) < 1e-9:
+        return _rest(path[0])
+    spline = CubicSpline(s, path)
+    dense = np.linspace(0.0, 1.0, 4 * len(path))
+    slope, curvature = np.abs(spline(dense, 1)), np.abs(spline(dense, 2))
+    with np.errstate(divide="ignore"):
+        velocity = min(
+            float((VELOCITY_LIMITS / slope).min()),
+            float(np.sqrt(_CURVATURE_SHARE * ACCELERATION_LIMITS / curvature).min()),
+        )
+        acceleration = float(((ACCELERATION_LIMITS - curvature * velocity**2) / slope).min())
+    profile = _profile(velocity, acceleration, 1.0)
+    t, along, rate = _sample(profile, speed)
+    q, qd = spline(along), spline(along, 1) * rate[:, None]
+    q[0], q[-1] = path[0], path[-1]
+    stretch = overload(Trajectory(ARM_JOINTS, t, q, qd), speed)
+    return Trajectory(ARM_JOINTS, stretch * t, q, qd / stretch)
+
+
+def overload(trajectory: Trajectory, speed: float = 1.0) -> float:
+    """Factor >= 1 by which time must be stretched to keep the limits scaled by `speed`; finite differences."""
+    velocity = np.abs(trajectory.qd).max(axis=0) / (VELOCITY_LIMITS * speed)
+    difference = np.abs(np.diff(trajectory.q, axis=0)) / np.diff(trajectory.t)[:, None] / (VELOCITY_LIMITS * speed)
+    acceleration = np.abs(np.diff(trajectory.qd, axis=0)) / np.diff(trajectory.t)[:, None]
+    force = (acceleration / (ACCELERATION_LIMITS * speed**2)).max()
+    return float(max(1.0, velocity.max(), difference.max(), np.sqrt(force)))

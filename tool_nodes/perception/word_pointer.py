@@ -1,0 +1,44 @@
+"""Pointing by words, for every backend that can list what it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from tool_nodes.perception.free_space import find_free_space
+from tool_nodes.perception.referring import parse_free_space, parse_noun_phrase, refer
+from tool_nodes.types import BoolArray, Frame, ObjectView
+
+
+class SceneView(Protocol):
+    """What a backend sees in one frame; `views` and `masks` belong together."""
+
+    @property
+    def views(self) -> Sequence[ObjectView]:
+        """Every object seen."""
+
+    @property
+    def masks(self) -> Sequence[BoolArray]:
+        """Its visible pixels (H, W)."""
+
+
+def point_by_words(frame: Frame, text: str, scene: SceneView) -> list[tuple[float, float]]:
+    """Normalized (x, y) of what a phrase means: one point per matching object, or one point of free space.
+
+    Raises:
+        ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED where no free space is left;
+            NOT_UNDERSTOOD or INVALID_ARGUMENT for a phrase that means nothing.
+    """
+    request = parse_free_space(text)
+    if request is None:
+        return [scene.views[k].point for k in refer(text, scene.views)]
+    references = [[scene.masks[k] for k in _meant(phrase, scene.views)] for phrase in request.references]
+    named = [(view.name, mask) for view, mask in zip(scene.views, scene.masks, strict=True)]
+    return [find_free_space(frame, request, references, named=named)]
+
+
+def _meant(phrase: str, views: Sequence[ObjectView]) -> list[int]:
+    """All of a group, or the one that a phrase in the singular fits best."""
+    found = refer(phrase, views)
+    group = parse_noun_phrase(phrase)
+    return found if group.plural or group.count else found[:1]
