@@ -38,33 +38,54 @@ RELATION_WORDS = {
 _SEVERAL = "I carry out one command at a time: one object and at most one place."
 _OPPOSITES = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"in", "on"})
 _CONTAINERS = frozenset(
-    "bin bowl basket crate tray bucket cup mug box container tub pot drawer bag trash can".split(" ")
+    {
+        "bin",
+        "bowl",
+        "basket",
+        "crate",
+        "tray",
+        "bucket",
+        "cup",
+        "mug",
+        "box",
+        "container",
+        "tub",
+        "pot",
+        "drawer",
+        "bag",
+    }
 )
 _QUESTION = re.compile(
     r"^(?:what|where|which|who|whose|why|how|when|is|are|am|was|were|do you|does|did|has|have you|should)\b"
 )
 _NEGATED = re.compile(
-    r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b|\b(?:do|did|would|should|must|can|could|will) not\b"
-    r"|\bnever\b|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:picking|lifting|moving|touching|taking)"
+    r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
+    r"|\b(?:do|did|would|should|must|can|could|will) not\b|\bnever\b"
+    r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:picking|lifting|moving|touching|taking)"
 )
 _WANT = re.compile(
     r"^(?:i|we) (?:would(?: really)? (?:like|love|prefer)|want|need|wish for)(?: to have| to see)? (?P<rest>.+)$"
 )
 _DECLARED = re.compile(
-    r"^(?P<thing>(?!there\b).+?) (?:(?:should|must|needs? to|ha[sv]e? to|ought to|is to|can) (?:be|go|sit|stand)|goes?|belongs?)"
-    r"(?: (?P<how>picked up|picked|lifted|grabbed|taken|placed|put|moved|set|dropped|left|laid))?(?: down)?\b(?P<rest>.*)$"
+    r"^(?P<thing>(?!there\b).+?) (?:(?:should|must|needs? to|ha[sv]e? to|ought to|is to|can) (?:be|go|sit|stand)"
+    r"|goes?|belongs?)"
+    r"(?: (?P<how>picked up|picked|lifted|grabbed|taken|placed|put|moved|set|dropped|left|laid))?(?: down)?\b"
+    r"(?P<rest>.*)$"
 )
 _PARTICIPLE = re.compile(
     r"\b(?:to be|be|being|to go|to end up)(?: (?:placed|put|moved|set|positioned))?\b|\b(?:placed|moved|put)\b"
 )
 _TABLE = r"(?:the |this |my |your )?(?:table|desk|counter|surface|work surface|tabletop|workspace)(?: top)?"
-_SPOT = r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant) )+(?:\w+ )?(?:space|spot|place|area|room|location|surface|table)"
+_SPOT = (
+    r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant) )+(?:\w+ )?"
+    r"(?:space|spot|place|area|room|location|surface|table)"
+)
 _ANYWHERE = re.compile(
     rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}|(?:in|at|on|to|near) the (?:middle|centre) of {_TABLE}"
-    rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?|(?:any|some)where(?: (?:else|free|you like|you want))?"
-    rf"(?: on {_TABLE})?)(?= |$)"
+    rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
+    rf"|(?:any|some)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?)(?= |$)"
 )
-_FLOOR = re.compile(r"\b(?:under|underneath|below|beneath)\b")
+_UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
 _INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|whether|as long as|until|otherwise)\b|^when\b")
 _BOTH_SIDES = re.compile(
@@ -262,7 +283,7 @@ def _destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMa
         for m in _marks(words, held)
         if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] != "and")
     ]
-    if _FLOOR.search(" ".join(words)) and clause.verb_class == "place":
+    if _UNDER.search(" ".join(words)) and clause.verb_class == "place":
         _refuse(f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table.")
     strong = [m for m in marks if " ".join(words[m.start : m.end]) in _INTO]
     if clause.verb_class == "pick":
@@ -329,6 +350,10 @@ def _stems(phrase: NounPhrase) -> tuple[str, ...]:
     return tuple(stem(word) for word in phrase.words)
 
 
+def _same_place(a: NounPhrase, b: NounPhrase) -> bool:
+    return (a.selectors, a.relation, a.references) == (b.selectors, b.relation, b.references)
+
+
 def _named(phrase: NounPhrase) -> bool:
     return bool(phrase.words or phrase.selectors or phrase.relation or phrase.plural or phrase.excluded) or bool(
         re.search(r"\b(?:object|thing|item|one)$", phrase.text)
@@ -348,9 +373,8 @@ def _checked(command: Command) -> Command:
             _refuse("The command does not say what to place it relative to.")
         other = {"other", "another", "second"} & set(words)
         same = target is not None and _stems(target) == _stems(reference) and bool(target.words)
-        if target and same and target.selectors == reference.selectors and not other and not reference.plural:
-            if target.relation == reference.relation and target.references == reference.references:
-                _refuse(f'"{target.text}" cannot be placed relative to itself.', ErrorCode.INVALID_ARGUMENT)
+        if target and same and not other and not reference.plural and _same_place(target, reference):
+            _refuse(f'"{target.text}" cannot be placed relative to itself.', ErrorCode.INVALID_ARGUMENT)
     if command.relation == "between" and len(command.references) == 1 and not command.references[0].plural:
         _refuse('"Between" needs two things, such as "between the box and the bowl".')
     return command

@@ -11,25 +11,35 @@ from tool_nodes.perception.words import one_letter_apart
 
 VerbClass = Literal["pick", "place", "unsupported"]
 
-_PICK = (
-    "pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass have "
-    "catch obtain snatch carry deliver remove extract gather"
-).split()
-_PLACE = (
-    "put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick "
-    "pack plop plonk add bury return rest load"
-).split()
-_UNSUPPORTED = (
-    "throw toss pour push pull slide open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat "
-    "kick hit break crush tap touch poke roll fill empty sort tidy clear point look see find count describe show tell say "
-    "dance wave stop go drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn "
-    "hide feed lick love like hate want read write draw paint measure weigh inspect scan search wait sleep home reset "
-    "dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice"
-).split()
+_PICK = """
+    pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass have
+    catch obtain snatch carry deliver remove extract gather
+"""
+_PLACE = """
+    put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
+    pack plop plonk add bury return rest load
+"""
+_UNSUPPORTED = """
+    throw toss pour push pull slide open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat
+    kick hit break crush tap touch poke roll fill empty sort tidy clear point look see find count describe show tell say
+    dance wave stop go drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn
+    hide feed lick love like hate want read write draw paint measure weigh inspect scan search wait sleep home reset
+    dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice
+"""
 _IRREGULAR = {
-    "took": "take", "taken": "take", "brought": "bring", "gave": "give", "given": "give", "held": "hold", "got": "get",
-    "laid": "lay", "stuck": "stick", "caught": "catch", "threw": "throw", "thrown": "throw",
-}  # fmt: skip
+    "took": "take",
+    "taken": "take",
+    "brought": "bring",
+    "gave": "give",
+    "given": "give",
+    "held": "hold",
+    "got": "get",
+    "laid": "lay",
+    "stuck": "stick",
+    "caught": "catch",
+    "threw": "throw",
+    "thrown": "throw",
+}
 _DOUBLED = frozenset(
     {"get", "set", "put", "grip", "drop", "grab", "pop", "stop", "cut", "hit", "plop", "tap", "spin", "sit"}
 )
@@ -45,46 +55,49 @@ _CONNECTORS = frozenset({"and", "then", ",", ".", "!", "?", "so", "afterwards", 
 
 def _inflections() -> dict[str, tuple[str, VerbClass]]:
     forms: dict[str, tuple[str, VerbClass]] = {}
-    classes: tuple[tuple[VerbClass, list[str]], ...] = (
-        ("unsupported", _UNSUPPORTED),
-        ("pick", _PICK),
-        ("place", _PLACE),
-    )
+    classes: tuple[tuple[VerbClass, str], ...] = (("unsupported", _UNSUPPORTED), ("pick", _PICK), ("place", _PLACE))
     for verb_class, verbs in classes:
-        for verb in verbs:
+        for verb in verbs.split():
             root = verb[:-1] if verb.endswith("e") else verb + verb[-1] if verb in _DOUBLED else verb
             for form in (verb, verb + "s", root + "ing", root + "ed"):
                 forms[form] = (verb, verb_class)
-    for form, verb in _IRREGULAR.items():
-        forms[form] = forms[verb]
-    return forms
+    return forms | {form: forms[verb] for form, verb in _IRREGULAR.items()}
 
 
 VERBS = _inflections()
 """Every form of every known verb: (base form, class)."""
 
-_OPENERS = re.compile(
-    r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand|kinova|arm"
-    r"|thanks|thank you|first|firstly|next|finally|maybe|perhaps|listen|all|buddy|sir|[,.!?])(?= )"
-    r"|(?:can|could|would|will|may|might|shall) (?:you|i|we)\b(?: (?:be (?:able|so kind as) to|mind|have you|help me|like to|to))*"
-    r"|is it possible (?:for you )?to|are you able to|do you think you (?:can|could)|i was wondering if you could"
-    r"|(?:i|we) (?:would|want|need|wish|will need|should)(?: really)?(?: (?:like|love|prefer|appreciate))?"
+_REQUEST = (
+    r"(?:can|could|would|will|may|might|shall) (?:you|i|we)\b"
+    r"(?: (?:be (?:able|so kind as) to|mind|have you|help me|like to|to))*"
+)
+_WISH = (
+    r"(?:i|we) (?:would|want|need|wish|will need|should)(?: really)?(?: (?:like|love|prefer|appreciate))?"
     r"(?: for)? (?:you to|it if you(?: could| would)?|you(?= \w+))"
+)
+_TASK = r"(?:the |your |my |this |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?"
+_OPENERS = re.compile(
+    r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand"
+    r"|kinova|arm|thanks|thank you|first|firstly|next|finally|maybe|perhaps|listen|all|buddy|sir|[,.!?])(?= )"
+    rf"|{_REQUEST}|{_WISH}"
+    r"|is it possible (?:for you )?to|are you able to|do you think you (?:can|could)|i was wondering if you could"
     r"|(?:i|we) (?:would (?:like|love|prefer)|want|need|wish|am going) to(?! have\b)"
     r"|you (?:should|must|need to|have to|can|could|may|will|are to|ought to)"
-    r"|(?:your|the|my|this) (?:task|job|goal|mission|request|command|order|instruction)(?: now| today)? is(?: to| that you)?"
-    r"|(?:the |your |my |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?(?= ,)"
+    rf"|{_TASK}(?= ,)|{_TASK}(?: now| today)? is(?: to| that you)?"
     r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try (?:to|and)|make sure (?:to|that you|you)"
     r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
-    r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you|reach out and)"
+    r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
+    r"|reach out and)"
 )
 _ASIDES = re.compile(
-    r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now|right away"
-    r"|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)|when (?:you (?:can|are ready|get a chance))"
-    r"|thanks(?: a lot)?|thank you(?: very much)?|cheers|as soon as possible|asap|just|precisely|directly|um|uh|uhm|er|erm|hmm"
-    r"|you know|i mean|i guess|i think|(?:will|would|could|can) you$"
-    r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?![\w])"
+    r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
+    r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
+    r"|when (?:you (?:can|are ready|get a chance))|thanks(?: a lot)?|thank you(?: very much)?|cheers|as soon as possible"
+    r"|asap|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
+    r"|(?:will|would|could|can) you$"
+    r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?!\w)"
 )
+_LATER = r"after that|after which|afterwards|and also|once done|once you have it|once you are done|when done"
 _IDIOMS = (
     (re.compile(r"\b(?:pick|grab) (?:up )?(?:and|&) (?:then )?(?:place|put|drop|move)\b"), "place"),
     (re.compile(r"\b(?:get|take|grab|catch|lay|seize)(?: a)? (?:hold|grip)(?: of| on)?\b"), "grab"),
@@ -93,10 +106,9 @@ _IDIOMS = (
     (re.compile(r"^(?:i|we) (?:would like|would love|want|need|wish) to have\b"), "i want"),
     (re.compile(r"\bget rid of\b"), "toss"),
     (re.compile(r"\b(?:in order|so as) to\b"), "and"),
-    (re.compile(r"\b(?:after that|after which|afterwards|and also|once done|once you have it|once you are done|when done)\b"), "then"),
-    (re.compile(r"\bso (?:that )?(?=it (?:is|sits|stands|ends up) )"), "and put "),
-    (re.compile(r"\band put it (?:is|sits|stands|ends up) "), "and put it "),
-)  # fmt: skip
+    (re.compile(rf"\b(?:{_LATER})\b"), "then"),
+    (re.compile(r"\bso (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
+)
 
 
 @dataclass(frozen=True)
@@ -159,16 +171,16 @@ def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
 
 def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
     """(words before the first verb, clauses) of tokens without politeness."""
-    starts = [(i, verb) for i in range(len(tokens)) if (verb := _verb_at(tokens, i)) is not None]
+    starts = [(i, verb) for i in range(len(tokens)) if (verb := _verb_at(tokens, i))]
     if not starts:
         return list(tokens), []
     ends = [i for i, _ in starts[1:]] + [len(tokens)]
     clauses = []
-    for (start, (verb, verb_class)), end in zip(starts, ends, strict=True):
+    for (start, (base, verb_class)), end in zip(starts, ends, strict=True):
         words = list(tokens[start + 1 : end])
         while words and (words[-1] in _CONNECTORS or (words[-1] == "to" and end < len(tokens))):
             words.pop()
-        clauses.append(Clause(verb, verb_class, tuple(words)))
+        clauses.append(Clause(base, verb_class, tuple(words)))
     lead = list(tokens[: starts[0][0]])
     while lead and lead[-1] in _CONNECTORS:
         lead.pop()

@@ -75,10 +75,11 @@ class AnalyticGraspGenerator:
         mask = _checked(cloud, mask, T_base_camera)
         points = geometry.transform(np.asarray(T_base_camera, dtype=float), np.asarray(cloud, dtype=np.float32))
         seen = _object_points(points[mask])
-        shape = self._thinned(complete_shape(seen))
+        completed = complete_shape(seen)
+        centre, shape = _centre(completed), self._thinned(completed)
         phase = float(np.random.default_rng(self._seed).uniform(0.0, np.pi / _YAWS))
         candidates = _sweep(shape, phase)
-        grasps = _place_jaws(shape, candidates)
+        grasps = _place_jaws(shape, centre, candidates)
         clear, roomy = _collisions(grasps, _SceneHeights(points, mask, shape), candidates.tilt > 0.0)
         usable = grasps.usable & clear
         if not usable.any():
@@ -91,7 +92,6 @@ class AnalyticGraspGenerator:
             scores=score[order],
             sampled=len(score),
         )
-
 
     def _thinned(self, shape: FloatArray) -> NDArray[np.float32]:
         """At most `_MAX_POINTS` of the points, so that the time does not grow with the object."""
@@ -216,7 +216,6 @@ def _rotation_y(angle: float) -> FloatArray:
 def _place_jaws(shape: NDArray[np.float32], candidates: _Candidates) -> _Grasps:
     """Puts the pads of every candidate at the object's middle height, as deep as palm and table allow."""
     R = candidates.R.astype(float)
-    centre = _centre(shape)
     x, y, z = np.moveaxis((shape - centre.astype(np.float32)) @ candidates.R, 2, 0)
     off_y = np.abs(y - candidates.slide.astype(np.float32)[:, None])
 
@@ -259,7 +258,7 @@ def _place_jaws(shape: NDArray[np.float32], candidates: _Candidates) -> _Grasps:
     return _Grasps(T, width, free_width, overlap, np.where(usable, quality, 0.0), usable)
 
 
-def _centre(shape: NDArray[np.float32]) -> FloatArray:
+def _centre(shape: FloatArray) -> FloatArray:
     """Middle (3,) of the object: the centroid of its footprint, at half its height."""
     cells = np.unique(np.floor(shape[:, :2] / _CELL).astype(np.int32), axis=0)
     xy = (cells.mean(axis=0) + 0.5) * _CELL

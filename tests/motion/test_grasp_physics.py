@@ -63,7 +63,7 @@ class Bench:
 
 def test_a_cube_is_gripped_lifted_fifteen_centimetres_and_held() -> None:
     bench, planner, scene = Bench(), EmbeddedPlanner(), CollisionScene()
-    at_cube = pose(rotation_z(0.4) @ np.diag([1.0, -1.0, -1.0]), CUBE + [0, 0, pad_depth(0.04)])
+    at_cube = pose(rotation_z(0.4) @ np.diag([1.0, -1.0, -1.0]), CUBE + np.array([0, 0, pad_depth(0.04)]))
     bench.data.qpos[-4:] = [np.cos(0.2), 0, 0, np.sin(0.2)]
     above, lifted = at_cube.copy(), at_cube.copy()
     above[2, 3] += 0.10

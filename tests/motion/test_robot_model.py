@@ -178,3 +178,16 @@ def test_the_wrist_camera_looks_along_the_approach_axis(model: mujoco.MjModel) -
 
 def test_servos_are_named_as_their_joints(model: mujoco.MjModel) -> None:
     assert [model.actuator(index).name for index in range(model.nu)] == [*ARM_JOINTS, GRIPPER_JOINT]
+
+
+def test_all_servos_are_equally_late_so_that_the_arm_stays_on_its_path(model: mujoco.MjModel) -> None:
+    kp, kv = -model.actuator_biasprm[:7, 1], -model.actuator_biasprm[:7, 2]
+    np.testing.assert_allclose(kv / kp, 0.05)
+    np.testing.assert_array_equal(model.actuator_gainprm[:7, 0], kp)
+
+
+def test_the_pads_grip_with_torsion_and_decide_the_contact(model: mujoco.MjModel) -> None:
+    for name in ("left_pad_1", "left_pad_2", "right_pad_1", "right_pad_2"):
+        pad = model.geom(name)
+        assert (int(pad.condim[0]), int(pad.priority[0]), float(pad.friction[0])) == (4, 1, 1.0)
+        np.testing.assert_allclose(pad.size, [0.004, 0.011, 0.009375])

@@ -41,7 +41,7 @@ def check_joints(q: ArrayLike, what: str) -> FloatArray:
     except (TypeError, ValueError):
         joints = np.empty(0)
     if joints.shape != (7,) or not np.isfinite(joints).all():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {what} must be 7 finite joint positions [rad], got {q}.")
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {what} must be 7 finite joint positions [rad], got {q!r}.")
     return joints
 
 

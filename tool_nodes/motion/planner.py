@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 
 from tool_nodes import workspace
 from tool_nodes.geometry import transform
-from tool_nodes.motion.collision import RESOLUTION, TIP_SLACK, Checker, CollisionModels, attached_opening
+from tool_nodes.motion.collision import RESOLUTION, TIP_SLACK, Checker
 from tool_nodes.motion.gripper import gripper_points
 from tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
@@ -27,6 +27,7 @@ from tool_nodes.motion.kinematics import (
 )
 from tool_nodes.motion.robot import CONTINUOUS, NAMED_STATES, POSITION_LIMITS, VELOCITY_LIMITS
 from tool_nodes.motion.rrt import rrt_connect, shortcut
+from tool_nodes.motion.scene_model import SceneModels, attached_opening
 from tool_nodes.motion.timing import time_path, time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (
@@ -75,7 +76,7 @@ class EmbeddedPlanner:
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
         self._kinematics = Kinematics(seed)
-        self._models = CollisionModels()
+        self._models = SceneModels()
         self.stats = PlanStats()
 
     # -- the port ------------------------------------------------------------------------------------
@@ -100,7 +101,7 @@ class EmbeddedPlanner:
             ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED, or INVALID_ARGUMENT on malformed input.
         """
         start = _check_start(start)
-        if not (np.isscalar(speed) and 0.0 < speed <= 1.0):
+        if not 0.0 < speed <= 1.0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The speed must be in (0, 1], got {speed}.")
         checker = Checker(self._models.of(scene), start)
         self._kinematics.iterations = 0
@@ -199,21 +200,22 @@ class EmbeddedPlanner:
             raise next(error for error in errors if error is not None)
 
         failure: ToolError | None = None
-        ranked: list[tuple[float, int, FloatArray]] = []
+        known: list[tuple[float, int, FloatArray]] = []
         for restarts in (0, _RESTARTS):
             for batch in _batched(within):
+                fresh: list[tuple[float, int, FloatArray]] = []
                 for rank, T in batch:
                     found, refused = self._free_configurations(T, start, checker, restarts, tolerance)
                     failure = failure or refused
-                    ranked += [
-                        (_travel_time(start, q) + _RANK_COST_S * rank, len(ranked) + k, q) for k, q in enumerate(found)
-                    ]
-                if ranked:
-                    goals = np.array([q for _, _, q in sorted(ranked)])
-                    if (straight := self._straight(start, goals, checker, speed)) is not None:
-                        return straight
-            if ranked:
-                return self._detour(start, goals, checker, speed)
+                    for q in found:
+                        cost = _travel_time(start, q) + _RANK_COST_S * rank
+                        fresh.append((cost, len(known) + len(fresh), q))
+                straight = self._straight(start, _by_cost(fresh), checker, speed)
+                if straight is not None:
+                    return straight
+                known += fresh
+            if known:
+                return self._detour(start, _by_cost(known), checker, speed)
         raise failure or _no_solution(poses[0])
 
     def _free_configurations(
@@ -238,11 +240,12 @@ class EmbeddedPlanner:
     def _straight(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory | None:
         """The straight joint path to the first goal (M, 7) that has a free one."""
         for goal in goals:
-            with checker.clearance(goals):
+            with checker.clearance(goal[None]):
                 free = checker.segment_free(start, goal)
-            trajectory = time_waypoints(np.vstack([start, goal]), speed) if free else None
-            if trajectory is not None and checker.path_free(trajectory.q):
-                return trajectory
+            if free:
+                trajectory = time_waypoints(np.vstack([start, goal]), speed)
+                if checker.path_free(trajectory.q):
+                    return trajectory
         return None
 
     def _detour(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory:
@@ -345,6 +348,11 @@ def _no_solution(T: FloatArray) -> ToolError:
         f"{np.linalg.norm(T[:3, 3] - _SHOULDER):.2f} m from the shoulder.",
         "Try another orientation or a nearer pose.",
     )
+
+
+def _by_cost(ranked: list[tuple[float, int, FloatArray]]) -> FloatArray:
+    """Configurations (M, 7) of (cost, tie-breaker, configuration), cheapest first."""
+    return np.array([q for _, _, q in sorted(ranked)]).reshape(-1, 7)
 
 
 def _travel_time(a: FloatArray, b: FloatArray) -> float:

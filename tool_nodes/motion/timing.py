@@ -8,6 +8,7 @@ with its square.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import ruckig
@@ -64,7 +65,7 @@ def time_waypoints(waypoints: FloatArray, speed: float = 1.0) -> Trajectory:
     """
     pieces: list[tuple[FloatArray, FloatArray, FloatArray]] = []
     offset = 0.0
-    for a, b in zip(waypoints[:-1], waypoints[1:], strict=True):
+    for a, b in pairwise(waypoints):
         delta = b - a
         length = float(np.abs(delta).max())
         if length < 1e-9:

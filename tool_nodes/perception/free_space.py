@@ -17,9 +17,8 @@ from scipy.spatial import cKDTree
 from tool_nodes import workspace
 from tool_nodes.geometry import invert, project, transform
 from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
-from tool_nodes.perception.obstacles import height_map
 from tool_nodes.perception.referring import FreeSpaceRequest
-from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
+from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -38,8 +37,11 @@ _BESIDE_M = (0.060, 0.095, 0.145)
 """Least, best and greatest distance of the point from the edge of what it is beside [m]: fingers fit in between,
 and the edge gap stays within 12 cm for things at least 5 cm wide."""
 
-_GOOD_ANGLE, _WIDEST_ANGLE = np.radians(22.0), np.radians(38.0)
-"""Off the exact direction: up to the first the direction is clear to everybody, beyond the second it is doubtful."""
+_GOOD_ANGLE = np.radians(22.0)
+"""Up to here off the exact direction, nobody doubts the direction [rad]."""
+
+_WIDEST_ANGLES = np.radians([37.0, 42.0])
+"""Farthest off the exact direction [rad]; the second only where there is no room within the first."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
 _BETWEEN_ASIDE_M = 0.10
@@ -116,13 +118,14 @@ def find_free_space(
 
     things = [_footprint(surface, mask, phrase) for mask, phrase in zip(masks, _phrases(request, masks), strict=True)]
     table = _read_table(frame, surface)
-    wanted = _wish(request.relation, table, things, frame)
-    point = _choose(table, wanted, clearance_m)
-    if point is not None:
-        return _pixel(frame, np.array([*point, surface.table_z(*point)]))
+    for widest in _WIDEST_ANGLES:
+        wanted = _wish(request.relation, table, things, frame, widest)
+        point = _choose(table, wanted, clearance_m)
+        if point is not None:
+            return _pixel(frame, np.array([*point, surface.table_z(*point)]))
     raise ToolError(
         ErrorCode.PLACE_BLOCKED,
-        f"There is no free table {_describe(request)}: {_obstacles(surface, table, wanted, named)}.",
+        f"There is no free table {_describe(request)}: {_obstacles(request.relation, surface, table, wanted, named)}.",
         "Ask for another side or move something out of the way.",
     )
 
@@ -160,11 +163,16 @@ def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> _Footprint:
 
 
 def _read_table(frame: Frame, surface: Surface) -> _Table:
-    heights = height_map(frame, _CELL_M, table_z=surface.table_z(*_MIDDLE))
-    xs, ys = heights.centres()
-    xy = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=2)
-    unseen = ndimage.binary_opening(np.isnan(heights.heights), np.ones((2, 2)))
-    occupied = np.nan_to_num(heights.heights) > 0.0
+    (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
+    shape = round((x1 - x0) / _CELL_M), round((y1 - y0) / _CELL_M)
+    xy, reachable = _grid(shape)
+    x, y, z = (surface.points[:, :, axis][surface.inside] for axis in range(3))
+    column, row = ((x - x0) / _CELL_M).astype(np.intp), ((y - y0) / _CELL_M).astype(np.intp)
+    over = (x >= x0) & (column < shape[0]) & (row >= 0) & (row < shape[1])
+    index, high = (column * shape[1] + row)[over], z[over] > SOLID_M
+    size = shape[0] * shape[1]
+    unseen = ndimage.binary_opening((np.bincount(index, minlength=size) == 0).reshape(shape), np.ones((2, 2)))
+    occupied = (np.bincount(index[high], minlength=size) > 0).reshape(shape)
     # A lone high cell is noise of the sensor; the floor of a bin is not the table.
     occupied &= ndimage.uniform_filter(occupied.astype(np.float32), 3) > 0.25
     occupied = ndimage.binary_fill_holes(ndimage.binary_closing(occupied, np.ones((3, 3))) | occupied)
@@ -174,7 +182,6 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
     width, height = frame.size
     with np.errstate(invalid="ignore"):
         in_picture = np.all((uv > _BORDER_PX) & (uv < [width - 1 - _BORDER_PX, height - 1 - _BORDER_PX]), axis=2)
-    reachable = _reachable(heights.x0, heights.y0, heights.cell, occupied.shape)
     from_unseen = _distance_from(unseen)
     return _Table(
         xy=xy,
@@ -187,11 +194,12 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
 
 
 @cache
-def _reachable(x0: float, y0: float, cell: float, shape: tuple[int, int]) -> BoolArray:
-    """Which cell centres (nx, ny) are within the arm's reach."""
-    nx, ny = shape
-    rows = [[(x0 + (i + 0.5) * cell, y0 + (j + 0.5) * cell) for j in range(ny)] for i in range(nx)]
-    return np.array([[workspace.within_reach(xy) for xy in row] for row in rows])
+def _grid(shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
+    """Centres (nx, ny, 2) of the table's cells in the base frame [m], and which are within the arm's reach."""
+    x0, y0 = workspace.TABLE_X[0], workspace.TABLE_Y[0]
+    xs, ys = (start + (np.arange(n) + 0.5) * _CELL_M for start, n in zip((x0, y0), shape, strict=True))
+    xy = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=2)
+    return xy, np.array([[workspace.within_reach(point) for point in row] for row in xy])
 
 
 def _distance_from(cells: BoolArray) -> FloatArray:
@@ -201,7 +209,9 @@ def _distance_from(cells: BoolArray) -> FloatArray:
     return np.maximum(ndimage.distance_transform_edt(~cells) - 0.5, 0.0) * _CELL_M
 
 
-def _wish(relation: str, table: _Table, things: Sequence[_Footprint], frame: Frame) -> FloatArray:
+def _wish(
+    relation: str, table: _Table, things: Sequence[_Footprint], frame: Frame, widest_angle: float
+) -> FloatArray:
     """How far each cell (nx, ny) is from what was asked for: 0 is ideal, 1 still right, inf wrong."""
     if relation == "anywhere":
         return 2.0 * np.linalg.norm(table.xy - _MIDDLE, axis=2)
@@ -219,7 +229,7 @@ def _wish(relation: str, table: _Table, things: Sequence[_Footprint], frame: Fra
     centre = np.mean([thing.centre for thing in things], axis=0)
     angle = _angle(table.xy - centre, direction)
     cost += (angle / _GOOD_ANGLE) ** 2
-    cost[angle > _WIDEST_ANGLE] = np.inf
+    cost[angle > widest_angle] = np.inf
     for thing in things:
         cost[(table.xy - thing.centre) @ direction < 0.03] = np.inf
     return cost
@@ -337,12 +347,13 @@ def _describe(request: FreeSpaceRequest) -> str:
 
 
 def _obstacles(
-    surface: Surface, table: _Table, wanted: FloatArray, named: Sequence[tuple[str, BoolArray]]
+    relation: str, surface: Surface, table: _Table, wanted: FloatArray, named: Sequence[tuple[str, BoolArray]]
 ) -> str:
     """What keeps the wanted cells from being free, in words."""
     zone = np.isfinite(wanted)
     if not zone.any():
-        return "the things stand too close together"
+        between = "the things stand too close together", "the limit of the arm's reach is in the way"
+        return between[int(relation != "between")]
     reasons = []
     origin, cell = table.xy[0, 0], _CELL_M
     near = ndimage.binary_dilation(zone, iterations=round(_NARROWEST_M / cell))

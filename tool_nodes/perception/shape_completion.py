@@ -56,10 +56,11 @@ def _mirror_height(points: FloatArray, table_z: float) -> tuple[FloatArray, floa
     return (points[:, 2] - middle) ** 2, middle
 
 
-def _fits(value: FloatArray, gradient: FloatArray) -> bool:
-    """True if points lie on the surface value = 0, to first order in their distance from it."""
+def _misfit(value: FloatArray, gradient: FloatArray) -> float | None:
+    """Rms distance [m] of points from the surface value = 0, to first order; None if they do not lie on it."""
     distance = np.abs(value) / np.maximum(np.linalg.norm(gradient, axis=1), 1e-9)
-    return bool(np.sqrt(np.mean(distance**2)) < _FIT_RMS and np.percentile(distance, 98.0) < _FIT_WORST)
+    rms = float(np.sqrt(np.mean(distance**2)))
+    return rms if rms < _FIT_RMS and np.percentile(distance, 98.0) < _FIT_WORST else None
 
 
 def _ellipsoid(points: FloatArray, table_z: float) -> FloatArray | None:
@@ -74,7 +75,7 @@ def _ellipsoid(points: FloatArray, table_z: float) -> FloatArray | None:
     form = np.array([[a, b / 2.0], [b / 2.0, c]])
     eigenvalues, axes = np.linalg.eigh(form)
     gradient = np.column_stack([2.0 * a * x + b * y + d, b * x + 2.0 * c * y + e, 2.0 * (points[:, 2] - z_middle)])
-    if eigenvalues[0] <= 0.0 or not _fits(terms @ coefficients + w, gradient):
+    if eigenvalues[0] <= 0.0 or _misfit(terms @ coefficients + w, gradient) is None:
         return None
     centre = -0.5 * np.linalg.solve(form, np.array([d, e]))
     radii = np.sqrt(max(centre @ form @ centre - k, 0.0) / np.array([*eigenvalues, 1.0]))
@@ -97,31 +98,55 @@ def _fibonacci_sphere(n: int) -> FloatArray:
 def _lying_rod(points: FloatArray, table_z: float) -> FloatArray | None:
     """Surface points of a lying cylinder with elliptic section that touches the table, or None if none fits."""
     middle = points[:, :2].mean(axis=0)
-    _, vectors = np.linalg.eigh(np.cov((points[:, :2] - middle).T))
-    along_axis, across_axis = vectors[:, 1], vectors[:, 0]
-    along = (points[:, :2] - middle) @ along_axis
-    across = (points[:, :2] - middle) @ across_axis
-    if np.ptp(along) < 1.5 * np.ptp(across):
+    yaw = tightest_yaw(points[:, :2] - middle)
+    if np.ptp(_turn(points[:, :2], yaw)[:, 0]) < np.ptp(_turn(points[:, :2], yaw)[:, 1]):
+        yaw += np.pi / 2.0
+    # The far side of the footprint is unseen, so its tightest rectangle is a few degrees off.
+    sections = [_section(points, middle, yaw + turn, table_z) for turn in np.radians([0.0, -2.0, 2.0, -4.0, 4.0])]
+    fitting = [section for section in sections if section is not None]
+    if not fitting:
         return None
-    low, high = np.percentile(along, (1.0, 99.0))
+    _, yaw, low, high, centre, radius, z_middle, half_height = min(fitting)
+    angle = np.arange(0.0, 2.0 * np.pi, np.pi / 16.0)
+    stations = np.linspace(low, high, max(2, round((high - low) / 0.005)))
+    s, phi = (grid.ravel() for grid in np.meshgrid(stations, angle, indexing="ij"))
+    xy = middle + _turn(np.column_stack([s, centre + radius * np.cos(phi)]), -yaw)
+    return np.column_stack([xy, z_middle + half_height * np.sin(phi)])
+
+
+_Section = tuple[float, float, float, float, float, float, float, float]
+
+
+def _section(points: FloatArray, middle: FloatArray, yaw: float, table_z: float) -> _Section | None:
+    """The elliptic section across a rod that lies along a yaw.
+
+    Returns:
+        (rms, yaw, ends low and high along the rod, centre across it, radius across it, height of the
+        middle, half height), or None if the points are not a rod along this yaw.
+    """
+    along, across = _turn(points[:, :2] - middle, yaw).T
+    low, high = (float(end) for end in np.percentile(along, (1.0, 99.0)))
+    if high - low < 1.5 * np.ptp(across):
+        return None
     body = np.abs(along - (low + high) / 2.0) < 0.4 * (high - low)
     w, z_middle = _mirror_height(points[body], table_z)
     terms = np.column_stack([across[body] ** 2, across[body], np.ones(int(body.sum()))])
     coefficients = np.linalg.lstsq(terms, -w, rcond=None)[0]
     a, b, k = coefficients
     gradient = np.column_stack([2.0 * a * across[body] + b, 2.0 * (points[body, 2] - z_middle)])
-    if a <= 0.0 or not _fits(terms @ coefficients + w, gradient):
+    rms = _misfit(terms @ coefficients + w, gradient)
+    if a <= 0.0 or rms is None:
         return None
     centre = -b / (2.0 * a)
-    half_height = np.sqrt(max(a * centre**2 - k, 0.0))
-    radius = half_height / np.sqrt(a)
-    if radius > _MAX_RADIUS:
-        return None
-    angle = np.arange(0.0, 2.0 * np.pi, np.pi / 16.0)
-    stations = np.linspace(low, high, max(2, round((high - low) / 0.005)))
-    s, phi = (grid.ravel() for grid in np.meshgrid(stations, angle, indexing="ij"))
-    xy = middle + s[:, None] * along_axis + (centre + radius * np.cos(phi))[:, None] * across_axis
-    return np.column_stack([xy, z_middle + half_height * np.sin(phi)])
+    half_height = float(np.sqrt(max(a * centre**2 - k, 0.0)))
+    radius = half_height / float(np.sqrt(a))
+    return None if radius > _MAX_RADIUS else (rms, yaw, low, high, centre, radius, z_middle, half_height)
+
+
+def _turn(xy: FloatArray, yaw: float) -> FloatArray:
+    """Points (N, 2) seen from axes that are turned by yaw [rad]."""
+    c, s = np.cos(yaw), np.sin(yaw)
+    return xy @ np.array([[c, -s], [s, c]])
 
 
 def _turned(points: FloatArray, table_z: float) -> FloatArray:

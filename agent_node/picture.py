@@ -1,0 +1,64 @@
+"""Points of the picture: compared, varied and put in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from agent_node.transcript import Point
+
+SAME_POINT = 0.03
+"""Normalized distance below which two detections are of the same thing."""
+
+
+def near(a: Point, b: Point, distance: float = SAME_POINT) -> bool:
+    """True if two normalized points are at most a distance apart."""
+    return math.dist(a, b) <= distance
+
+
+def nearest(points: Sequence[Point], to: Point) -> Point:
+    """The point that is closest to another one."""
+    return min(points, key=lambda point: math.dist(point, to))
+
+
+def the(phrase: str) -> str:
+    """A noun phrase with its article: "the red box", but "a can"."""
+    return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"
+
+
+def at(point: Point) -> str:
+    """ "(0.41, 0.22)"."""
+    return f"({point[0]:.2f}, {point[1]:.2f})"
+
+
+def describe(points: Sequence[Point]) -> str:
+    """ "the left one at (0.21, 0.53) or the right one at (0.48, 0.42)": words that also work in a command."""
+    order = sorted(range(len(points)), key=lambda i: points[i][0])
+    if len(points) == 2:
+        (x1, y1), (x2, y2) = (points[i] for i in order)
+        names = ["left", "right"] if abs(x2 - x1) >= abs(y2 - y1) else ["near", "far"] if y1 > y2 else ["far", "near"]
+        shown = [f"the {name} one" for name in names]
+    else:
+        ordinals = ["second", "third", "fourth", "fifth", "sixth", "seventh"]
+        middle = [f"the {ordinals[min(k, 5)]} from the left" for k in range(len(points) - 2)]
+        shown = ["the leftmost", *middle, "the rightmost"]
+    listed = [f"{words} at {at(points[i])}" for words, i in zip(shown, order, strict=True)]
+    return ", ".join(listed[:-1]) + " or " + listed[-1]
+
+
+def untried(spot: Point, anchor: Point, failed: Sequence[Point]) -> Point | None:
+    """A spot for placing, or one beside it that is not among the failed ones; None when there is none left.
+
+    Args:
+        spot: The best place.
+        anchor: The thing that the place is relative to; the spot is turned about it.
+        failed: Places where placing has failed.
+    """
+    options = [spot]
+    dx, dy = spot[0] - anchor[0], spot[1] - anchor[1]
+    for angle in (0.3, -0.3, 0.55, -0.55):
+        c, s = math.cos(angle), math.sin(angle)
+        options.append((anchor[0] + c * dx - s * dy, anchor[1] + s * dx + c * dy))
+    options += [(spot[0] + sx, spot[1] + sy) for sx, sy in ((0.02, 0.0), (-0.02, 0.0), (0.0, 0.02), (0.0, -0.02))]
+    inside = [point for point in options if min(point) >= 0.0 and max(point) <= 1.0]
+    return next((point for point in inside if not any(near(point, f, 0.012) for f in failed)), None)

@@ -1,0 +1,395 @@
+"""A policy without a model: rules that pick and place by words, looking again when something goes wrong.
+
+The policy keeps nothing between turns. Each turn it replays its script against the responses that the
+conversation holds, so the same conversation always gives the same turn.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+
+from agent_node.commands import EXAMPLES, RELATION_WORDS, Command, parse_command
+from agent_node.picture import at, describe, near, nearest, the, untried
+from agent_node.policy import Message
+from agent_node.transcript import MISSING, Point, Response, read_episode
+from tool_nodes.perception.phrases import NounPhrase
+from tool_nodes.perception.referring import free_space_phrase, select_points
+from tool_nodes.results import ErrorCode, ToolError
+
+MOVED = 0.06
+"""Normalized distance from which a reference is another one than before."""
+IN_THE_WAY = 0.25
+"""Normalized distance within which the target itself may take the room beside a reference."""
+
+_FINAL = frozenset(
+    {
+        ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
+        ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL, ErrorCode.INVALID_ARGUMENT,
+        ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
+    }
+)  # fmt: skip
+"""Errors that trying again does not mend."""
+_SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
+"""Refused grasps: nothing has moved, the next best grasp of the same view will do."""
+_LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
+
+
+@dataclass(frozen=True)
+class _Call:
+    name: str
+    arguments: dict[str, object]
+
+
+@dataclass(frozen=True)
+class _Step:
+    thought: str
+    calls: tuple[_Call, ...]
+
+
+class _Done(Exception):
+    """Ends the script with an answer."""
+
+    def __init__(self, thought: str, answer: str) -> None:
+        super().__init__(answer)
+        self.thought = thought
+        self.answer = answer
+
+
+class _Setback(Exception):
+    """A failure that another try may mend."""
+
+    def __init__(self, doing: str, response: Response) -> None:
+        super().__init__(doing)
+        self.doing = doing
+        self.response = response
+
+
+_Script = Generator[_Step, list[Response], None]
+
+
+class ScriptedPolicy:
+    """Works the SpaceTools tools by rules.
+
+    Args:
+        max_retries: Further tries after a failure that another look, grasp or place point may mend.
+        max_turns: Turns that the agent allows; the last one is used for a truthful answer.
+    """
+
+    name = "scripted"
+
+    def __init__(self, max_retries: int = 2, max_turns: int = 24) -> None:
+        self._max_retries = max_retries
+        self._max_turns = max_turns
+
+    def respond(self, conversation: Sequence[Message]) -> str:
+        """The next turn: a thought and tool calls, or a thought and the answer."""
+        text, turns = read_episode(conversation)
+        try:
+            command = parse_command(text)
+        except ToolError as error:
+            return _render_answer("That is not a command I can carry out.", f"{error.code}: {_sentence(error)}")
+        episode = _Episode(command, self._max_retries)
+        script = episode.run()
+        try:
+            step = next(script)
+            for responses in turns:
+                step = script.send((responses + [MISSING] * len(step.calls))[: len(step.calls)])
+            if len(turns) >= self._max_turns - 1:
+                raise _Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
+        except _Done as done:
+            return _render_answer(done.thought, done.answer)
+        calls = [json.dumps({"name": call.name, "arguments": call.arguments}) for call in step.calls]
+        return f"<think>{_plain(step.thought)}</think>\n" + "\n".join(
+            f"<tool_call>{call}</tool_call>" for call in calls
+        )
+
+
+def _plain(text: str) -> str:
+    """Text from tools and pictures is data: it must not open or close a tag of a turn."""
+    return text.replace("<", "(").replace(">", ")")
+
+
+def _render_answer(thought: str, answer: str) -> str:
+    return f"<think>{_plain(thought)}</think>\n<answer>{_plain(answer)}</answer>"
+
+
+def _sentence(error: ToolError) -> str:
+    return str(error) if error.hint or error.code is not ErrorCode.NOT_UNDERSTOOD else f"{error} {EXAMPLES}"
+
+
+def _pointable(reference: NounPhrase) -> str:
+    """Words for the pointer. Of "a bowl" it is to choose the same one each time."""
+    plainly = reference.indefinite and not (reference.selectors or reference.relation or reference.excluded)
+    return f"leftmost {reference.plain}" if plainly else reference.text
+
+
+class _Episode:
+    """One command, as a script of steps. `holding` is what the tools have reported so far."""
+
+    def __init__(self, command: Command, max_retries: int) -> None:
+        self._command = command
+        self._retries_left = max_retries
+        self._tries = 1
+        self._image: int | None = None
+        self._target: Point | None = None
+        self._references: list[list[Point]] = []
+        self._spot: Point | None = None
+        self._failed_spots: list[Point] = []
+        self._failed_grasps = 0
+        self._segmented = False
+        self._missed = False
+        self.holding = command.target is None
+
+    @property
+    def _name(self) -> str:
+        target = self._command.target
+        return the(target.text) if target else "the held object"
+
+    @property
+    def _where(self) -> str:
+        if self._command.relation == "anywhere":
+            return "on the table"
+        words = RELATION_WORDS[self._command.relation or "on"]
+        return f"{words} {' and '.join(the(reference.text) for reference in self._command.references)}"
+
+    def run(self) -> _Script:
+        """Steps until `_Done`."""
+        while True:
+            try:
+                yield from self._attempt()
+            except _Setback as setback:
+                self._recover(setback)
+
+    def _attempt(self) -> _Script:
+        command = self._command
+        if not self.holding:
+            if not self._segmented:
+                yield from self._look("depth too")
+                yield from self._find()
+                yield from self._segment()
+            else:
+                yield from self._next_grasp()
+            yield from self._grasp()
+        if command.action == "pick":
+            raise _Done("The gripper reports the object; the pick is done.", f"Picked up {self._name}.")
+        if self._image is None:
+            yield from self._look("")
+        if command.target is None and not self._references:
+            yield from self._find()
+        else:
+            yield from self._find_spot()
+        yield from self._put()
+
+    def _recover(self, setback: _Setback) -> None:
+        """Prepare another try. Raises _Done when the failure is final or the tries are used up."""
+        code = setback.response.error or ErrorCode.INTERNAL
+        hopeless = code is ErrorCode.OUT_OF_WORKSPACE and not self.holding
+        if code in _FINAL or hopeless or self._retries_left == 0 or (code in _LOST and self._command.target is None):
+            tried = f" after {self._tries} tries" if self._tries > 1 else ""
+            answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
+            raise _Done(f"I could not {setback.doing}, and another try would not help.", answer)
+        self._retries_left -= 1
+        self._tries += 1
+        self._segmented = self._segmented and code in _SAME_VIEW and not self.holding
+        self._image = None
+
+    def failure(self, code: ErrorCode, sentence: str) -> str:
+        """A coded answer that says what happened and what is held now."""
+        unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
+        if self.holding and self._command.target is None:
+            held = "whatever the gripper held it may still hold" if code not in _LOST else "the gripper holds nothing"
+        elif self.holding:
+            held = f"the gripper still holds {self._name}"
+        else:
+            held = (
+                "check the gripper before the next command" if unknown and self._segmented else "the gripper is empty"
+            )
+        sentence = sentence.strip().rstrip(".")
+        return f"{code}: {sentence[0].upper()}{sentence[1:]}; {held}."
+
+    def _look(self, purpose: str) -> _Script:
+        again = (
+            "Something changed; I look again"
+            if self._tries > 1
+            else f"I am asked to handle {self._name}; first a picture"
+        )
+        calls = [_Call("robot.capture_image", {})]
+        if purpose:
+            calls.append(_Call("robot.get_depth_with_pointcloud", {}))
+        responses = yield _Step(f"{again}{', and ' + purpose if purpose else ''}.", tuple(calls))
+        self._require(responses, "look at the table")
+        self._image = responses[0].image_index if responses[0].image_index is not None else 0
+        self._segmented = False
+
+    def _require(self, responses: Sequence[Response], doing: str) -> None:
+        failed = next((r for r in responses if not r.ok), None)
+        if failed is not None:
+            raise _Setback(doing, failed)
+
+    def _detect(self, phrase: str, only_one: bool = False) -> _Call:
+        name = "roborefer.detect_one" if only_one else "roborefer.detect_all"
+        return _Call(name, {"obj_name": phrase, "image_index": self._image})
+
+    def _ask_spot(self) -> _Call:
+        references = [_pointable(reference) for reference in self._command.references]
+        return self._detect(free_space_phrase(self._command.relation or "anywhere", references), only_one=True)
+
+    def _find(self) -> _Script:
+        """Locate the target, every reference and a place for it, before anything moves."""
+        command, target = self._command, self._command.target
+        wanted = [target] if target else []
+        sides = bool(target and any(s.positional for s in target.selectors))
+        calls = [self._detect(phrase.text) for phrase in wanted]
+        calls += [self._detect(_pointable(phrase)) for phrase in command.references]
+        calls += [self._ask_spot()] if command.action == "place" else []
+        calls += [self._detect(target.plain)] if target and sides else []
+        names = [phrase.text for phrase in [*wanted, *command.references]]
+        responses = yield _Step(
+            f"Where is {' and where is '.join(the(name) for name in names) or 'free table'}?", tuple(calls)
+        )
+        found, rest = responses[: len(names)], responses[len(names) :]
+        if target:
+            self._target = self._choose(target, found[0], rest[-1] if sides else None)
+        self._references, excluded = [], False
+        for phrase, response in zip(command.references, found[len(wanted) :], strict=True):
+            points, used = self._choose_reference(phrase, response)
+            self._references.append(points)
+            excluded = excluded or used
+        if command.action == "place":
+            self._check_spot(rest[0], excluded)
+
+    def _points(self, phrase: NounPhrase, response: Response) -> tuple[Point, ...]:
+        if response.points:
+            return response.points
+        error = response.error or ErrorCode.OBJECT_NOT_FOUND
+        text = response.text if response.error else f"no '{phrase.text}' in the picture"
+        if error is ErrorCode.OBJECT_NOT_FOUND and self._missed:
+            answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
+            raise _Done(f"Still no {phrase.text} in a second picture.", answer)
+        self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
+        raise _Setback(f"find {the(phrase.text)}", Response(text, error))
+
+    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> Point:
+        """The point of the target. Sides are judged here when the pointer shows every candidate."""
+        by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
+        if plain is not None and by_side and len(plain.points) > 1:
+            picked = select_points(phrase.selectors, plain.points)
+            if picked:
+                return plain.points[picked[0]]
+        if not response.points and plain is not None and by_side and len(plain.points) == 1:
+            return plain.points[0]
+        points = self._points(phrase, response)
+        if len(points) == 1 or phrase.indefinite:
+            return points[0]
+        if self._target is not None:
+            return nearest(points, self._target)
+        question = f"Which {phrase.plain} do you mean: {describe(points)}?"
+        raise _Done(f"There are {len(points)} that fit; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}")
+
+    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[Point], bool]:
+        """(points of a reference, True if the target had to be taken out of them)."""
+        points = list(self._points(phrase, response))
+        target = self._target
+        others = [p for p in points if target is None or not near(p, target)]
+        if not others:
+            sentence = f"{self._name} and {the(phrase.text)} are the same thing"
+            raise _Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
+        if len(others) > 1 and not (phrase.plural or phrase.indefinite):
+            question = f"Which {phrase.plain} do you mean as the reference: {describe(others)}?"
+            raise _Done(f"{len(others)} things fit the reference.", f"{ErrorCode.AMBIGUOUS}: {question}")
+        return others, len(others) < len(points)
+
+    def _check_spot(self, response: Response, excluded: bool) -> None:
+        """Remember the place point, or give up before anything moves."""
+        self._spot = response.points[0] if response.points else None
+        if self._spot is not None or excluded:
+            self._spot = None if excluded else self._spot
+            return
+        beside = [p for group in self._references for p in group]
+        target = self._target
+        own_room = target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
+        code = response.error or ErrorCode.PLACE_BLOCKED
+        if code is ErrorCode.PLACE_BLOCKED and own_room:
+            return
+        if code in _FINAL or code is ErrorCode.PLACE_BLOCKED:
+            raise _Done(
+                "There is no room there; better to say so before moving anything.",
+                self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),
+            )
+        raise _Setback(f"find a place {self._where}", Response(response.text, code, response.image_index))
+
+    def _grasp_call(self) -> _Call:
+        return _Call(
+            "grasp_generator.compute_grasp",
+            {
+                "point_cloud": "$point_cloud",
+                "mask": "$segmentation_mask",
+                "focal_length_px": "$focal_length_px",
+                "image_index": self._image,
+            },
+        )
+
+    def _segment(self) -> _Script:
+        assert self._target is not None
+        x, y = self._target
+        spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
+        calls = [_Call("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
+        calls += [self._grasp_call()] * (1 + self._failed_grasps)
+        responses = yield _Step(
+            f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
+        )
+        if not responses[0].ok:
+            raise _Setback(f"segment {self._name}", responses[0])
+        if not any(r.ok for r in responses[1:]):
+            raise _Setback(f"find a grasp for {self._name}", responses[1])
+        self._segmented = True
+
+    def _next_grasp(self) -> _Script:
+        responses = yield _Step(
+            "The arm cannot do that grasp; nothing moved, so the next best one.", (self._grasp_call(),)
+        )
+        if not responses[0].ok:
+            self._segmented = False
+            raise _Setback(f"find another grasp for {self._name}", responses[0])
+
+    def _grasp(self) -> _Script:
+        call = _Call("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
+        [response] = yield _Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
+        if not response.ok:
+            self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
+            raise _Setback(f"pick up {self._name}", response)
+        self.holding = True
+        self._image = response.image_index
+
+    def _find_spot(self) -> _Script:
+        """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
+        calls = [self._ask_spot(), *(self._detect(_pointable(reference)) for reference in self._command.references)]
+        responses = yield _Step(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
+        stays = all(
+            any(near(p, q, MOVED) for q in before)
+            for before, r in zip(self._references, responses[1:], strict=True)
+            for p in r.points
+        )
+        seen = all(r.ok for r in responses[1:])
+        fresh = responses[0].points[0] if responses[0].points and stays and seen else None
+        best = fresh or self._spot
+        anchor = self._references[0][0] if self._references and best else best
+        spot = untried(best, anchor, self._failed_spots) if best and anchor else None
+        if spot is None:
+            none_left = Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
+            raise _Setback(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
+        self._spot = spot
+
+    def _put(self) -> _Script:
+        assert self._spot is not None
+        spot = self._spot
+        point = [round(spot[0], 4), round(spot[1], 4)]
+        call = _Call("robot.place_object_at_2d_location", {"placement_point_2d": point})
+        [response] = yield _Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
+        if response.ok:
+            raise _Done("The gripper is open and the object is down.", f"Placed {self._name} {self._where}.")
+        self._failed_spots.append(spot)
+        self.holding = self.holding and response.error not in _LOST
+        raise _Setback(f"place {self._name} {self._where}", response)

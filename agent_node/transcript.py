@@ -1,0 +1,78 @@
+"""Reads a serialised conversation back: the operator's sentence and what the tools answered, turn by turn."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_node.policy import Message
+from tool_nodes.results import ErrorCode
+
+Point = tuple[float, float]
+
+_RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
+_ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
+_IMAGE = re.compile(r"<image (\d{1,9})>")
+_POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
+
+
+@dataclass(frozen=True)
+class Response:
+    """What one call answered.
+
+    Attributes:
+        text: The words without tags.
+        error: The code of a failed call, None for a successful one.
+        image_index: Index of the picture that came with it, or None.
+    """
+
+    text: str
+    error: ErrorCode | None = None
+    image_index: int | None = None
+
+    @property
+    def ok(self) -> bool:
+        """True if the call did what it says."""
+        return self.error is None
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """Normalized points of a detection, in order; empty for a failed one."""
+        if not self.ok:
+            return ()
+        listed = self.text[self.text.rfind("':") + 1 :]
+        return tuple((float(x), float(y)) for x, y in _POINT.findall(listed))
+
+
+MISSING = Response("No response came back.", ErrorCode.UNAVAILABLE)
+"""Stands for a call that the conversation holds no response for."""
+
+
+def read_response(text: str) -> Response:
+    """Parse the text of one tool message; anything else than a result counts as a failed call."""
+    tagged = _RESPONSE.search(text)
+    inner = (tagged.group(1) if tagged else text).strip()
+    image = _IMAGE.findall(inner)
+    words = _IMAGE.sub("", inner).strip()
+    error = _ERROR.match(words)
+    index = int(image[-1]) if image else None
+    if error:
+        return Response(error.group(2).strip(), ErrorCode(error.group(1)), index)
+    if words.startswith("Not run:"):
+        return Response(words, ErrorCode.CANCELLED, index)
+    return Response(words, None, index)
+
+
+def read_episode(conversation: Sequence[Message]) -> tuple[str, list[list[Response]]]:
+    """(last sentence of the operator, responses to each assistant turn since then)."""
+    start = next((i for i in reversed(range(len(conversation))) if conversation[i].role == "user"), None)
+    if start is None:
+        return "", []
+    turns: list[list[Response]] = []
+    for message in conversation[start + 1 :]:
+        if message.role == "assistant":
+            turns.append([])
+        elif message.role == "tool" and turns:
+            turns[-1].append(read_response(message.text))
+    return conversation[start].text, turns

@@ -1,0 +1,88 @@
+"""The planner's own collision model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tool_nodes.geometry import pose
+from tool_nodes.motion.collision import Checker
+from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.scene_model import SceneModel, SceneModels, attached_opening
+from tool_nodes.types import Box, CollisionScene
+
+HOME, PARK = NAMED_STATES["Home"], NAMED_STATES["Park"]
+
+
+def box(x: float, y: float, z: float, half: float = 0.03) -> Box:
+    return Box(pose(np.eye(3), [x, y, z]), np.full(3, half))
+
+
+def test_equal_scenes_share_one_model_and_changed_ones_do_not() -> None:
+    models = SceneModels()
+    first = models.of(CollisionScene((box(0.5, 0.0, 0.03),)))
+    assert models.of(CollisionScene((box(0.5, 0.0, 0.03),))) is first
+    assert models.of(CollisionScene((box(0.5, 0.0, 0.04),))) is not first
+    assert models.of(CollisionScene(attached=(box(0.5, 0.0, 0.03),))) is not first
+    assert models.of(CollisionScene((box(0.5, 0.0, 0.03),), margin=0.01)) is not first
+
+
+def test_only_the_last_few_models_are_kept() -> None:
+    models = SceneModels(capacity=2)
+    scenes = [CollisionScene((box(0.5, 0.1 * index, 0.03),)) for index in range(3)]
+    first, second, third = (models.of(scene) for scene in scenes)
+    assert models.of(scenes[2]) is third
+    assert models.of(scenes[1]) is second
+    assert models.of(scenes[0]) is not first
+
+
+def test_the_jaw_opening_is_the_width_of_what_is_attached() -> None:
+    assert attached_opening(CollisionScene()) == MAX_OPENING
+    assert attached_opening(CollisionScene(attached=(box(0.0, 0.0, 0.15, 0.02),))) == pytest.approx(0.04)
+    assert attached_opening(CollisionScene(attached=(box(0.0, 0.0, 0.15, 0.1),))) == MAX_OPENING
+
+
+def test_named_states_on_the_table_are_free() -> None:
+    checker = Checker(SceneModel(CollisionScene()))
+    for name in ("Home", "Retract", "Park"):
+        assert checker.free(NAMED_STATES[name]), name
+
+
+def test_an_arm_folded_into_itself_or_the_table_is_refused_with_the_parts_named() -> None:
+    checker = Checker(SceneModel(CollisionScene()))
+    assert not checker.free(np.array([0.0, 2.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
+    assert "the table" in checker.error("It").message
+    assert not checker.free(np.array([0.0, 0.0, 0.0, 2.5, 0.0, 2.05, 0.0]))
+    assert "the robot's" in checker.error("It").message
+
+
+def test_a_raised_table_is_avoided() -> None:
+    q = HOME
+    assert Checker(SceneModel(CollisionScene())).free(q)
+    assert not Checker(SceneModel(CollisionScene(table_z=0.42))).free(q)
+
+
+def test_a_segment_through_a_small_box_is_refused_although_both_ends_are_free() -> None:
+    ends = [PARK, HOME]
+    checker = Checker(SceneModel(CollisionScene()))
+    assert checker.segment_free(ends[0], ends[1])
+    middle = SceneModel(CollisionScene())
+    middle.update((PARK + HOME) / 2)
+    x, y, z = middle.tips()[0]
+    blocked = Checker(SceneModel(CollisionScene((box(x, y, z, 0.01),))))
+    assert blocked.free(ends[0])
+    assert blocked.free(ends[1])
+    assert not blocked.segment_free(ends[0], ends[1])
+
+
+def test_a_contact_at_the_start_may_stay_but_not_deepen() -> None:
+    model = SceneModel(CollisionScene())
+    model.update(HOME)
+    x, y, z = model.tips()[0]
+    scene = CollisionScene((Box(pose(np.eye(3), [x + 0.022, y, z]), np.array([0.02, 0.1, 0.1])),))
+    checker = Checker(SceneModel(scene), HOME)
+    assert checker.free(HOME)
+    assert not Checker(SceneModel(scene)).free(HOME)
+    reach_out = HOME + np.array([0, 0.05, 0, 0.05, 0, 0, 0])
+    assert not checker.free(reach_out)

@@ -1,0 +1,207 @@
+"""The planner's own geometry: robot, table, obstacle boxes and the held object, compiled by MuJoCo.
+
+Nothing here knows the simulator. The robot's parts meet each other, the table and the boxes; what is held
+meets the arm, the table and the boxes, but not the gripper that holds it.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import cache
+
+import mujoco
+import numpy as np
+
+from tool_nodes.motion.gripper import MAX_OPENING, gripper_points, knuckle_from_opening
+from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_PREFIX, TIP_FRAME, load_robot_spec
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import Box, CollisionScene, FloatArray
+
+NEAR = 0.002
+"""Things closer than this are reported, with a negative penetration [m]."""
+
+TOUCH_DEPTH = 0.003
+"""How deep the held object may touch the table or a box before it counts as a collision [m]."""
+
+_ROBOT, _HELD = 1, 2
+_TABLE = "table"
+
+
+def attached_opening(scene: CollisionScene) -> float:
+    """Jaw opening [m] that the planner assumes: the width of what is attached, wide open without."""
+    if not scene.attached:
+        return MAX_OPENING
+    low = min(box.T_parent_box[0, 3] - np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
+    high = max(box.T_parent_box[0, 3] + np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
+    return float(np.clip(high - low, 0.0, MAX_OPENING))
+
+
+def check_scene(scene: CollisionScene) -> None:
+    """Raises ToolError INVALID_ARGUMENT unless every number of the scene is finite and every size positive."""
+    for box in (*scene.boxes, *scene.attached):
+        T, half = np.asarray(box.T_parent_box), np.asarray(box.half_extents)
+        if T.shape != (4, 4) or half.shape != (3,) or not (np.isfinite(T).all() and np.isfinite(half).all()):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "A box needs a finite (4, 4) pose and 3 finite half extents.")
+        if (half <= 0).any():
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Half extents of a box must be positive, got {half} m.")
+    if not np.isfinite([scene.table_z, scene.margin]).all() or scene.margin < 0:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            "The scene's table height must be finite and its margin finite and not negative.",
+        )
+
+
+class SceneModel:
+    """The compiled geometry of one scene.
+
+    Args:
+        scene: What to avoid. Boxes are inflated by its margin.
+
+    Attributes:
+        opening_m: Jaw opening the fingers are modelled at [m].
+    """
+
+    def __init__(self, scene: CollisionScene) -> None:
+        self.opening_m = attached_opening(scene)
+        self._model = _compile(scene)
+        self._data = mujoco.MjData(self._model)
+        assert [self._model.joint(j).name for j in range(7)] == list(ARM_JOINTS)
+        knuckle = knuckle_from_opening(self.opening_m)
+        for name, sign in _followers():
+            self._data.qpos[self._model.joint(name).qposadr[0]] = sign * knuckle
+        tip = self._model.body(TIP_FRAME).id
+        self._p, self._R = self._data.xpos[tip], self._data.xmat[tip].reshape(3, 3)
+        self._tips = gripper_points(self.opening_m)[3:]
+        self._held = frozenset(np.flatnonzero(self._model.geom_contype == _HELD).tolist())
+
+    def update(self, q: FloatArray) -> int:
+        """Place the arm at q (7,) and find contacts; returns how many."""
+        self._data.qpos[:7] = q
+        mujoco.mj_kinematics(self._model, self._data)
+        mujoco.mj_collision(self._model, self._data)
+        return int(self._data.ncon)
+
+    def depths(self) -> list[tuple[tuple[int, int], float]]:
+        """((geom, geom), penetration [m]) of what touches or nearly touches since the last `update`.
+
+        Negative penetrations are distances; those beyond `NEAR` are not listed.
+        """
+        contact = self._data.contact
+        return [
+            ((first, second), -distance)
+            for (first, second), distance in zip(contact.geom.tolist(), contact.dist.tolist(), strict=True)
+        ]
+
+    def tolerance(self, pair: tuple[int, int]) -> float:
+        """Depth [m] that a pair of geoms may always have."""
+        return TOUCH_DEPTH if self._held.intersection(pair) else 0.0
+
+    def tips(self) -> FloatArray:
+        """(2, 3) fingertips in the base frame after the last `update`."""
+        return self._tips @ self._R.T + self._p
+
+    def describe(self, pair: tuple[int, int]) -> str:
+        """The two things that touch, in words."""
+        names = sorted((self._model.geom(geom).name for geom in pair), key=lambda n: n.startswith(("box", _TABLE)))
+        return f"{_spoken(names[0])} with {_spoken(names[1])}"
+
+
+class SceneModels:
+    """The models of the last few scenes; equal scenes share one.
+
+    Args:
+        capacity: How many to keep.
+    """
+
+    def __init__(self, capacity: int = 4) -> None:
+        self._capacity = capacity
+        self._models: OrderedDict[bytes, SceneModel] = OrderedDict()
+
+    def of(self, scene: CollisionScene) -> SceneModel:
+        """The model of a scene, compiled if none of the last few was equal.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT if a number of the scene is not finite or a size not positive.
+        """
+        check_scene(scene)
+        key = _content(scene)
+        if key not in self._models:
+            self._models[key] = SceneModel(scene)
+            while len(self._models) > self._capacity:
+                self._models.popitem(last=False)
+        self._models.move_to_end(key)
+        return self._models[key]
+
+
+def _content(scene: CollisionScene) -> bytes:
+    numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin], dtype=float)]
+    for box in (*scene.boxes, *scene.attached):
+        numbers += [np.asarray(box.T_parent_box, float).ravel(), np.asarray(box.half_extents, float)]
+    return np.concatenate(numbers).tobytes()
+
+
+def _followers() -> list[tuple[str, int]]:
+    """(joint, sign) of every finger joint relative to the driven knuckle, itself included."""
+    joints = []
+    for side, sign in (("left", 1), ("right", -1)):
+        for part, direction in (("knuckle", 1), ("inner_knuckle", 1), ("finger_tip", -1)):
+            joints.append((f"{GRIPPER_PREFIX}{side}_{part}_joint", sign * direction))
+    return joints
+
+
+def _add_box(body: mujoco.MjsBody, name: str, box: Box, inflate: float) -> mujoco.MjsGeom:
+    quat = np.empty(4)
+    mujoco.mju_mat2Quat(quat, np.ascontiguousarray(box.T_parent_box[:3, :3], dtype=float).ravel())
+    return body.add_geom(
+        name=name,
+        type=mujoco.mjtGeom.mjGEOM_BOX,
+        size=np.asarray(box.half_extents, float) + inflate,
+        pos=box.T_parent_box[:3, 3],
+        quat=quat,
+    )
+
+
+@cache
+def _bare_robot() -> mujoco.MjSpec:
+    """The robot without visuals and drives, to be copied."""
+    spec = load_robot_spec()
+    for items in (spec.actuators, spec.equalities, spec.tendons):
+        for item in list(items):
+            spec.delete(item)
+    for geom in list(spec.geoms):
+        if geom.contype == 0:
+            spec.delete(geom)
+        else:
+            # The gripper's parts keep their zero affinity: they meet neither each other nor what they hold.
+            geom.contype = _ROBOT
+            geom.conaffinity = _ROBOT | _HELD if geom.conaffinity else 0
+            geom.margin = NEAR
+    return spec
+
+
+def _compile(scene: CollisionScene) -> mujoco.MjModel:
+    """Robot, the table as a half-space, boxes inflated by the margin, held boxes on the gripper."""
+    spec = _bare_robot().copy()
+    plane = spec.worldbody.add_geom(
+        name=_TABLE, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2, 2, 0.1], pos=[0, 0, scene.table_z]
+    )
+    obstacles = [plane]
+    for index, box in enumerate(scene.boxes):
+        obstacles.append(_add_box(spec.worldbody.add_body(), f"box_{index}", box, scene.margin))
+    for geom in obstacles:
+        geom.contype, geom.conaffinity = 0, _ROBOT | _HELD
+    for index, box in enumerate(scene.attached):
+        held = _add_box(spec.body(TIP_FRAME), f"held_{index}", box, 0.0)
+        held.contype, held.conaffinity, held.mass, held.margin = _HELD, 0, 0.0, NEAR
+    return spec.compile()
+
+
+def _spoken(name: str) -> str:
+    if name == _TABLE:
+        return "the table"
+    kind, _, index = name.rpartition("_")
+    if kind == "box":
+        return f"obstacle box {index}"
+    if kind == "held":
+        return "the held object"
+    return f"the robot's {name.removeprefix(GRIPPER_PREFIX)}"
