@@ -92,8 +92,8 @@ _OPENERS = re.compile(
 _ASIDES = re.compile(
     r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
-    r"|when (?:you (?:can|are ready|get a chance))|thanks(?: a lot)?|thank you(?: very much)?|cheers|as soon as possible"
-    r"|asap|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
+    r"|when (?:you (?:can|are ready|get a chance))|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
+    r"|as soon as possible|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
     r"|(?:will|would|could|can) you$"
     r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?!\w)"
 )

@@ -22,6 +22,9 @@ from tool_nodes.types import FloatArray
 Relation = Literal["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between"]
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
 
+PlaceRelation = Relation | Literal["anywhere"]
+"""`anywhere` is the bare command "put it down": standing on the table, wherever."""
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -107,7 +110,7 @@ def judge_pick(
         thresholds: The numbers that decide.
 
     Raises:
-        ToolError: INTERNAL if a state is not finite, an object is below the table or the history is too short.
+        ToolError: INTERNAL if a state is not finite or the history is too short.
     """
     _check(before, history, thresholds.hold_s, thresholds)
     lifted = [_lifted(before, snapshot, thresholds) for snapshot in history]
@@ -122,7 +125,7 @@ def judge_place(
     before: Snapshot,
     history: Sequence[Snapshot],
     moved_id: str,
-    relation: Relation,
+    relation: PlaceRelation,
     reference_ids: Sequence[str],
     T_base_camera: FloatArray,
     thresholds: Thresholds = THRESHOLDS,
@@ -154,12 +157,17 @@ def judge_place(
         if moved >= thresholds.reference_moved_m:
             reasons.append(f"{name} was moved by {100 * moved:.1f} cm.")
     for name, state in last.items():
+        if state.position_m[2] < workspace.TABLE_Z:
+            reasons.append(f"{name} fell off the table.")
         if name == moved_id and relation == "in":
             continue
         # A ball has no upright: rolling is no toppling.
         if scene.find(name).product.kind != "ball" and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
             reasons.append(f"{name} toppled.")
-    fault = relation_fault(relation, moved_id, reference_ids, scene, last, T_base_camera, thresholds)
+    if relation == "anywhere":
+        fault = _View(scene, last, thresholds).fault_on_table(moved_id)
+    else:
+        fault = relation_fault(relation, moved_id, reference_ids, scene, last, T_base_camera, thresholds)
     if fault is not None:
         reasons.append(fault)
     return PlaceVerdict(not reasons, tuple(reasons))
@@ -390,8 +398,6 @@ def _check(before: Snapshot, history: Sequence[Snapshot], duration: float, thres
             values = np.concatenate([state.position_m, state.quat_wxyz, state.velocity])
             if not np.isfinite(values).all():
                 raise _internal(f"The state of {state.id} is not finite at t={snapshot.time:.3f} s.")
-            if state.position_m[2] < workspace.TABLE_Z:
-                raise _internal(f"{state.id} is below the table at t={snapshot.time:.3f} s.")
     covered = history[-1].time - history[0].time if history else 0.0
     if covered < duration - thresholds.clock_s:
         raise _internal(f"The snapshots cover {covered:.2f} s, judging needs {duration:g} s.")

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import geometry, workspace
+from tool_nodes.grasp_clearance import FINGER_HALF_WIDTH, ROOM, SceneHeights
 from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
 from tool_nodes.perception.shape_completion import complete_shape, tightest_yaw, voxel_means
 from tool_nodes.results import ErrorCode, ToolError
@@ -21,25 +22,18 @@ from tool_nodes.types import BoolArray, FloatArray, GraspSet
 MAX_WIDTH = 0.078
 """Widest thing that the open jaws can close on with room to spare [m]."""
 
-APPROACH = 0.08
-"""Length of the straight approach that is checked [m]."""
-
 MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""
 
 _YAWS = 24
 _PAD_HALF_HEIGHT = 0.01875
 _PAD_HALF_WIDTH = 0.011
-_FINGER_HALF_WIDTH = 0.0136
 _FINGER_THICKNESS = 0.018
 _PALM = 0.095
 _PALM_GAP = 0.005
 _TIP_GAP = 0.004
 _JAW_GAP = 0.0025
 _CELL = 0.005
-_MARGIN = 0.005
-_RANGE = 0.32
-_ROOM = 0.5
 _MAX_POINTS = 1000
 
 _OPENINGS = np.linspace(0.0, MAX_OPENING, 35)
@@ -80,7 +74,8 @@ class AnalyticGraspGenerator:
         phase = float(np.random.default_rng(self._seed).uniform(0.0, np.pi / _YAWS))
         candidates = _sweep(shape, phase)
         grasps = _place_jaws(shape, centre, candidates)
-        clear, roomy = _collisions(grasps, _SceneHeights(points, mask, shape), candidates.tilt > 0.0)
+        scene = SceneHeights(points, mask, shape)
+        clear, roomy = scene.clear(grasps.T_base_gripper, (candidates.tilt > 0.0) & grasps.usable)
         usable = grasps.usable & clear
         if not usable.any():
             raise _no_grasp(grasps, shape)
@@ -126,7 +121,7 @@ def _object_points(points: NDArray[np.float32]) -> FloatArray:
     known = points[~np.isnan(points[:, 2])].astype(float)
     if len(known) == 0:
         raise ToolError(ErrorCode.NO_DEPTH, "No depth is known anywhere on the object.", "Look from elsewhere.")
-    raised = known[(known[:, 2] > workspace.TABLE_Z + MIN_HEIGHT) & (known[:, 2] < workspace.TABLE_Z + _ROOM)]
+    raised = known[(known[:, 2] > workspace.TABLE_Z + MIN_HEIGHT) & (known[:, 2] < workspace.TABLE_Z + ROOM)]
     if len(raised) < 12:
         raise ToolError(
             ErrorCode.NO_GRASP,
@@ -213,13 +208,13 @@ def _rotation_y(angle: float) -> FloatArray:
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
-def _place_jaws(shape: NDArray[np.float32], candidates: _Candidates) -> _Grasps:
+def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Candidates) -> _Grasps:
     """Puts the pads of every candidate at the object's middle height, as deep as palm and table allow."""
     R = candidates.R.astype(float)
     x, y, z = np.moveaxis((shape - centre.astype(np.float32)) @ candidates.R, 2, 0)
     off_y = np.abs(y - candidates.slide.astype(np.float32)[:, None])
 
-    finger_band = off_y < _FINGER_HALF_WIDTH + 0.001
+    finger_band = off_y < FINGER_HALF_WIDTH + 0.001
     left, right = _extent(x, finger_band)
     width = np.clip(right - left, 0.0, MAX_OPENING)
     under_palm = (off_y < 0.034) & (np.abs(x) < 0.075)
@@ -280,7 +275,7 @@ def _table_limit(R: FloatArray, centre: FloatArray, slide: FloatArray, width: Fl
     and tilted, when they are farther out.
     """
     up = R[:, 2]
-    across = np.abs(up[:, 1]) * _FINGER_HALF_WIDTH - up[:, 1] * slide
+    across = np.abs(up[:, 1]) * FINGER_HALF_WIDTH - up[:, 1] * slide
     back = np.interp(width, _OPENINGS, _PAD_DEPTHS) - _PAD_DEPTHS[-1]
     limits = []
     for half, behind in ((width / 2.0, 0.0), (MAX_OPENING / 2.0, back)):
@@ -301,86 +296,6 @@ def _slope(
     # Faces of a thing thinner than the pads are judged over what there is of them.
     run = np.maximum(0.5 * (_extent(along, in_pads)[1] - _extent(along, in_pads)[0]), 0.004)
     return np.where(known, change / run, 0.3)
-
-
-class _SceneHeights:
-    """Height of everything but the object, on a grid about it; unseen sides reach down to the table."""
-
-    def __init__(self, points: NDArray[np.float32], mask: BoolArray, shape: NDArray[np.float32]) -> None:
-        self._origin = shape[:, :2].mean(axis=0) - _RANGE
-        self._cells = round(2.0 * _RANGE / _CELL)
-        with np.errstate(invalid="ignore"):
-            raised = (points[:, 2] > workspace.TABLE_Z + 0.006) & (points[:, 2] < workspace.TABLE_Z + _ROOM)
-        points = points[raised & ~mask]
-        points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
-        points = points[~_beside(points, shape)]
-        heights = np.full((self._cells, self._cells), -np.inf, dtype=np.float32)
-        index = ((points[:, :2] - self._origin) / _CELL).astype(np.int32)
-        np.maximum.at(heights, (index[:, 0], index[:, 1]), points[:, 2])
-        self.near = ndimage.maximum_filter(heights, 3)
-        self.far = ndimage.maximum_filter(heights, 7)
-
-    def lookup(self, points: NDArray[np.float32]) -> NDArray[np.int32]:
-        """Flat cell index (...) of points (..., 3); points off the grid get its edge."""
-        index = np.clip(((points[..., :2] - self._origin) / _CELL).astype(np.int32), 0, self._cells - 1)
-        return index[..., 0] * np.int32(self._cells) + index[..., 1]
-
-
-def _beside(points: NDArray[np.float32], shape: NDArray[np.float32]) -> BoolArray:
-    """True (N,) for points within about one cell of the object: its own rim, which the mask missed."""
-    low = shape.min(axis=0) - 3.0 * _CELL
-    size = np.ceil((shape.max(axis=0) - low) / _CELL).astype(int) + 3
-    solid = np.zeros(size, dtype=bool)
-    solid[tuple(((shape - low) / _CELL).astype(int).T)] = True
-    solid = ndimage.binary_dilation(solid, structure=np.ones((3, 3, 3), dtype=bool))
-    index = np.floor((points - low) / _CELL).astype(int)
-    inside = ((index >= 0) & (index < size)).all(axis=1)
-    beside = np.zeros(len(points), dtype=bool)
-    beside[inside] = solid[tuple(index[inside].T)]
-    return beside
-
-
-def _collisions(grasps: _Grasps, scene: _SceneHeights, tilted: BoolArray) -> tuple[BoolArray, FloatArray]:
-    """(clear (N,), share of the fingers (N,) with ample room): open jaws at the grasp and along the approach."""
-    T = grasps.T_base_gripper.astype(np.float32)
-    points = _GRIPPER @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
-    cells = scene.lookup(points)
-    low = points[:, :, 2] - np.float32(_MARGIN)
-    clear: BoolArray = np.all(low >= scene.near.ravel()[cells], axis=1)
-    fingers = slice(0, _FINGER_POINTS)
-    roomy = 1.0 - np.mean(low[:, fingers] < scene.far.ravel()[cells[:, fingers]], axis=1)
-    # Straight down, the way in is free wherever its end is; tilted, the hand also moves sideways.
-    slanted = np.flatnonzero(tilted & clear & grasps.usable)
-    for back in (APPROACH / 3.0, 2.0 * APPROACH / 3.0, APPROACH):
-        moved = points[slanted] - np.float32(back) * T[slanted, None, :3, 2]
-        blocked = moved[:, :, 2] - np.float32(_MARGIN) < scene.near.ravel()[scene.lookup(moved)]
-        clear[slanted[blocked.any(axis=1)]] = False
-    return clear, roomy
-
-
-def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], step: float = 0.009) -> FloatArray:
-    """Points (N, 3) that fill a box no more than a step apart."""
-    axes = [np.linspace(low, high, int(np.ceil((high - low) / step)) + 1) for low, high in (x, y, z)]
-    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-
-
-def _gripper_points() -> tuple[FloatArray, int]:
-    """Points (N, 3) of the open gripper and the wrist in the gripper frame, and how many belong to the fingers."""
-    tip = _grid((0.0425, 0.0605), (-0.0118, 0.0118), (0.113, fingertip_depth(MAX_OPENING)))
-    finger = _grid((0.046, 0.077), (-_FINGER_HALF_WIDTH, _FINGER_HALF_WIDTH), (0.05, 0.112), 0.0155)
-    mirror = np.array([-1.0, 1.0, 1.0])
-    fingers = np.vstack([tip, tip * mirror, finger, finger * mirror])
-    palm = _grid((-0.03, 0.03), (-0.017, 0.017), (0.09, 0.09), 0.012)
-    body = _grid((-0.042, 0.042), (-0.031, 0.031), (0.058, 0.058), 0.012)
-    camera = _grid((-0.045, 0.045), (0.037, 0.075), (0.0025, 0.0025), 0.0125)
-    angle = np.arange(12) * np.pi / 6.0
-    ring = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(12)])
-    wrist = np.vstack([ring * radius + [0.0, 0.0, z] for radius, z in ((0.038, 0.0), (0.045, -0.06), (0.045, -0.12))])
-    return np.vstack([fingers, palm, body, camera, wrist]), len(fingers)
-
-
-_points, _FINGER_POINTS = _gripper_points()
-_GRIPPER = _points.astype(np.float32)
 
 
 def _no_grasp(grasps: _Grasps, shape: NDArray[np.float32]) -> ToolError:

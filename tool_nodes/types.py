@@ -114,12 +114,14 @@ class CollisionScene:
         attached: The held object, boxes in the frame of `end_effector_link`.
         table_z: Height of the table top in the base frame [m].
         margin: Clearance kept from `boxes` [m].
+        opening_m: Jaw opening while nothing is attached [m].
     """
 
     boxes: tuple[Box, ...] = ()
     attached: tuple[Box, ...] = ()
     table_z: float = 0.0
     margin: float = 0.005
+    opening_m: float = 0.085
 
     def without_attached(self) -> CollisionScene:
         """The same obstacles with an empty gripper."""

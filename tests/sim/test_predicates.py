@@ -368,7 +368,6 @@ def test_a_ball_that_rolled_over_has_not_toppled() -> None:
         {"position_m": np.array([np.nan, 0, 0.1])},
         {"quat_wxyz": np.array([np.inf, 0, 0, 0])},
         {"velocity": np.full(6, np.nan)},
-        {"position_m": np.array([0.5, 0, -0.3])},
     ],
 )
 def test_broken_physics_is_an_error_and_never_a_score(broken: dict) -> None:
@@ -379,6 +378,13 @@ def test_broken_physics_is_an_error_and_never_a_score(broken: dict) -> None:
     with pytest.raises(ToolError, match="red_box_1") as caught:
         judge_pick(BEFORE, over(2.0, lifted("cola_1", 0.1), bad, *rest("cola_1", "red_box_1")), ["cola_1"])
     assert caught.value.code is ErrorCode.INTERNAL
+
+
+def test_an_object_knocked_off_the_table_is_a_failure_and_not_an_error() -> None:
+    fallen = replace(state("red_box_1", STANDING["red_box_1"]), position_m=np.array([0.5, 0.7, -0.3]))
+    verdict = judge(PLACED, fallen)
+    assert not verdict.ok
+    assert any("fell off the table" in reason for reason in verdict.reasons)
 
 
 def test_too_short_a_history_is_an_error_and_never_a_score() -> None:

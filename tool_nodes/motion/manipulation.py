@@ -6,19 +6,22 @@ joint positions, the jaw opening after closing and after lifting, and a fresh pi
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z, transform
 from tool_nodes.motion.gripper import MAX_OPENING
 from tool_nodes.motion.robot import NAMED_STATES
-from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object, target_mask
+from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object, jaw_opening_for, target_mask
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
 from tool_nodes.ports import Arm, Camera, Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (
+    Box,
     CollisionScene,
     FloatArray,
     Frame,
@@ -37,6 +40,8 @@ APPROACH = 0.10
 LIFT = 0.12
 CARRY_SPEED = 0.7
 _PLACE_YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 150, -150, 120, -120])
+Legs = tuple[Trajectory, Trajectory]
+
 _DROPS = (0.004, 0.015, 0.03)
 _DROPS_INTO = (0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13)
 
@@ -55,6 +60,8 @@ class Manipulator:
         self._planner = planner
         self._camera = camera
         self.held: HeldObject | None = None
+        self._cloud: tuple[Frame, NDArray[np.float32]] | None = None
+        self._obstacles: dict[bytes, tuple[Box, ...]] = {}
 
     # -- motions ---------------------------------------------------------------------------------
 
@@ -113,7 +120,7 @@ class Manipulator:
 
     def _approach_and_descend(
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
-    ) -> tuple[Trajectory, Trajectory]:
+    ) -> Legs:
         """Both legs to T, by way of T moved by `back` (3,) in the base frame; planned before anything moves."""
         before = T.copy()
         before[:3, 3] += back
@@ -124,17 +131,26 @@ class Manipulator:
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame) -> bool:
         """True if the arm can be at a grasp and at its pre-grasp, in the scene as seen in the frame."""
-        scene, _ = self._grasp_scene(frame, T_base_gripper)
         before = T_base_gripper.copy()
         before[:3, 3] -= APPROACH * T_base_gripper[:3, 2]
-        return self._planner.reachable(T_base_gripper, scene) and self._planner.reachable(before, scene)
+        return any(
+            self._planner.reachable(T_base_gripper, scene) and self._planner.reachable(before, scene)
+            for scene in self._grasp_scenes(frame, T_base_gripper)[0]
+        )
 
-    def _grasp_scene(self, frame: Frame, T: FloatArray) -> tuple[CollisionScene, FloatArray]:
-        """Obstacles without the target, and the target's points (N, 3) in the base frame."""
-        cloud = cloud_in_base(frame)
+    def _grasp_scenes(self, frame: Frame, T: FloatArray) -> tuple[tuple[CollisionScene, ...], NDArray[np.float32]]:
+        """Obstacles without the target, with the jaws wide open and just open enough; the target's points (N, 3)."""
+        if self._cloud is None or self._cloud[0] is not frame:
+            self._cloud = frame, cloud_in_base(frame)
+            self._obstacles.clear()
+        cloud = self._cloud[1]
         mask = target_mask(cloud, T)
-        boxes = fit_obstacles(frame, ignore=mask.reshape(frame.depth.shape))
-        return CollisionScene(boxes, table_z=workspace.TABLE_Z), cloud[mask]
+        key = mask.tobytes()
+        if key not in self._obstacles:
+            self._obstacles[key] = fit_obstacles(frame, ignore=mask.reshape(frame.depth.shape))
+        scene = CollisionScene(self._obstacles[key], table_z=workspace.TABLE_Z)
+        target = cloud[mask]
+        return (scene, replace(scene, opening_m=jaw_opening_for(target, T))), target
 
     def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
         """Grasp at a pose of `end_effector_link`, lift, and carry to the park position.
@@ -154,9 +170,9 @@ class Manipulator:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, "The gripper already holds an object.", "Place it before the next grasp."
             )
-        scene, target = self._grasp_scene(frame, T_base_gripper)
-        legs, T = self._plan_grasp(T_base_gripper, scene)
-        self._jaws(MAX_OPENING, "opening")
+        scenes, target = self._grasp_scenes(frame, T_base_gripper)
+        legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
+        self._jaws(scene.opening_m, "opening")
         self._follow(legs[0], "the move to the pre-grasp")
         self._follow(legs[1], "the approach")
         opening = self._jaws(0.0, "closing")
@@ -187,23 +203,21 @@ class Manipulator:
             )
         return opening
 
-    def _plan_grasp(self, T: FloatArray, scene: CollisionScene) -> tuple[tuple[Trajectory, Trajectory], FloatArray]:
-        """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), whichever is shorter."""
+    def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
+        """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way."""
         start = self._arm.state().q
         flipped = T.copy()
         flipped[:3, :2] *= -1
-        found, failures = [], []
-        for candidate in (T, flipped):
-            try:
-                legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
-            except ToolError as error:
-                failures.append(error)
-                continue
-            found.append((legs[0].duration + legs[1].duration, len(found), legs, candidate))
-        if not found:
-            raise failures[0]
-        _, _, legs, chosen = min(found)
-        return legs, chosen
+        failures = []
+        for scene in scenes:
+            for candidate in (T, flipped):
+                try:
+                    legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
+                except ToolError as error:
+                    failures.append(error)
+                    continue
+                return legs, candidate, scene
+        raise failures[0]
 
     # -- place -----------------------------------------------------------------------------------
 
@@ -265,16 +279,14 @@ class Manipulator:
 
     def _plan_place(
         self, point: FloatArray, support: float, drops: Iterable[float], held: HeldObject, scene: CollisionScene
-    ) -> tuple[tuple[Trajectory, Trajectory], FloatArray]:
+    ) -> tuple[Legs, FloatArray]:
         start = self._arm.state().q
         failure: ToolError | None = None
         for drop in drops:
             for yaw in _PLACE_YAWS:
                 R = rotation_z(yaw) @ held.R_base_gripper
                 offset = R @ held.centre_offset()
-                position = np.array(
-                    [point[0] - offset[0], point[1] - offset[1], support + drop + held.bottom_m]
-                )
+                position = np.array([point[0] - offset[0], point[1] - offset[1], support + drop + held.bottom_m])
                 T = pose(R, position)
                 if not self._planner.reachable(T, scene):
                     continue

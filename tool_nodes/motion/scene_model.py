@@ -28,9 +28,9 @@ _TABLE = "table"
 
 
 def attached_opening(scene: CollisionScene) -> float:
-    """Jaw opening [m] that the planner assumes: the width of what is attached, wide open without."""
+    """Jaw opening [m] that the planner assumes: the width of what is attached, else the scene's."""
     if not scene.attached:
-        return MAX_OPENING
+        return scene.opening_m
     low = min(box.T_parent_box[0, 3] - np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
     high = max(box.T_parent_box[0, 3] + np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
     return float(np.clip(high - low, 0.0, MAX_OPENING))
@@ -134,7 +134,9 @@ class SceneModels:
 
 
 def _content(scene: CollisionScene) -> bytes:
-    numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin], dtype=float)]
+    numbers = [
+        np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin, scene.opening_m], dtype=float)
+    ]
     for box in (*scene.boxes, *scene.attached):
         numbers += [np.asarray(box.T_parent_box, float).ravel(), np.asarray(box.half_extents, float)]
     return np.concatenate(numbers).tobytes()

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, transform
+from tool_nodes.motion.gripper import MAX_OPENING
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 ELEVATED = 0.008
@@ -17,12 +19,12 @@ ELEVATED = 0.008
 _CELL = 0.01
 
 
-def cloud_in_base(frame: Frame) -> FloatArray:
-    """Points (H*W, 3) in the base frame, NaN where unknown."""
-    return transform(frame.T_base_camera, backproject(frame.depth, frame.K).astype(float))
+def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
+    """Points (H*W, 3) in the base frame, float32, NaN where unknown."""
+    return transform(frame.T_base_camera, backproject(frame.depth, frame.K))
 
 
-def target_mask(cloud: FloatArray, T_base_gripper: FloatArray, reach: float = 0.13) -> BoolArray:
+def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, reach: float = 0.13) -> BoolArray:
     """Which points (N,) belong to the thing that the open fingers enclose at T_base_gripper.
 
     Elevated points are joined over 1 cm table cells; the components that reach between the fingers are
@@ -48,6 +50,18 @@ def target_mask(cloud: FloatArray, T_base_gripper: FloatArray, reach: float = 0.
     return mask
 
 
+def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray) -> float:
+    """The smallest jaw opening [m] that clears a thing (N, 3) on the way to a grasp, unseen back allowed for."""
+    if not len(target):
+        return MAX_OPENING
+    local = transform(invert(T_base_gripper), np.asarray(target, float))
+    between = local[(np.abs(local[:, 1]) < 0.02) & (np.abs(local[:, 0]) < MAX_OPENING / 2)]
+    if not len(between):
+        return MAX_OPENING
+    half = float(np.abs(np.percentile(between[:, 0], (1, 99))).max())
+    return float(np.clip(2 * half + 0.024, 0.03, MAX_OPENING))
+
+
 @dataclass(frozen=True)
 class HeldObject:
     """The grasped thing, in the frame of the gripper.
@@ -71,13 +85,14 @@ class HeldObject:
         return self.box.T_parent_box[:3, 3]
 
 
-def held_object(target: FloatArray, T_base_gripper: FloatArray, opening_m: float) -> HeldObject:
+def held_object(target: NDArray[np.floating], T_base_gripper: FloatArray, opening_m: float) -> HeldObject:
     """Box of the grasped thing from its seen points (N, 3) in the base frame.
 
     Seen points are extruded down to the thing's support. The unseen back is taken to mirror the seen
     front about the closing line, where grasps are centred.
     """
     T_gripper_base = invert(T_base_gripper)
+    target = np.asarray(target, float)
     if len(target) < 10:
         target = T_base_gripper[:3, 3] + T_base_gripper[:3, :3] @ np.array([0.0, 0.0, 0.135]) + np.zeros((1, 3))
     lowest = float(np.percentile(target[:, 2], 2))

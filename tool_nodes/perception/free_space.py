@@ -158,7 +158,9 @@ def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> _Footprint:
     points = surface.points[solid_pixels(surface, mask)]
     corners = outline(points[:, :2]) if len(points) >= 3 else np.empty((0, 2))
     if len(corners) < 3:
-        raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth on the {phrase}, so its place is unknown.", "Look again.")
+        raise ToolError(
+            ErrorCode.NO_DEPTH, f"There is no depth on the {phrase}, so its place is unknown.", "Look again."
+        )
     return _Footprint(corners, rectangle(corners)[0])
 
 
@@ -209,9 +211,7 @@ def _distance_from(cells: BoolArray) -> FloatArray:
     return np.maximum(ndimage.distance_transform_edt(~cells) - 0.5, 0.0) * _CELL_M
 
 
-def _wish(
-    relation: str, table: _Table, things: Sequence[_Footprint], frame: Frame, widest_angle: float
-) -> FloatArray:
+def _wish(relation: str, table: _Table, things: Sequence[_Footprint], frame: Frame, widest_angle: float) -> FloatArray:
     """How far each cell (nx, ny) is from what was asked for: 0 is ideal, 1 still right, inf wrong."""
     if relation == "anywhere":
         return 2.0 * np.linalg.norm(table.xy - _MIDDLE, axis=2)
@@ -287,7 +287,9 @@ def _inside(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatA
     corners = outline(points[own][:, :2]) if np.count_nonzero(own) >= 3 else np.empty((0, 2))
     name = phrases[0] if phrases else "container"
     if len(corners) < 3:
-        raise ToolError(ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again.")
+        raise ToolError(
+            ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again."
+        )
     depth = -distance_to_outline(points[:, :, :2], corners)
     interior = (depth > 0.015) & np.isfinite(points[:, :, 2])
     heights = points[:, :, 2]

@@ -153,9 +153,7 @@ def _look(frame: Frame, surface: Surface, cluster: Cluster, occupied: NDArray[np
     )
 
 
-def _hidden_behind(
-    surface: Surface, cluster: Cluster, occupied: NDArray[np.int16], number: int, frame: Frame
-) -> bool:
+def _hidden_behind(surface: Surface, cluster: Cluster, occupied: NDArray[np.int16], number: int, frame: Frame) -> bool:
     """True if another thing, nearer to the camera, touches the cluster in the picture."""
     rows = slice(max(cluster.window[0].start - 2, 0), cluster.window[0].stop + 2)
     columns = slice(max(cluster.window[1].start - 2, 0), cluster.window[1].stop + 2)

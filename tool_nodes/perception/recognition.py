@@ -104,7 +104,9 @@ class Recogniser:
             upright = abs(look.extents.size[2] - item.size_m[2]) < 0.25 * item.size_m[2]
             if not upright or look.cut:
                 continue
-            kind = "round" if words & {"round", "cylindrical"} else "straight" if words & {"rectangular", "square"} else ""
+            kind = (
+                "round" if words & {"round", "cylindrical"} else "straight" if words & {"rectangular", "square"} else ""
+            )
             if kind and "long" not in words:
                 term[k] -= min(0.5 * ((look.extents.fill - _FILL[kind]) / 0.06) ** 2, 4.0)
         return term

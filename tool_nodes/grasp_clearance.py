@@ -1,0 +1,108 @@
+"""Room for the gripper: its volume against the height of everything else on the table."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from tool_nodes import workspace
+from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth
+from tool_nodes.types import BoolArray, FloatArray
+
+APPROACH = 0.08
+"""Length of the straight approach that is checked [m]."""
+
+ROOM = 0.5
+"""Higher points belong to the robot or the room [m]."""
+
+FINGER_HALF_WIDTH = 0.0136
+_CELL = 0.005
+_MARGIN = 0.005
+_RANGE = 0.32
+
+
+class SceneHeights:
+    """Height of everything but the object, on a grid about it; unseen sides reach down to the table."""
+
+    def __init__(self, points: NDArray[np.float32], mask: BoolArray, shape: NDArray[np.float32]) -> None:
+        self._origin = shape[:, :2].mean(axis=0) - _RANGE
+        self._cells = round(2.0 * _RANGE / _CELL)
+        with np.errstate(invalid="ignore"):
+            raised = (points[:, 2] > workspace.TABLE_Z + 0.006) & (points[:, 2] < workspace.TABLE_Z + ROOM)
+        points = points[raised & ~mask]
+        points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
+        points = points[~_beside(points, shape)]
+        heights = np.full((self._cells, self._cells), -np.inf, dtype=np.float32)
+        index = ((points[:, :2] - self._origin) / _CELL).astype(np.int32)
+        np.maximum.at(heights, (index[:, 0], index[:, 1]), points[:, 2])
+        self._near = ndimage.maximum_filter(heights, 3).ravel()
+        self._far = ndimage.maximum_filter(heights, 7).ravel()
+
+    def clear(self, T_base_gripper: FloatArray, tilted: BoolArray) -> tuple[BoolArray, FloatArray]:
+        """Which poses the open gripper can take, and come to, without touching anything.
+
+        Args:
+            T_base_gripper: (N, 4, 4) poses.
+            tilted: (N,) poses that do not point straight down, whose approach is checked too.
+
+        Returns:
+            (clear (N,) bool, share (N,) of the fingers that also has ample room, in [0, 1]).
+        """
+        T = T_base_gripper.astype(np.float32)
+        points = _GRIPPER @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
+        cells = self._lookup(points)
+        low = points[:, :, 2] - np.float32(_MARGIN)
+        clear: BoolArray = np.all(low >= self._near[cells], axis=1)
+        roomy = np.mean(low[:, :_FINGER_POINTS] >= self._far[cells[:, :_FINGER_POINTS]], axis=1)
+        # Straight down, the way in is free wherever its end is; tilted, the hand also moves sideways.
+        slanted = np.flatnonzero(tilted & clear)
+        for back in (APPROACH / 3.0, 2.0 * APPROACH / 3.0, APPROACH):
+            moved = points[slanted] - np.float32(back) * T[slanted, None, :3, 2]
+            free = moved[:, :, 2] - np.float32(_MARGIN) >= self._near[self._lookup(moved)]
+            clear[slanted] &= free.all(axis=1)
+        return clear, roomy
+
+    def _lookup(self, points: NDArray[np.float32]) -> NDArray[np.int32]:
+        """Flat cell index (...) of points (..., 3); points off the grid get its edge."""
+        index = np.clip(((points[..., :2] - self._origin) / _CELL).astype(np.int32), 0, self._cells - 1)
+        return index[..., 0] * np.int32(self._cells) + index[..., 1]
+
+
+def _beside(points: NDArray[np.float32], shape: NDArray[np.float32]) -> BoolArray:
+    """True (N,) for points within about one cell of the object: its own rim, which the mask missed."""
+    low = shape.min(axis=0) - 3.0 * _CELL
+    size = np.ceil((shape.max(axis=0) - low) / _CELL).astype(int) + 3
+    solid = np.zeros(size, dtype=bool)
+    solid[tuple(((shape - low) / _CELL).astype(int).T)] = True
+    solid = ndimage.binary_dilation(solid, structure=np.ones((3, 3, 3), dtype=bool))
+    index = np.floor((points - low) / _CELL).astype(int)
+    inside = ((index >= 0) & (index < size)).all(axis=1)
+    beside = np.zeros(len(points), dtype=bool)
+    beside[inside] = solid[tuple(index[inside].T)]
+    return beside
+
+
+def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], step: float = 0.009) -> FloatArray:
+    """Points (N, 3) that fill a box no more than a step apart."""
+    axes = [np.linspace(low, high, int(np.ceil((high - low) / step)) + 1) for low, high in (x, y, z)]
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
+
+
+def _gripper_points() -> tuple[FloatArray, int]:
+    """Points (N, 3) of the open gripper and the wrist in the gripper frame, and how many belong to the fingers."""
+    tip = _grid((0.0425, 0.0605), (-0.0118, 0.0118), (0.113, fingertip_depth(MAX_OPENING)))
+    finger = _grid((0.046, 0.077), (-FINGER_HALF_WIDTH, FINGER_HALF_WIDTH), (0.05, 0.112), 0.0155)
+    mirror = np.array([-1.0, 1.0, 1.0])
+    fingers = np.vstack([tip, tip * mirror, finger, finger * mirror])
+    palm = _grid((-0.03, 0.03), (-0.017, 0.017), (0.09, 0.09), 0.012)
+    body = _grid((-0.042, 0.042), (-0.031, 0.031), (0.058, 0.058), 0.012)
+    camera = _grid((-0.045, 0.045), (0.037, 0.075), (0.0025, 0.0025), 0.0125)
+    angle = np.arange(12) * np.pi / 6.0
+    ring = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(12)])
+    wrist = np.vstack([ring * radius + [0.0, 0.0, z] for radius, z in ((0.038, 0.0), (0.045, -0.06), (0.045, -0.12))])
+    return np.vstack([fingers, palm, body, camera, wrist]), len(fingers)
+
+
+_points, _FINGER_POINTS = _gripper_points()
+_GRIPPER = _points.astype(np.float32)
