@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import platform
 import signal
@@ -110,7 +109,9 @@ def run(
     from sim.station import Station, StationConfig
 
     if turns < 1 or seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more and seed 0 or more, got {turns} and {seed}.")
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more and seed 0 or more, got {turns} and {seed}."
+        )
     interrupt = _Interrupt()
     world_scene = _load_scene(scene)
     station = Station(world_scene, StationConfig(perception=perception, seed=seed))
@@ -187,10 +188,10 @@ def tools(as_json: AsJson = False) -> int:
     return 0
 
 
-def _station(scene: str, perception: Perception = "sim", seed: int = 0) -> Any:
+def _station(scene: str, perception: Perception = "sim", seed: int = 0, camera: Literal["ray", "gl"] = "ray") -> Any:
     from sim.station import Station, StationConfig
 
-    return Station(_load_scene(scene), StationConfig(perception=perception, seed=seed))
+    return Station(_load_scene(scene), StationConfig(perception=perception, seed=seed, camera=camera))
 
 
 def call(
@@ -228,7 +229,7 @@ def call(
         from PIL import Image
 
         Image.fromarray(session.images[record.image_index].rgb).save(image, format="PNG")
-    error = record.result.error
+    failure = record.result.error
     if as_json:
         from tool_nodes.kinds import describe
 
@@ -237,21 +238,19 @@ def call(
                 "tool": tool,
                 "text": record.result.text,
                 "variables": {name: describe(value) for name, value in record.result.variables.items()},
-                "error_code": error.code if error else None,
+                "error_code": failure.code if failure else None,
                 "wall_s": round(record.wall_s, 4),
             }
         )
     else:
         print(record.result.text)
-    if error is None:
+    if failure is None:
         return 0
-    return 2 if error.code in BAD_INPUT else 1
+    return 2 if failure.code in BAD_INPUT else 1
 
 
 def doctor(as_json: AsJson = False) -> int:
     """Check this installation: versions, camera, physics and one plan.
-
-    Args:
     """
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": _version()}
     for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro"):
@@ -267,10 +266,9 @@ def doctor(as_json: AsJson = False) -> int:
     except ToolError as error:
         problems.append(f"{error.code}: {error}")
     try:
-        from sim.gl_camera import gl_available
-
-        findings["gl_camera"] = "available" if gl_available() else "not available (not needed)"
-    except ImportError:
+        _station("example", camera="gl")
+        findings["gl_camera"] = "available"
+    except ToolError:
         findings["gl_camera"] = "not available (not needed)"
     findings["problems"] = problems
     if as_json:
@@ -293,8 +291,8 @@ def _app() -> tyro.extras.SubcommandApp:
     from bench.manipulation import bench_manipulation
 
     bench = tyro.extras.SubcommandApp()
-    bench.command(bench_manipulation, name="manipulation")
-    bench.command(bench_grasp, name="grasp")
+    bench.command(name="manipulation")(bench_manipulation)
+    bench.command(name="grasp")(bench_grasp)
     app = tyro.extras.SubcommandApp()
     for command in (run, scene, tools, call, doctor):
         app.command(command)

@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_node.policy import Message, Policy
 from agent_node.protocol import ParsedTurn, ToolCall, parse_turn, render_response, render_result, system_prompt
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord, Session, Toolbox
 
 TURN_BUDGET = 24
@@ -101,9 +101,9 @@ class Agent:
         try:
             self._converse(episode)
         except ToolError as error:
-            self._finish(episode, f"{error.code}: {error}")
+            self._fail(episode, error)
         except Exception as error:
-            self._finish(episode, f"{ErrorCode.INTERNAL}: The policy failed: {type(error).__name__}: {error}.")
+            self._fail(episode, ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}."))
         episode.wall_s = time.monotonic() - started
         return episode
 
@@ -121,9 +121,6 @@ class Agent:
                 self._finish(episode, parsed.answer)
                 return
             self._run_calls(episode, turn, parsed)
-            for record in turn.calls:
-                if record.result.error is not None and record.result.error.code is ErrorCode.INTERNAL:
-                    raise record.result.error
             if self._stopped():
                 raise ToolError(ErrorCode.STOPPED, "Stopped by the operator; the arm holds its position.")
         raise ToolError(ErrorCode.TURN_BUDGET, f"No answer within {self._turn_budget} turns.")
@@ -132,6 +129,7 @@ class Agent:
         if parsed.problem:
             turn.responses.append(render_response(f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}.", None))
         motion_failed = False
+        broken: ToolError | None = None
         for call in parsed.calls:
             if self._stopped():
                 response = render_response(f"Error {ErrorCode.STOPPED}: Not run: stopped by the operator.", None)
@@ -141,10 +139,16 @@ class Agent:
                 response = render_response(f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}.", None)
             else:
                 record = self._run_call(episode, turn, call)
-                motion_failed = self._toolbox.is_motion(call.name) and not record.result.ok
+                error = record.result.error
+                broken = error if error is not None and error.code is ErrorCode.INTERNAL else None
+                motion_failed = record.motion and not record.result.ok
                 response = render_result(record.result, record.image_index)
             turn.responses.append(response)
+            if broken is not None:
+                break
         episode.messages += [Message("tool", response) for response in turn.responses]
+        if broken is not None:
+            raise broken
 
     def _run_call(self, episode: Episode, turn: Turn, call: ToolCall) -> CallRecord:
         self._listener("call", call)
@@ -155,15 +159,23 @@ class Agent:
 
     def _finish(self, episode: Episode, answer: str) -> None:
         """Success is what the tools reported: the last motion worked and the answer admits no failure."""
-        motions = [c for t in episode.turns for c in t.calls if self._toolbox.is_motion(c.name)]
+        records = [record for turn in episode.turns for record in turn.calls]
+        motions = [record for record in records if record.motion]
+        errors = [record.result.error.code for record in records if record.result.error is not None]
         coded = _CODED_ANSWER.match(answer)
         if coded:
-            episode.error_code = ErrorCode(coded.group(1))
+            code = ErrorCode(coded.group(1))
+            # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
+            claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
+            episode.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
             episode.answer = coded.group(2).strip()
         else:
             episode.answer = answer
             episode.success = bool(motions) and motions[-1].result.ok
             if not episode.success:
-                errors = [c.result.error for t in episode.turns for c in t.calls if c.result.error is not None]
-                episode.error_code = errors[-1].code if errors else None
+                episode.error_code = errors[-1] if errors else None
         self._listener("answer", answer)
+
+    def _fail(self, episode: Episode, error: ToolError) -> None:
+        episode.error_code, episode.answer = error.code, str(error)
+        self._listener("answer", f"{error.code}: {error}")

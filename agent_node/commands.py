@@ -9,6 +9,7 @@ from typing import Literal, NoReturn
 
 from agent_node.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses, strip_politeness
 from tool_nodes.perception.phrases import (
+    STOP,
     NounPhrase,
     RelationMark,
     find_relations,
@@ -83,7 +84,7 @@ _SPOT = (
 _ANYWHERE = re.compile(
     rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}|(?:in|at|on|to|near) the (?:middle|centre) of {_TABLE}"
     rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
-    rf"|(?:any|some)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?)(?= |$)"
+    rf"|(?:any|some)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?){STOP}"
 )
 _UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
 _INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})

@@ -28,8 +28,6 @@ from tool_nodes.toolbox import CallRecord
 MAX_FRAMES = 60
 """Frames of the film; longer recordings are thinned evenly."""
 
-MOTION_TOOLS = ("robot.execute_grasp", "robot.place_object_at_2d_location", "robot.place_object_at_3d_location")
-"""Calls that the timeline counts as motion."""
 
 # What each part may take of the 4 MB; base64 makes a third more of pictures.
 _FILM_BYTES, _PICTURE_BYTES, _STORY_BYTES = 1_150_000, 1_050_000, 90_000
@@ -289,7 +287,7 @@ def _timeline(episode: Episode) -> str:
     for number, turn in enumerate(episode.turns, 1):
         segments.append(("policy", turn.policy_s, f"Turn {number}: policy"))
         for record in turn.calls:
-            kind = "motion" if record.name in MOTION_TOOLS else "tool"
+            kind = "motion" if record.motion else "tool"
             segments.append((kind, record.wall_s, f"Turn {number}: {record.name}"))
     segments.append(("other", max(episode.wall_s - sum(s for _, s, _ in segments), 0.0), "Everything else"))
     totals = {kind: sum(s for k, s, _ in segments if k == kind) for kind in names}

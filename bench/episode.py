@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import mujoco
 import numpy as np
@@ -13,7 +13,7 @@ import numpy as np
 from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
 from agent_node.commands import parse_command
 from agent_node.policy import Policy
-from sim.predicates import THRESHOLDS, Snapshot, judge_pick, judge_place
+from sim.predicates import THRESHOLDS, PlaceRelation, Snapshot, judge_pick, judge_place
 from sim.station import Station
 from sim.world import LOG_PERIOD_S
 from tool_nodes.catalogue import load_catalogue
@@ -36,7 +36,7 @@ class Goal:
     """
 
     target_ids: tuple[str, ...]
-    relation: str | None = None
+    relation: PlaceRelation | None = None
     reference_ids: tuple[str, ...] = ()
 
 
@@ -121,7 +121,7 @@ def ground(text: str, station: Station) -> Goal | None:
         references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))
     except ToolError:
         return None
-    return Goal(targets, command.relation, references)
+    return Goal(targets, cast(PlaceRelation | None, command.relation), references)
 
 
 def lifted_ids(station: Station, before: Snapshot, start: float) -> set[str]:
@@ -158,7 +158,13 @@ def judge(goal: Goal | None, station: Station, before: Snapshot, start: float) -
     if not picked:
         return Truth(False, False, (f"lifted: {', '.join(sorted(lifted)) or 'nothing'}",))
     verdict = judge_place(
-        station.scene, before, history, right.pop(), goal.relation, goal.reference_ids, station.camera.capture().T_base_camera
+        station.scene,
+        before,
+        history,
+        right.pop(),
+        goal.relation,
+        goal.reference_ids,
+        station.camera.capture().T_base_camera,
     )
     return Truth(True, verdict.ok, tuple(verdict.reasons))
 

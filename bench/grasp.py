@@ -66,6 +66,7 @@ def run_one(job: Job) -> Record:
     before = station.world.snapshot()
     generator_s = None
     reported, scored, cause = False, True, ""
+    arguments: dict[str, object]
     for name, arguments in (
         ("robot.capture_image", {}),
         ("robot.get_depth_with_pointcloud", {}),
@@ -151,6 +152,7 @@ def bench_grasp(
         print(format_rows(rows))
         print(f"causes: {document['causes'] or 'none'}")
         for failure in failures:
-            print(f"  seed {failure['seed']:>3}  {failure['item']}{' in clutter' if failure['clutter'] else ''}: {failure['cause']}")
+            where = " in clutter" if failure["clutter"] else ""
+            print(f"  seed {failure['seed']:>3}  {failure['item']}{where}: {failure['cause']}")
         print(f"{document['machine']}  {document['wall_s']} s")
     return 0

@@ -122,10 +122,10 @@ def bench_manipulation(
     if seeds < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds and jobs must be 1 or more and first-seed 0 or more.")
     began = time.monotonic()
-    work = [
-        Job(sentence, first_seed + k, perception) for k in range(seeds) for sentence in range(len(PAPER_SENTENCES))
-    ]
-    print(f"{len(work)} episodes, seeds {first_seed}..{first_seed + seeds - 1}, perception {perception}", file=sys.stderr)
+    work = [Job(sentence, first_seed + k, perception) for k in range(seeds) for sentence in range(len(PAPER_SENTENCES))]
+    print(
+        f"{len(work)} episodes, seeds {first_seed}..{first_seed + seeds - 1}, perception {perception}", file=sys.stderr
+    )
     records = run_jobs(run_one, work, jobs, _note)
     rows = rows_of(records) + camera_rows()
     failures = [
@@ -152,6 +152,7 @@ def bench_manipulation(
         print(format_rows(rows))
         print(f"error codes: {document['error_codes'] or 'none'}")
         for failure in failures:
-            print(f"  seed {failure['seed']:>3}  {failure['text']!r}: {failure['error_code']} {failure['answer'][:120]} {failure['truth']}")
+            print(f"  seed {failure['seed']:>3}  {failure['text']!r}: {failure['error_code']}")
+            print(f"            {failure['answer']!s:.150} {failure['truth']}")
         print(f"{document['machine']}  {document['wall_s']} s")
     return 0

@@ -6,10 +6,10 @@ import threading
 import time
 
 import numpy as np
-from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
-from tool_nodes.motion.robot import ACCELERATION_LIMITS
 
 from sim.world import World
+from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
+from tool_nodes.motion.robot import ACCELERATION_LIMITS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 

@@ -17,7 +17,8 @@ from sim.scenes import Scene
 from tool_nodes import workspace
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.perception.extents import Extents, distance_to_outline, measure
-from tool_nodes.perception.pixels import FrameCache, fill_holes, inner_point, masks_at
+from tool_nodes.perception.frames import FrameCache, fill_holes
+from tool_nodes.perception.masks import inner_point, masks_at, window_of
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
 from tool_nodes.perception.word_pointer import point_by_words
 from tool_nodes.results import ErrorCode, ToolError
@@ -147,7 +148,7 @@ class SimPerception:
 
     def _blur(self, mask: BoolArray, free: BoolArray, rng: np.random.Generator) -> BoolArray:
         """The mask with its outline moved by at most one pixel, never onto another object."""
-        window = _window(mask, margin=2)
+        window = window_of(mask, margin=2)
         true = mask[window]
         outer = ndimage.binary_dilation(true) & ~true & free[window]
         inner = true & ~ndimage.binary_erosion(true)
@@ -171,14 +172,6 @@ class SimPerception:
                 return (u + 0.5) / width, (v + 0.5) / height
             step = step / 2.0
         return x, y
-
-
-def _window(mask: BoolArray, margin: int) -> tuple[slice, slice]:
-    rows, columns = ndimage.find_objects(mask.astype(np.uint8))[0]
-    return (
-        slice(max(rows.start - margin, 0), rows.stop + margin),
-        slice(max(columns.start - margin, 0), columns.stop + margin),
-    )
 
 
 def _lowest(surface: Surface, mask: BoolArray) -> float:

@@ -49,6 +49,9 @@ SHADOW = 0.12
 PAIR_DISTANCE = (0.10, 0.145)
 """Distance between the centres of two objects that stand as a group [m]."""
 
+EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
+"""The scene of the README."""
+
 MAX_OBJECTS = 9
 _CONE = math.radians(44.0)
 _TABLE_RGB = ((0.62, 0.58, 0.53), (0.50, 0.52, 0.55), (0.42, 0.40, 0.39))

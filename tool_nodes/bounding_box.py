@@ -53,7 +53,8 @@ class BoundingBoxTools:
             value={"corners_3d": corners_3d, "corners_2d": corners_2d, "edges": EDGES, "extent": extent},
             text=f"Computed oriented bounding box from {len(points)} points (mask {h}x{w}). "
             f"Extent: [{', '.join(f'{e:.3f}' for e in extent)}] m. Corners 3D: {corners_3d}. Corners 2D: {corners_2d}. "
-            f"Edges: {[list(e) for e in EDGES]}. Use $obb_corners_3d, $obb_corners_2d, $extent and $edges to reference them.",
+            f"Edges: {[list(e) for e in EDGES]}. Use $obb_corners_3d, $obb_corners_2d, $extent and $edges to reference "
+            "them.",
             variables={
                 "obb_corners_3d": corners_3d,
                 "obb_corners_2d": corners_2d,

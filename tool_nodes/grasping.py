@@ -25,8 +25,8 @@ def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> Bool
     if mask.size != len(cloud):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"{tool_name}: argument 'mask' has {mask.size} pixels ({mask.shape[0]}x{mask.shape[1]}) but 'point_cloud' has "
-            f"{len(cloud)} points; both must come from the same image.",
+            f"{tool_name}: argument 'mask' has {mask.size} pixels ({mask.shape[0]}x{mask.shape[1]}) but 'point_cloud' "
+            f"has {len(cloud)} points; both must come from the same image.",
         )
     flat = mask.reshape(-1)
     if not flat.any():
@@ -42,9 +42,7 @@ class GraspTools:
         reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
     """
 
-    def __init__(
-        self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None
-    ) -> None:
+    def __init__(self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None) -> None:
         self._generator = generator
         self._reachable = reachable
         self._served: dict[str, int] = {}
@@ -98,8 +96,8 @@ class GraspTools:
         score = float(grasps.scores[index])
         return ToolResult(
             value=(T, score),
-            text=f"Generated collision-free grasp with confidence {score:.3f} from {int(flat.sum())}/{len(cloud)} masked "
-            f"points. Filtered {grasps.sampled} → {len(grasps.scores)} collision-free grasps. "
+            text=f"Generated collision-free grasp with confidence {score:.3f} from {int(flat.sum())}/{len(cloud)} "
+            f"masked points. Filtered {grasps.sampled} → {len(grasps.scores)} collision-free grasps. "
             f"Projected 2D gripper points: [{shown}]. Use $grasp_pose (numpy array, 4x4) to reference it.",
             image=draw_axes(image_index.rgb, axes_px[0], axes_px[1:], points_px),
             variables={"grasp_pose": T},

@@ -27,9 +27,7 @@ class RobotTools:
         clock: Time that motions are reported in [s]; simulated time in lockstep.
     """
 
-    def __init__(
-        self, camera: Camera, manipulator: Manipulator, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, camera: Camera, manipulator: Manipulator, clock: Callable[[], float] = time.monotonic) -> None:
         self._camera = camera
         self._manipulator = manipulator
         self._clock = clock
@@ -49,7 +47,8 @@ class RobotTools:
         w, h = frame.size
         return ToolResult(
             value={"image_shape": list(frame.rgb.shape), "image": frame.rgb},
-            text=f"Captured {w}x{h} image from the robot camera. Use $captured_image (image, {h}x{w}x3) to reference it.",
+            text=f"Captured {w}x{h} image from the robot camera. "
+            f"Use $captured_image (image, {h}x{w}x3) to reference it.",
             image=frame.rgb,
             variables={"captured_image": SessionImage(frame.rgb, frame)},
         )
@@ -63,8 +62,11 @@ class RobotTools:
         picture = colourize_depth(frame.depth, bar=False)
         return ToolResult(
             value={
-                "depth_map": frame.depth, "depth_map_visualization": picture, "focal_length_px": focal,
-                "width": w, "height": h,
+                "depth_map": frame.depth,
+                "depth_map_visualization": picture,
+                "focal_length_px": focal,
+                "width": w,
+                "height": h,
             },
             text=f"Captured {w}x{h} depth map. Focal length: {focal:.1f}px. Depth range: {depth_range(frame.depth)}. "
             f"Use $depth_map (numpy array, {h}x{w}) and $focal_length_px (float) to reference the results.",
@@ -81,8 +83,12 @@ class RobotTools:
         cloud = backproject(frame.depth, frame.K)
         return ToolResult(
             value={
-                "image": frame.rgb, "depth_map": frame.depth, "point_cloud": cloud, "focal_length_px": focal,
-                "width": w, "height": h,
+                "image": frame.rgb,
+                "depth_map": frame.depth,
+                "point_cloud": cloud,
+                "focal_length_px": focal,
+                "width": w,
+                "height": h,
             },
             text=f"Captured {w}x{h} depth map and {len(cloud):,} 3D points. Focal length: {focal:.1f}px. "
             f"Depth range: {depth_range(frame.depth)}. Use $depth_map (numpy array, {h}x{w}), "
@@ -153,9 +159,14 @@ def _rigid(pose: FloatArray) -> FloatArray:
     """The pose (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
     T = np.asarray(pose, float)
     R = T[:3, :3]
-    if not (np.allclose(T[3], (0, 0, 0, 1), atol=1e-6) and np.allclose(R @ R.T, np.eye(3), atol=1e-3) and np.linalg.det(R) > 0):
+    if not (
+        np.allclose(T[3], (0, 0, 0, 1), atol=1e-6)
+        and np.allclose(R @ R.T, np.eye(3), atol=1e-3)
+        and np.linalg.det(R) > 0
+    ):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation and translation, last row 0 0 0 1).",
+            "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation, translation, last row "
+            "0 0 0 1).",
         )
     return T

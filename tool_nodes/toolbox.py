@@ -141,6 +141,7 @@ class CallRecord:
         result: What the tool returned.
         image_index: Index of the result's picture, or None.
         started_s, wall_s: Wall-clock start (monotonic) and duration [s].
+        motion: True if the tool moves the robot.
     """
 
     name: str
@@ -149,6 +150,7 @@ class CallRecord:
     image_index: int | None
     started_s: float
     wall_s: float
+    motion: bool = False
 
 
 class Toolbox:
@@ -242,7 +244,8 @@ class Toolbox:
             image_index = len(session.images)
             session.images.append(_as_session_image(result.image, result.variables, values))
         recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}
-        return CallRecord(name, recorded, result, image_index, started, time.monotonic() - started)
+        wall_s = time.monotonic() - started
+        return CallRecord(name, recorded, result, image_index, started, wall_s, motion=self.is_motion(name))
 
 
 def _as_session_image(

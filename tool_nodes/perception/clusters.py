@@ -15,6 +15,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.perception.extents import Extents, area, measure, rectangle
+from tool_nodes.perception.masks import Window
 from tool_nodes.perception.surface import SOLID_M, Surface
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -50,7 +51,7 @@ class Cluster:
     """
 
     mask: BoolArray
-    window: tuple[slice, slice]
+    window: Window
     extents: Extents
     support: float = 0.0
     rim: float | None = None
@@ -96,7 +97,8 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     windows = ndimage.find_objects(labels)
     found: list[Cluster] = []
     for label in order:
-        window = windows[label - 1]
+        rows, columns = windows[label - 1]
+        window = (rows, columns)
         mask = labels[window] == label
         if surface.height[window][mask].max() > _ROBOT_M:
             continue
@@ -150,7 +152,7 @@ def _grow_to_the_foot(labels: NDArray[np.int32], cells: NDArray[np.int32], grid:
 
 def _things(
     mask: BoolArray,
-    window: tuple[slice, slice],
+    window: Window,
     surface: Surface,
     grid: _Grid,
     eye: FloatArray,

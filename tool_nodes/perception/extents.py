@@ -10,7 +10,6 @@ from scipy.spatial import ConvexHull, QhullError
 
 from tool_nodes.types import FloatArray
 
-
 _TOP_QUANTILE = 0.985
 """Of the heights that are seen; the stem of a fruit lies above it."""
 
@@ -44,7 +43,7 @@ def outline(xy: NDArray[np.floating]) -> FloatArray:
 
 
 def rectangle(corners: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-    """The smallest rectangle around a convex outline (K, 2): centre (2,), sides (2,) long first, yaw of the long one."""
+    """The smallest rectangle around an outline (K, 2): centre (2,), sides (2,) long first, yaw of the long one."""
     edges = np.roll(corners, -1, axis=0) - corners
     angles = np.unique(np.mod(np.arctan2(edges[:, 1], edges[:, 0]), np.pi / 2))
     axes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
@@ -97,7 +96,7 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Ex
         support: Height of what it stands on [m].
         eye: (3,) where the camera is [m].
     """
-    points = np.asarray(points, dtype=float)
+    points = np.array(points, dtype=float)
     top = float(np.quantile(points[:, 2], _TOP_QUANTILE))
     height = max(top - support, 1e-3)
     corners = outline(_without_strays(points[:, :2]))
@@ -122,8 +121,9 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Ex
     return Extents(np.append(centre, support + height / 2), np.array([*sides, height]), yaw, corners, float(fill))
 
 
-def _without_strays(xy: FloatArray, cell: float = 0.004) -> FloatArray:
+def _without_strays(points: NDArray[np.floating], cell: float = 0.004) -> FloatArray:
     """Points (N, 2) without those that are alone in their 4 mm cell, which are noise at an edge."""
+    xy: FloatArray = np.asarray(points, dtype=np.float64)
     if len(xy) < 200:
         return xy
     cells = np.floor((xy - xy.min(axis=0)) / cell).astype(int)

@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 from tool_nodes import workspace
 from tool_nodes.geometry import invert, project, transform
 from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
+from tool_nodes.perception.masks import window_of
 from tool_nodes.perception.referring import FreeSpaceRequest
 from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
 from tool_nodes.results import ErrorCode, ToolError
@@ -173,11 +174,13 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
     over = (x >= x0) & (column < shape[0]) & (row >= 0) & (row < shape[1])
     index, high = (column * shape[1] + row)[over], z[over] > SOLID_M
     size = shape[0] * shape[1]
-    unseen = ndimage.binary_opening((np.bincount(index, minlength=size) == 0).reshape(shape), np.ones((2, 2)))
+    unseen = ndimage.binary_opening(
+        (np.bincount(index, minlength=size) == 0).reshape(shape), np.ones((2, 2), dtype=bool)
+    )
     occupied = (np.bincount(index[high], minlength=size) > 0).reshape(shape)
     # A lone high cell is noise of the sensor; the floor of a bin is not the table.
     occupied &= ndimage.uniform_filter(occupied.astype(np.float32), 3) > 0.25
-    occupied = ndimage.binary_fill_holes(ndimage.binary_closing(occupied, np.ones((3, 3))) | occupied)
+    occupied = ndimage.binary_fill_holes(ndimage.binary_closing(occupied, np.ones((3, 3), dtype=bool)) | occupied)
 
     base = np.column_stack([xy.reshape(-1, 2), surface.plane[0] + xy.reshape(-1, 2) @ surface.plane[1:]])
     uv = project(transform(invert(frame.T_base_camera), base), frame.K).reshape(*occupied.shape, 2)
@@ -282,7 +285,7 @@ def _choose(table: _Table, cost: FloatArray, clearance: float) -> FloatArray | N
 
 def _inside(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatArray:
     """The point (3,) of a container's seen floor that is farthest from its walls and from what stands in it."""
-    window = ndimage.find_objects(mask.astype(np.uint8))[0]
+    window = window_of(mask)
     points, own = surface.points[window], solid_pixels(surface, mask)[window]
     corners = outline(points[own][:, :2]) if np.count_nonzero(own) >= 3 else np.empty((0, 2))
     name = phrases[0] if phrases else "container"

@@ -97,9 +97,14 @@ class RelationMark:
 
 
 _SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|camera|screen|row|line|pile|bunch)"
+STOP = (
+    r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
+    r"under|left|right|close|closest|nearest|not|but|except|down|<)|$)"
+)
+"""Lookahead: the words end here, or go on with something other than a noun."""
 _LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |far |immediate )?|(?:on|to|at) )?"
 _HAND = r"(?: hand)?(?: side| end)?"
-_NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}\b)"
+_NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
 _BACK = rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear)(?: side)? of{_NOT_SCENE}|beyond"
 _BESIDE = (
@@ -127,10 +132,6 @@ _VIEWER = r"(?:the |this |your |my )?(?:camera|viewer|operator|front|me|us|lens)
 _ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base|you|yourself|back)(?: arm| base)?"
 _AWAY = r"(?:(?:far|f[au]rther|f[au]rthest)(?: away)?|away)"
 _CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
-_STOP = (
-    r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
-    r"under|left|right|close|closest|nearest|not|but|except|down|<)|$)"
-)
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
@@ -142,8 +143,9 @@ _REWRITES = tuple(
             r"\2 \1 to ",
         ),
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
-        (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){_STOP}", " "),
+        (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
         (r"\bup front\b", " <near> "),
+        (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:to|on|towards?) the (?:left|right))", " "),
         (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
         (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far> "),
         (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
@@ -151,23 +153,23 @@ _REWRITES = tuple(
         (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
         (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
         (
-            rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{_STOP}",
+            rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{STOP}",
             r" <from:\1> ",
         ),
         (
             r"\b(?:on|to|at|in|near|by) the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
-            rf"(?: of (?:the )?{_SCENE}\b|{_STOP})",
+            rf"(?: of (?:the )?{_SCENE}{STOP}|{STOP})",
             r" <\1> <\2> ",
         ),
         (
             rf"\b(?:on|to|at|in|toward|towards|by|near) (?:the |your |my )?(?:(?:very|far|extreme) )*({_SIDE_WORD})"
             r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
-            rf"(?: of (?:the |this |your |my )?{_SCENE}\b|{_STOP})",
+            rf"(?: of (?:the |this |your |my )?{_SCENE}{STOP}|{STOP})",
             r" <\1> ",
         ),
         (r"\b(?:far|very|extreme) (left|right)\b(?! of)", r" \1 "),
         (r"\b(left|right) hand(?: side)?\b(?! of)", r" \1 "),
-        (rf"\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?(?:{_SCENE}|ground)(?: top)?(?= |$)", " "),
+        (rf"\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?(?:{_SCENE}|ground)(?: top)?{STOP}", " "),
     )
 )  # fmt: skip
 _BREAKS = ("not", "except", "excluding", "but", "without")

@@ -2,53 +2,24 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
-from tool_nodes.geometry import pixel
 from tool_nodes.perception.clusters import Cluster, find_clusters
 from tool_nodes.perception.colours import main_colours
+from tool_nodes.perception.frames import FrameCache, fill_holes
+from tool_nodes.perception.masks import expected_iou, inner_point, masks_at
 from tool_nodes.perception.recognition import Look, Recogniser, describe_unknown
 from tool_nodes.perception.surface import Surface, find_surface
 from tool_nodes.perception.word_pointer import point_by_words
-from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 _SAMPLE = 240
-_CACHED_FRAMES = 4
-_NEAR_MISS_PX = 8.0
-_HOLE_PX = 40
-_HOLE_SPREAD_M = 0.02
-
-T = TypeVar("T")
-
-
-class FrameCache(Generic[T]):
-    """Remembers what was computed from the last few frames, by identity.
-
-    Args:
-        compute: Makes the value of a frame.
-    """
-
-    def __init__(self, compute: Callable[[Frame], T]) -> None:
-        self._compute = compute
-        self._known: deque[tuple[Frame, T]] = deque(maxlen=_CACHED_FRAMES)
-
-    def __call__(self, frame: Frame) -> T:
-        """The value of a frame, computed once."""
-        for known, value in self._known:
-            if known is frame:
-                return value
-        value = self._compute(frame)
-        self._known.append((frame, value))
-        return value
 
 
 @dataclass(frozen=True)
@@ -116,7 +87,7 @@ class PixelPerception:
         item = self._recogniser.best(look)
         size, centre = cluster.extents.size, cluster.extents.centre.copy()
         centre[2] += surface.table_z(centre[0], centre[1])
-        point = inner_point(cluster.mask, cluster.window)
+        point = inner_point(cluster.mask)
         if item is None:
             return describe_unknown(look, main_colours(look.pixels), point, centre, size)
         return ObjectView(
@@ -164,85 +135,3 @@ def _hidden_behind(surface: Surface, cluster: Cluster, occupied: NDArray[np.int1
         return False
     depth = frame.depth[rows, columns]
     return bool(np.nanmedian(depth[around]) < np.nanmedian(depth[mine]))
-
-
-def inner_point(mask: BoolArray, window: tuple[slice, slice] | None = None) -> tuple[float, float]:
-    """The normalized point (x, y) of a mask (H, W) that is farthest from its outline."""
-    if window is None:
-        window = ndimage.find_objects(mask.astype(np.uint8))[0]
-    rows, columns = window
-    depth = ndimage.distance_transform_edt(np.pad(mask[window], 1))[1:-1, 1:-1]
-    v, u = np.unravel_index(int(np.argmax(depth)), depth.shape)
-    height, width = mask.shape
-    return (float(u) + columns.start + 0.5) / width, (float(v) + rows.start + 0.5) / height
-
-
-def masks_at(
-    frame: Frame,
-    points: Sequence[tuple[float, float]],
-    masks: Sequence[BoolArray],
-    score: Callable[[BoolArray], float],
-) -> list[Segmentation]:
-    """The masks under normalized points, the one under most of them first; a near miss counts for the nearest mask.
-
-    Args:
-        frame: The picture.
-        points: At least one (x, y) in [0, 1].
-        masks: bool (H, W), one per object.
-        score: Expected IoU of a mask.
-
-    Raises:
-        ToolError: EMPTY_MASK where there is no object, INVALID_ARGUMENT for no or bad points.
-    """
-    if not points:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Segmentation needs at least one image point (x, y).")
-    votes = np.zeros(len(masks))
-    for point in points:
-        u, v = pixel(point, frame.size)
-        hits = np.array([mask[v, u] for mask in masks], dtype=bool)
-        if not hits.any():
-            distances = np.array([_distance(mask, u, v) for mask in masks])
-            hits = distances <= min(_NEAR_MISS_PX, distances.min(initial=np.inf))
-        votes += hits
-    found = [int(k) for k in np.argsort(-votes, kind="stable") if votes[k] > 0]
-    if not found:
-        where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
-        raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
-    return [Segmentation(masks[k], score(masks[k]) * float(votes[k]) / len(points)) for k in found]
-
-
-def _distance(mask: BoolArray, u: int, v: int) -> float:
-    """Distance [px] from a pixel to the nearest pixel of a mask, if that is within the near-miss radius; else inf."""
-    reach = int(_NEAR_MISS_PX)
-    near = mask[max(v - reach, 0) : v + reach + 1, max(u - reach, 0) : u + reach + 1]
-    rows, columns = np.nonzero(near)
-    if not len(rows):
-        return float("inf")
-    return float(np.hypot(rows + max(v - reach, 0) - v, columns + max(u - reach, 0) - u).min())
-
-
-def expected_iou(mask: BoolArray) -> float:
-    """IoU to expect of a mask (H, W) whose outline is right to half a pixel."""
-    outline = np.count_nonzero(mask & ~ndimage.binary_erosion(mask))
-    return float(np.clip(1.0 - 0.5 * outline / max(np.count_nonzero(mask), 1), 0.0, 1.0))
-
-
-def fill_holes(depth: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Depth (H, W) [m] with holes of up to 40 pixels filled from their border, where that is smooth within 2 cm."""
-    missing = ~np.isfinite(depth)
-    filled = np.where(missing, np.float32(np.nan), depth)
-    if not missing.any() or missing.all():
-        return filled
-    labels, n = ndimage.label(missing)
-    sizes = np.bincount(labels.ravel())
-    windows = ndimage.find_objects(labels)
-    for label in range(1, n + 1):
-        if sizes[label] > _HOLE_PX:
-            continue
-        rows, columns = windows[label - 1]
-        area = slice(max(rows.start - 1, 0), rows.stop + 1), slice(max(columns.start - 1, 0), columns.stop + 1)
-        hole = labels[area] == label
-        border = depth[area][ndimage.binary_dilation(hole) & ~missing[area]]
-        if len(border) and np.ptp(border) < _HOLE_SPREAD_M:
-            filled[area][hole] = np.median(border)
-    return filled

@@ -2,7 +2,8 @@
 
 Every word of a phrase must be explained by what is known of a thing (name, synonyms, kind, categories, colour,
 attributes) and its head noun by a head noun of that vocabulary, so that "tennis ball" is not the tennis ball tube.
-Directions are judged in the picture: smaller x is left, larger y is nearer the camera.
+Directions are those of the picture, taken on the table: what looks further left because it is near the camera
+is not further left. With that, smaller x is left and larger y is nearer the camera.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from tool_nodes import workspace
+from tool_nodes.geometry import look_at
 from tool_nodes.perception.phrases import NounPhrase, Selector, parse_noun_phrase
 from tool_nodes.perception.places import FreeSpaceRequest, free_space_phrase, parse_free_space
 from tool_nodes.perception.vocabulary import Match, Vocabulary, correct, match
@@ -31,9 +34,11 @@ __all__ = [
     "select_points",
 ]
 
+MIDDLE_HEIGHT = 0.05
+"""Height above the table of the points that pointing gives, on average [m]."""
 NEXT_TO_GAP = 0.20
 """Largest gap between things that are next to each other [m]."""
-CLEARLY_NEARER = 0.7
+CLEARLY_NEARER = 0.75
 """A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
 CLEARLY_SIZED = 1.08
 """Ratio from which a thing is "tall" or "small" beside another."""
@@ -70,7 +75,7 @@ def select_points(
     chosen = [s for s in selectors if s.positional]
     if not chosen or not points:
         return list(range(len(points)))
-    xy = np.asarray(points, float)
+    xy = table_points(points)
     spread = np.maximum(np.ptp(xy, axis=0), 1e-6)
     keys = {"left": xy[:, 0], "right": -xy[:, 0], "near": -xy[:, 1], "far": xy[:, 1]}
     if len(chosen) == 1 and chosen[0].key == "middle":
@@ -84,6 +89,18 @@ def select_points(
         cost = sum(keys[s.key] / scale[s.key] if s.key != "middle" else middle for s in chosen)
         order = np.argsort(np.asarray(cost), kind="stable")
     return _take(order.tolist(), chosen[0].rank, count)
+
+
+def table_points(points: Sequence[tuple[float, float]]) -> FloatArray:
+    """(N, 2) metres to the right and towards the camera of normalized picture points, for things on the table."""
+    position, target = workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET
+    width, height = workspace.IMAGE_SIZE
+    R = look_at(position, target)[:3, :3]
+    pixels = (np.asarray(points, float) - 0.5) * (width, height) / workspace.SCENE_CAMERA_FOCAL_PX
+    rays = np.column_stack([pixels, np.ones(len(pixels))]) @ R.T
+    on_table = position + rays * ((MIDDLE_HEIGHT - position[2]) / rays[:, 2])[:, None]
+    towards = (position - target)[:2] / np.linalg.norm((position - target)[:2])
+    return np.column_stack([on_table @ R[:, 0], on_table[:, :2] @ towards])
 
 
 def _ranks(values: FloatArray) -> FloatArray:
@@ -115,6 +132,7 @@ class _Reader:
 
     def __init__(self, views: Sequence[ObjectView]) -> None:
         self._views = views
+        self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
         self._vocabularies = [Vocabulary.of(view) for view in views]
 
     def indices(self, phrase: NounPhrase) -> list[int]:
@@ -236,10 +254,9 @@ class _Reader:
             over = apart <= float(other.size_m[:2].max()) / 2
             high = lifted >= (0.6 * float(other.size_m[2]) if relation == "on" else -0.02)
             return apart if over and high and (relation == "on" or other.container) else None
-        dx, dy = (a - b for a, b in zip(thing.point, other.point, strict=True))
+        dx, dy = (float(d) for d in self._table[i] - self._table[group[0]])
         if relation == "between":
-            third = self._views[group[1]]
-            line = np.subtract(third.point, other.point)
+            line = self._table[group[1]] - self._table[group[0]]
             along = float(np.dot((dx, dy), line) / max(float(np.dot(line, line)), 1e-9))
             off = float(abs(dx * line[1] - dy * line[0]) / max(float(np.linalg.norm(line)), 1e-9))
             return off if 0.1 < along < 0.9 and off < 0.5 * float(np.linalg.norm(line)) else None
@@ -249,7 +266,7 @@ class _Reader:
             "in_front_of": (dy, dx),
             "behind": (-dy, dx),
         }[relation]
-        return apart * (1.0 if abs(aside) <= ahead else 3.0) if ahead > 0.01 else None
+        return apart * max(1.0, abs(aside) / ahead) ** 2 if ahead > 0.01 else None
 
     def _not_found(self, phrase: NounPhrase) -> ToolError:
         return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no '{phrase.text}' here; I see: {self._seen()}")

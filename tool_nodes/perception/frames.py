@@ -1,0 +1,61 @@
+"""Helpers about whole frames that every backend uses."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from tool_nodes.types import Frame
+
+_CACHED_FRAMES = 4
+_HOLE_PX = 40
+_HOLE_SPREAD_M = 0.02
+
+T = TypeVar("T")
+
+
+class FrameCache(Generic[T]):
+    """Remembers what was computed from the last few frames, by identity.
+
+    Args:
+        compute: Makes the value of a frame.
+    """
+
+    def __init__(self, compute: Callable[[Frame], T]) -> None:
+        self._compute = compute
+        self._known: deque[tuple[Frame, T]] = deque(maxlen=_CACHED_FRAMES)
+
+    def __call__(self, frame: Frame) -> T:
+        """The value of a frame, computed once."""
+        for known, value in self._known:
+            if known is frame:
+                return value
+        value = self._compute(frame)
+        self._known.append((frame, value))
+        return value
+
+
+def fill_holes(depth: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Depth (H, W) [m] with holes of up to 40 pixels filled from their border, where that is smooth within 2 cm."""
+    missing = ~np.isfinite(depth)
+    filled = np.where(missing, np.float32(np.nan), depth)
+    if not missing.any() or missing.all():
+        return filled
+    labels, n = ndimage.label(missing)
+    sizes = np.bincount(labels.ravel())
+    windows = ndimage.find_objects(labels)
+    for label in range(1, n + 1):
+        if sizes[label] > _HOLE_PX:
+            continue
+        rows, columns = windows[label - 1]
+        area = slice(max(rows.start - 1, 0), rows.stop + 1), slice(max(columns.start - 1, 0), columns.stop + 1)
+        hole = labels[area] == label
+        border = depth[area][ndimage.binary_dilation(hole) & ~missing[area]]
+        if len(border) and np.ptp(border) < _HOLE_SPREAD_M:
+            filled[area][hole] = np.median(border)
+    return filled

@@ -1,0 +1,84 @@
+"""Pixels of single objects: where they are, where to point at them, and which of them a point means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from scipy import ndimage
+
+from tool_nodes.geometry import pixel
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, Frame, Segmentation
+
+_NEAR_MISS_PX = 8.0
+
+Window = tuple[slice, slice]
+
+
+def window_of(mask: BoolArray, margin: int = 0) -> Window:
+    """Rows and columns that hold the true pixels of a mask (H, W) that is not empty, and a margin around them [px]."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return (
+        slice(max(int(rows[0]) - margin, 0), int(rows[-1]) + 1 + margin),
+        slice(max(int(columns[0]) - margin, 0), int(columns[-1]) + 1 + margin),
+    )
+
+
+def inner_point(mask: BoolArray) -> tuple[float, float]:
+    """The normalized point (x, y) of a mask (H, W) that is farthest from its outline."""
+    rows, columns = window_of(mask)
+    depth = ndimage.distance_transform_edt(np.pad(mask[rows, columns], 1))[1:-1, 1:-1]
+    v, u = divmod(int(np.argmax(depth)), depth.shape[1])
+    height, width = mask.shape
+    return (u + columns.start + 0.5) / width, (v + rows.start + 0.5) / height
+
+
+def masks_at(
+    frame: Frame,
+    points: Sequence[tuple[float, float]],
+    masks: Sequence[BoolArray],
+    score: Callable[[BoolArray], float],
+) -> list[Segmentation]:
+    """The masks under normalized points, the one under most of them first; a near miss counts for the nearest mask.
+
+    Args:
+        frame: The picture.
+        points: At least one (x, y) in [0, 1].
+        masks: bool (H, W), one per object.
+        score: Expected IoU of a mask.
+
+    Raises:
+        ToolError: EMPTY_MASK where there is no object, INVALID_ARGUMENT for no or bad points.
+    """
+    if not points:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Segmentation needs at least one image point (x, y).")
+    votes = np.zeros(len(masks))
+    for point in points:
+        u, v = pixel(point, frame.size)
+        hits = np.array([mask[v, u] for mask in masks], dtype=bool)
+        if not hits.any():
+            distances = np.array([_distance(mask, u, v) for mask in masks])
+            hits = distances <= min(_NEAR_MISS_PX, distances.min(initial=np.inf))
+        votes += hits
+    found = [int(k) for k in np.argsort(-votes, kind="stable") if votes[k] > 0]
+    if not found:
+        where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
+        raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
+    return [Segmentation(masks[k], score(masks[k]) * float(votes[k]) / len(points)) for k in found]
+
+
+def _distance(mask: BoolArray, u: int, v: int) -> float:
+    """Distance [px] from a pixel to the nearest pixel of a mask, if that is within the near-miss radius; else inf."""
+    reach = int(_NEAR_MISS_PX)
+    near = mask[max(v - reach, 0) : v + reach + 1, max(u - reach, 0) : u + reach + 1]
+    rows, columns = np.nonzero(near)
+    if not len(rows):
+        return float("inf")
+    return float(np.hypot(rows + max(v - reach, 0) - v, columns + max(u - reach, 0) - u).min())
+
+
+def expected_iou(mask: BoolArray) -> float:
+    """IoU to expect of a mask (H, W) whose outline is right to half a pixel."""
+    outline = int(np.count_nonzero(mask & ~ndimage.binary_erosion(mask)))
+    return max(1.0 - 0.5 * outline / max(int(np.count_nonzero(mask)), 1), 0.0)
