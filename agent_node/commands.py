@@ -179,7 +179,7 @@ def _reading(tokens: list[str]) -> Command:
     if lead:
         lead = lead[len(spoken[: wanted.start("rest")].split()) :] if wanted else lead
         lead_words = _polished(rewrite(lead))
-        if [m for m in find_relations(lead_words, noun_first=False) if m.start == 0]:
+        if [m for m in find_relations(lead_words[:12], noun_first=False) if m.start == 0]:
             last = clauses[-1]
             clauses[-1] = Clause(last.verb, last.verb_class, (*last.words, *lead))
         elif noun_phrase(lead_words).words:
@@ -210,8 +210,9 @@ def _polished(words: Sequence[str]) -> list[str]:
     kept = [word for word in words if word not in ("down", "up", "over", "me", "us")]
     loose = []
     for i, word in enumerate(kept):
-        alone = i + 1 == len(kept) or (kept[i + 1] != "of" and _starts_place(kept[i + 1 :])) or i == 0
-        if not (word in ("back", "away", "aside", "again") and (alone or kept[i - 1] in PRONOUNS)):
+        rest = kept[i + 1 :]
+        particle = word in ("back", "away", "aside", "again") and rest[:1] not in (["of"], ["from"])
+        if not (particle and (i == 0 or not rest or kept[i - 1] in PRONOUNS or _starts_place(rest))):
             loose.append(word)
     return loose
 
@@ -254,7 +255,7 @@ def _read(clause: Clause, draft: _Draft) -> None:
 
 def _starts_place(words: Sequence[str]) -> bool:
     adjective = len(words) > 1 and words[0] in SIDES and words[1] not in (*DETERMINERS, "of", "to")
-    return not adjective and any(mark.start == 0 for mark in find_relations(words, noun_first=False))
+    return not adjective and any(mark.start == 0 for mark in find_relations(words[:12], noun_first=False))
 
 
 def _merge(
@@ -321,7 +322,11 @@ def _place(mark: RelationMark, words: Sequence[str]) -> tuple[str, tuple[NounPhr
     words = [word for word in words if word not in ("please", "then")]
     relation = mark.relation
     for i, word in enumerate(words):
-        second = [m for m in find_relations(words[i + 1 :], noun_first=False) if m.start == 0] if word == "and" else []
+        second = (
+            [m for m in find_relations(words[i + 1 : i + 13], noun_first=False) if m.start == 0]
+            if word == "and"
+            else []
+        )
         if second:
             if any({relation, second[0].relation} == pair for pair in _OPPOSITES):
                 _refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)

@@ -51,11 +51,11 @@ def untried(spot: Point, anchor: Point, failed: Sequence[Point]) -> Point | None
 
     Args:
         spot: The best place.
-        anchor: The thing that the place is relative to; the spot is turned about it.
+        anchor: The thing that the place is relative to; the spot is moved away from it and turned about it.
         failed: Places where placing has failed.
     """
-    options = [spot]
     dx, dy = spot[0] - anchor[0], spot[1] - anchor[1]
+    options = [spot, (anchor[0] + 1.2 * dx, anchor[1] + 1.2 * dy)]
     for angle in (0.3, -0.3, 0.55, -0.55):
         c, s = math.cos(angle), math.sin(angle)
         options.append((anchor[0] + c * dx - s * dy, anchor[1] + s * dx + c * dy))

@@ -132,6 +132,7 @@ class _Episode:
         self._command = command
         self._retries_left = max_retries
         self._tries = 1
+        self._trouble = ""
         self._image: int | None = None
         self._target: Point | None = None
         self._references: list[list[Point]] = []
@@ -166,7 +167,7 @@ class _Episode:
         command = self._command
         if not self.holding:
             if not self._segmented:
-                yield from self._look("depth too")
+                yield from self._look("depth")
                 yield from self._find()
                 yield from self._segment()
             else:
@@ -191,9 +192,10 @@ class _Episode:
             answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
             raise _Done(f"I could not {setback.doing}, and another try would not help.", answer)
         self._retries_left -= 1
+        self._trouble = setback.doing
         self._tries += 1
         self._segmented = self._segmented and code in _SAME_VIEW and not self.holding
-        self._image = None
+        self._image = self._image if self._segmented else None
 
     def failure(self, code: ErrorCode, sentence: str) -> str:
         """A coded answer that says what happened and what is held now."""
@@ -211,14 +213,12 @@ class _Episode:
 
     def _look(self, purpose: str) -> _Script:
         again = (
-            "Something changed; I look again"
-            if self._tries > 1
-            else f"I am asked to handle {self._name}; first a picture"
+            f"I could not {self._trouble}; I look again" if self._trouble else f"I need to find {self._name}: a picture"
         )
         calls = [_Call("robot.capture_image", {})]
         if purpose:
             calls.append(_Call("robot.get_depth_with_pointcloud", {}))
-        responses = yield _Step(f"{again}{', and ' + purpose if purpose else ''}.", tuple(calls))
+        responses = yield _Step(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
         self._require(responses, "look at the table")
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
         self._segmented = False
@@ -247,7 +247,8 @@ class _Episode:
         calls += [self._detect(target.plain)] if target and sides else []
         names = [phrase.text for phrase in [*wanted, *command.references]]
         responses = yield _Step(
-            f"Where is {' and where is '.join(the(name) for name in names) or 'free table'}?", tuple(calls)
+            f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
+            tuple(calls),
         )
         found, rest = responses[: len(names)], responses[len(names) :]
         if target:
@@ -286,7 +287,9 @@ class _Episode:
         if self._target is not None:
             return nearest(points, self._target)
         question = f"Which {phrase.plain} do you mean: {describe(points)}?"
-        raise _Done(f"There are {len(points)} that fit; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}")
+        raise _Done(
+            f"{len(points)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
+        )
 
     def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[Point], bool]:
         """(points of a reference, True if the target had to be taken out of them)."""
@@ -298,7 +301,9 @@ class _Episode:
             raise _Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
         if len(others) > 1 and not (phrase.plural or phrase.indefinite):
             question = f"Which {phrase.plain} do you mean as the reference: {describe(others)}?"
-            raise _Done(f"{len(others)} things fit the reference.", f"{ErrorCode.AMBIGUOUS}: {question}")
+            raise _Done(
+                f"{len(others)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
+            )
         return others, len(others) < len(points)
 
     def _check_spot(self, response: Response, excluded: bool) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
 from agent_node.commands import parse_command
 from agent_node.policy import Policy
+from sim.cameras import overview_camera
 from sim.predicates import THRESHOLDS, PlaceRelation, Snapshot, judge_pick, judge_place
 from sim.station import Station
 from sim.world import LOG_PERIOD_S
@@ -22,7 +23,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 
 ANIMATION_FRAMES = 60
-ANIMATION_SIZE = (320, 240)
+ANIMATION_SIZE = (400, 300)
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,16 @@ class Outcome:
 
 def true_views(station: Station) -> list[ObjectView]:
     """The scene's objects as a perfect observer would describe them, in the order of `scene.objects`."""
-    frame = station.camera.capture()
-    T_camera_base = np.linalg.inv(frame.T_base_camera)
-    width, height = frame.size
+    camera = station.scene_camera()
+    T_camera_base = np.linalg.inv(camera.T_base_camera)
+    width, height = camera.size
     views = []
     snapshot = station.world.snapshot()
     for placed in station.scene.objects:
         item = load_catalogue()[placed.item]
         position = snapshot.objects[placed.id].position_m
         x, y, z = (T_camera_base @ np.append(position, 1.0))[:3]
-        u, v = (frame.K @ (x / z, y / z, 1.0))[:2]
+        u, v = (camera.K @ (x / z, y / z, 1.0))[:2]
         views.append(
             ObjectView(
                 name=item.name,
@@ -151,6 +152,8 @@ def judge(goal: Goal | None, station: Station, before: Snapshot, start: float) -
         history = station.world.hold(THRESHOLDS.hold_s)
         picked = judge_pick(before, history, goal.target_ids)
         return Truth(picked, None, () if picked else ("the target is not held up, or something else is",))
+    # What is still in the hand was held too: the time after the last motion counts.
+    station.world.hold(THRESHOLDS.hold_s)
     lifted = lifted_ids(station, before, start)
     history = station.world.hold(THRESHOLDS.still_s)
     right = lifted & set(goal.target_ids)
@@ -206,7 +209,8 @@ def summarize(outcome: Outcome, station: Station) -> dict[str, Any]:
         "success": episode.success,
         "truth": None
         if truth is None
-        else {"picked": truth.picked, "placed": truth.placed, "score": truth.score, "reasons": list(truth.reasons)},
+        else {"picked": truth.picked, "placed": truth.placed, "score": truth.score}
+        | ({"reasons": list(truth.reasons)} if truth.reasons else {}),
         "error_code": episode.error_code,
         "tool_calls": episode.tool_calls,
         "turns": len(episode.turns),
@@ -227,7 +231,7 @@ def animate(
     if len(log) < 2 or log[-1][0] - log[0][0] < 2 * LOG_PERIOD_S:
         return [], []
     picks = np.unique(np.linspace(0, len(log) - 1, min(ANIMATION_FRAMES, len(log))).astype(int))
-    camera = station.make_camera(ANIMATION_SIZE, noise=False)
+    camera = station.make_camera(overview_camera(ANIMATION_SIZE))
     saved_time, saved_qpos = world.data.time, world.data.qpos.copy()
     frames, times = [], []
     try:

@@ -66,8 +66,7 @@ def run_one(job: Job) -> Record:
     before = station.world.snapshot()
     generator_s = None
     reported, scored, cause = False, True, ""
-    arguments: dict[str, object]
-    for name, arguments in (
+    calls: tuple[tuple[str, dict[str, object]], ...] = (
         ("robot.capture_image", {}),
         ("robot.get_depth_with_pointcloud", {}),
         ("sam2.segment_from_point", {}),
@@ -76,7 +75,8 @@ def run_one(job: Job) -> Record:
             "image_index": 0,
         }),
         ("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}),
-    ):  # fmt: skip
+    )  # fmt: skip
+    for name, arguments in calls:
         if name == "sam2.segment_from_point":
             x, y = _visible_point(station.camera.capture(), index)
             arguments = {"x": x, "y": y, "image_index": 0}

@@ -43,7 +43,7 @@ def camera_rows(n: int = 10) -> list[dict[str, Any]]:
     station = Station(generate_scene(0))
     rows = []
     for width, height in CAMERA_SIZES:
-        camera = station.make_camera((width, height))
+        camera = station.make_camera(station.scene_camera((width, height)))
         camera.capture()
         seconds = []
         for _ in range(n):

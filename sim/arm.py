@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 
 import numpy as np
 
@@ -18,8 +19,9 @@ PATH_TOLERANCE = 0.20
 SETTLE_S = 0.5
 KNUCKLE_SPEED = 1.0
 GRIPPER_DEADLINE_S = 3.0
-STALL_VELOCITY = 0.02
 STALL_S = 0.10
+STALL_TRAVEL = 0.004
+"""The jaws rest when the knuckle stays within STALL_TRAVEL [rad] for STALL_S [s]."""
 
 
 class SimArm:
@@ -117,16 +119,20 @@ class SimArm:
             return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "a stop is latched")
         target = knuckle_from_opening(opening_m)
         command = world.knuckle
-        began, still = world.time, 0.0
+        began = world.time
+        window = max(round(STALL_S / dt), 1)
+        recent: deque[float] = deque(maxlen=window)
         while world.time - began < GRIPPER_DEADLINE_S:
             if self._stopped.is_set():
                 return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
             command += float(np.clip(target - command, -KNUCKLE_SPEED * dt, KNUCKLE_SPEED * dt))
             world.command_knuckle(command)
             world.step()
-            moving = abs(command - target) > 1e-6 and abs(command - world.knuckle) < 0.25
-            still = 0.0 if moving or abs(world.knuckle_velocity) > STALL_VELOCITY else still + dt
-            if still >= STALL_S:
+            # While the reference is still close ahead of the jaws, they stand still only because it moves slowly.
+            if abs(command - target) > 1e-6 and abs(command - world.knuckle) < 0.25:
+                recent.clear()
+            recent.append(world.knuckle)
+            if len(recent) == window and max(recent) - min(recent) < STALL_TRAVEL:
                 world.command_knuckle(target)
                 stalled = abs(world.knuckle - target) > 0.02
                 return GripperOutcome(MotionStatus.SUCCEEDED, world.opening_m, stalled)

@@ -39,6 +39,10 @@ _LAMP_SIZE = (360, 360)
 _LAMP_RADIUS = 0.83
 
 
+OVERVIEW_POSITION = np.array([1.15, -1.05, 0.85])
+OVERVIEW_TARGET = np.array([0.30, 0.0, 0.32])
+
+
 @dataclass(frozen=True)
 class CameraModel:
     """A pinhole camera and where it stands.
@@ -63,6 +67,12 @@ def scene_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
     focal = workspace.SCENE_CAMERA_FOCAL_PX * size[0] / workspace.IMAGE_SIZE[0]
     T_base_camera = geometry.look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
     return CameraModel(geometry.intrinsics(focal, *size), size, T_base_camera)
+
+
+def overview_camera(size: tuple[int, int]) -> CameraModel:
+    """A spectator's view of arm and table from the side, for reports; no tool sees it."""
+    T_base_camera = geometry.look_at(OVERVIEW_POSITION, OVERVIEW_TARGET)
+    return CameraModel(geometry.intrinsics(0.85 * size[0], *size), size, T_base_camera, "overview")
 
 
 def camera_pose(model: mujoco.MjModel, data: mujoco.MjData, camera: CameraModel) -> FloatArray:

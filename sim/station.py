@@ -82,7 +82,7 @@ class Station:
         self.config = config
         self.world = World(scene)
         self.arm = SimArm(self.world)
-        self.camera: Camera = self.make_camera(workspace.IMAGE_SIZE)
+        self.camera: Camera = self.make_camera(self.scene_camera())
         self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
         self.manipulator = Manipulator(self.arm, self.planner, self.camera)
         self.perception: PixelPerception | SimPerception = (
@@ -102,14 +102,11 @@ class Station:
             ]
         )
 
-    def make_camera(self, size: tuple[int, int], noise: bool = True) -> Camera:
-        """The scene camera with pictures of size (width, height) [px]."""
-        return make_camera(
-            self.config.camera,
-            self.world.model,
-            self.world.data,
-            jittered(scene_camera(size), self.scene),
-            self.world.body_index,
-            seed=self.config.seed,
-            **({} if noise else {"depth_noise": 0.0}),
-        )
+    def scene_camera(self, size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
+        """Calibration and true pose of the scene camera for pictures of size (width, height) [px]."""
+        return jittered(scene_camera(size), self.scene)
+
+    def make_camera(self, model: CameraModel) -> Camera:
+        """A camera in this world."""
+        world, seed = self.world, self.config.seed
+        return make_camera(self.config.camera, world.model, world.data, model, world.body_index, seed=seed)

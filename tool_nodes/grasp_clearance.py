@@ -47,14 +47,14 @@ class SceneHeights:
             tilted: (N,) poses that do not point straight down, whose approach is checked too.
 
         Returns:
-            (clear (N,) bool, share (N,) of the fingers that also has ample room, in [0, 1]).
+            (clear (N,) bool, share (N,) of the gripper that also has ample room, in [0, 1]).
         """
         T = T_base_gripper.astype(np.float32)
         points = _GRIPPER @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
         cells = self._lookup(points)
         low = points[:, :, 2] - np.float32(_MARGIN)
         clear: BoolArray = np.all(low >= self._near[cells], axis=1)
-        roomy = np.mean(low[:, :_FINGER_POINTS] >= self._far[cells[:, :_FINGER_POINTS]], axis=1)
+        roomy = np.mean(low >= self._far[cells], axis=1)
         # Straight down, the way in is free wherever its end is; tilted, the hand also moves sideways.
         slanted = np.flatnonzero(tilted & clear)
         for back in (APPROACH / 3.0, 2.0 * APPROACH / 3.0, APPROACH):
@@ -89,8 +89,8 @@ def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-def _gripper_points() -> tuple[FloatArray, int]:
-    """Points (N, 3) of the open gripper and the wrist in the gripper frame, and how many belong to the fingers."""
+def _gripper_points() -> NDArray[np.float32]:
+    """Points (N, 3) of the open gripper and the wrist in the gripper frame."""
     tip = _grid((0.0425, 0.0605), (-0.0118, 0.0118), (0.113, fingertip_depth(MAX_OPENING)))
     finger = _grid((0.046, 0.077), (-FINGER_HALF_WIDTH, FINGER_HALF_WIDTH), (0.05, 0.112), 0.0155)
     mirror = np.array([-1.0, 1.0, 1.0])
@@ -101,8 +101,7 @@ def _gripper_points() -> tuple[FloatArray, int]:
     angle = np.arange(12) * np.pi / 6.0
     ring = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(12)])
     wrist = np.vstack([ring * radius + [0.0, 0.0, z] for radius, z in ((0.038, 0.0), (0.045, -0.06), (0.045, -0.12))])
-    return np.vstack([fingers, palm, body, camera, wrist]), len(fingers)
+    return np.vstack([fingers, palm, body, camera, wrist]).astype(np.float32)
 
 
-_points, _FINGER_POINTS = _gripper_points()
-_GRIPPER = _points.astype(np.float32)
+_GRIPPER = _gripper_points()

@@ -75,14 +75,15 @@ class AnalyticGraspGenerator:
         candidates = _sweep(shape, phase)
         grasps = _place_jaws(shape, centre, candidates)
         scene = SceneHeights(points, mask, shape)
-        clear, roomy = scene.clear(grasps.T_base_gripper, (candidates.tilt > 0.0) & grasps.usable)
+        T_base_gripper, clear, roomy = _roomier_side(scene, grasps.T_base_gripper, candidates.tilt > 0.0)
         usable = grasps.usable & clear
         if not usable.any():
-            raise _no_grasp(grasps, shape)
-        score = np.where(usable, grasps.quality * (0.75 + 0.25 * roomy), -1.0)
+            central = (candidates.slide == 0.0) & (candidates.tilt == 0.0)
+            raise _no_grasp(grasps, central, shape)
+        score = np.where(usable, grasps.quality * roomy**2, -1.0)
         order = np.argsort(-score, kind="stable")[: int(usable.sum())]
         return GraspSet(
-            T_camera_gripper=geometry.invert(T_base_camera) @ grasps.T_base_gripper[order],
+            T_camera_gripper=geometry.invert(T_base_camera) @ T_base_gripper[order],
             widths_m=grasps.width[order],
             scores=score[order],
             sampled=len(score),
@@ -238,7 +239,7 @@ def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Can
     T[:, :3, 3] = centre + np.einsum("nij,nj->ni", R, origin)
 
     fits = (width > 0.0) & (width <= MAX_WIDTH) & (free_width <= MAX_OPENING - 2.0 * _JAW_GAP)
-    usable = fits & (overlap > 0.003)
+    usable = fits & (overlap > 0.003) & (_lowest_tip(T, width) > workspace.TABLE_Z + 0.9 * _TIP_GAP)
     slope = np.hypot(
         _slope(x, y - candidates.slide.astype(np.float32)[:, None], in_pads, left, right),
         _slope(x, z - grip_z.astype(np.float32)[:, None], in_pads, left, right),
@@ -285,6 +286,17 @@ def _table_limit(R: FloatArray, centre: FloatArray, slide: FloatArray, width: Fl
     return np.minimum(*limits)
 
 
+def _lowest_tip(T_base_gripper: FloatArray, width: FloatArray) -> FloatArray:
+    """Height (N,) of the lowest corner of the fingertips [m], open or closed on the object."""
+    up = T_base_gripper[:, 2, :3]
+    lowest = np.full(len(width), np.inf)
+    for opening in (width, np.full(len(width), MAX_OPENING)):
+        tip = np.interp(opening, _OPENINGS, _PAD_DEPTHS) + _TIP_BEYOND_PAD
+        sideways = np.abs(up[:, 0]) * (opening / 2.0 + _FINGER_THICKNESS) + np.abs(up[:, 1]) * FINGER_HALF_WIDTH
+        lowest = np.minimum(lowest, T_base_gripper[:, 2, 3] + up[:, 2] * tip - sideways)
+    return lowest
+
+
 def _slope(
     x: NDArray[np.float32], along: NDArray[np.float32], in_pads: BoolArray, left: FloatArray, right: FloatArray
 ) -> FloatArray:
@@ -298,15 +310,27 @@ def _slope(
     return np.where(known, change / run, 0.3)
 
 
-def _no_grasp(grasps: _Grasps, shape: NDArray[np.float32]) -> ToolError:
-    """Why nothing is left."""
+def _roomier_side(
+    scene: SceneHeights, T_base_gripper: FloatArray, tilted: BoolArray
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Poses (N, 4, 4) turned by half a turn where the camera on the wrist then has more room; clear and roomy (N,)."""
+    turned = T_base_gripper.copy()
+    turned[:, :3, :2] *= -1.0
+    (clear, roomy), (clear_turned, roomy_turned) = (scene.clear(T, tilted) for T in (T_base_gripper, turned))
+    better = clear_turned & (~clear | (roomy_turned > roomy))
+    T = np.where(better[:, None, None], turned, T_base_gripper)
+    return T, clear | clear_turned, np.where(better, roomy_turned, roomy)
+
+
+def _no_grasp(grasps: _Grasps, central: BoolArray, shape: NDArray[np.float32]) -> ToolError:
+    """Why nothing is left; central (N,) marks the candidates straight down on the object's middle."""
     if grasps.usable.any():
         return ToolError(
             ErrorCode.NO_GRASP,
             f"Every one of the {int(grasps.usable.sum())} grasps that fit the object collides with a neighbour.",
             "Move a neighbour away first.",
         )
-    reached = grasps.overlap > 0.003
+    reached = central & (grasps.overlap > 0.003)
     if not reached.any():
         height = 1000.0 * float(shape[:, 2].max() - workspace.TABLE_Z)
         return ToolError(

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes import workspace
-from tool_nodes.geometry import pose, rotation_z, transform
+from tool_nodes.geometry import transform
 from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
 from tool_nodes.motion.robot import NAMED_STATES
 from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object, jaw_opening_for, target_mask
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
@@ -39,11 +40,7 @@ EMPTY_OPENING = 0.006
 APPROACH = 0.10
 LIFT = 0.12
 CARRY_SPEED = 0.7
-_PLACE_YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 150, -150, 120, -120])
 Legs = tuple[Trajectory, Trajectory]
-
-_DROPS = (0.004, 0.015, 0.03)
-_DROPS_INTO = (0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13)
 
 
 class Manipulator:
@@ -243,9 +240,7 @@ class Manipulator:
             raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
         heights = height_map(frame)
         scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
-        into = is_cavity(heights, point_base)
-        support = float(point_base[2]) if into else self._support(heights, point_base, held)
-        legs, T = self._plan_place(point_base, support, _DROPS_INTO if into else _DROPS, held, scene)
+        legs, chosen = self._plan_place(point_base, held, heights, scene)
         self._follow(legs[0], "the move above the place")
         if self._arm.state().opening_m < EMPTY_OPENING:
             self._dropped(scene)
@@ -254,73 +249,57 @@ class Manipulator:
         self._jaws(min(MAX_OPENING, opening + 0.03), "the release")
         self.held = None
         bare = scene.without_attached()
-        self._linear_up(bare, T, "the retreat", (APPROACH, 0.06, 0.03))
+        self._linear_up(bare, chosen.T_base_gripper, "the retreat", (APPROACH, 0.06, 0.03))
         self._jaws(MAX_OPENING, "opening")
         self._park(bare)
-        if not into:
-            self._verify_placed(point_base, support)
+        if not is_cavity(heights, point_base):
+            self._verify_placed(chosen.point)
 
     def _dropped(self, scene: CollisionScene) -> None:
         self.held = None
         self._park(scene.without_attached())
         raise ToolError(ErrorCode.OBJECT_DROPPED, "The object slipped out on the way to the place.", "Look again.")
 
-    def _support(self, heights: HeightMap, point: FloatArray, held: HeldObject) -> float:
-        """Height on which the thing would rest [m]. Raises ToolError PLACE_BLOCKED if that is not the point's own."""
-        support = max(workspace.TABLE_Z, heights.support_height(point[:2], 0.7 * held.footprint_radius_m))
-        if support - point[2] > 0.02:
-            raise ToolError(
-                ErrorCode.PLACE_BLOCKED,
-                f"The place is occupied: something {100 * support:.0f} cm high stands within "
-                f"{100 * held.footprint_radius_m:.0f} cm of it.",
-                "Choose a free place.",
-            )
-        return support if support > 0.015 else workspace.TABLE_Z
-
     def _plan_place(
-        self, point: FloatArray, support: float, drops: Iterable[float], held: HeldObject, scene: CollisionScene
-    ) -> tuple[Legs, FloatArray]:
+        self, point: FloatArray, held: HeldObject, heights: HeightMap, scene: CollisionScene
+    ) -> tuple[Legs, PlaceCandidate]:
         start = self._arm.state().q
         failure: ToolError | None = None
-        for drop in drops:
-            for yaw in _PLACE_YAWS:
-                R = rotation_z(yaw) @ held.R_base_gripper
-                offset = R @ held.centre_offset()
-                position = np.array([point[0] - offset[0], point[1] - offset[1], support + drop + held.bottom_m])
-                T = pose(R, position)
-                if not self._planner.reachable(T, scene):
-                    continue
-                try:
-                    back = np.array([0.0, 0.0, APPROACH])
-                    return self._approach_and_descend(start, T, back, scene, CARRY_SPEED), T
-                except ToolError as error:
-                    failure = error
+        tried = 0
+        for candidate in place_candidates(point, held, heights):
+            tried += 1
+            T = candidate.T_base_gripper
+            if not self._planner.reachable(T, scene):
+                continue
+            try:
+                return self._approach_and_descend(
+                    start, T, np.array([0.0, 0.0, APPROACH]), scene, CARRY_SPEED
+                ), candidate
+            except ToolError as error:
+                failure = error
+        where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
+        if not tried:
+            raise ToolError(
+                ErrorCode.PLACE_BLOCKED,
+                f"The place at {where} is occupied or has no level surface as large as the held object.",
+                "Choose a free place.",
+            )
+        detail = f" ({failure.message.rstrip('.')})" if failure else ""
         raise ToolError(
             ErrorCode.PLACE_BLOCKED,
-            f"No collision-free way to set the object down at x={point[0]:.2f} m, y={point[1]:.2f} m"
-            + (f" ({failure.message.rstrip('.')})." if failure else "."),
+            f"No collision-free way to set the object down at {where}{detail}.",
             "Choose a place with more room around it.",
         )
 
-    def _verify_placed(self, point: FloatArray, support: float) -> None:
+    def _verify_placed(self, point: FloatArray) -> None:
         """Look again: something higher than the support must stand where it was set down."""
         seen = height_map(self._camera.capture()).support_height(point[:2], 0.03)
-        if not seen > support + 0.008:
+        if not seen > point[2] + 0.008:
             raise ToolError(
                 ErrorCode.EXECUTION_FAILED,
                 "The object was released, but the new picture does not show it at the place.",
                 "Look again.",
             )
-
-
-def is_cavity(heights: HeightMap, point: FloatArray, rise: float = 0.02, radius: float = 0.13) -> bool:
-    """True if walls surround the point: in at least 6 of 8 directions something rises above it within the radius."""
-    walls = 0
-    for angle in np.arange(8) * np.pi / 4:
-        direction = np.array([np.cos(angle), np.sin(angle)])
-        samples = [heights.support_height(point[:2] + s * direction, 0.006) for s in np.arange(0.02, radius, 0.01)]
-        walls += bool(np.nanmax(samples) > point[2] + rise)
-    return walls >= 6
 
 
 def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:

@@ -28,8 +28,9 @@ _MIN_PIXELS = 80
 _ROBOT_M = 0.33
 """Whatever reaches this high is the robot, not a thing on the table."""
 
-_FRAGMENT_GAP_M = 0.025
-"""Parts of one thing may be this far apart if the gap between them is out of sight."""
+_FRAGMENT_M2 = 0.0008
+_FRAGMENT_GAP_M = 0.020
+"""A part as small as this may be this far from the rest of its thing if the gap is out of sight."""
 
 _CONTAINER_SIDES_M = (0.09, 0.30)
 _WALL_M = 0.010
@@ -81,7 +82,7 @@ class _Grid:
 
 
 def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
-    """Every thing on the table, largest picture area first; contents follow their container."""
+    """Every thing on the table, largest footprint first; contents follow their container."""
     grid = _grid(frame, surface)
     high = surface.inside & (surface.height > SOLID_M)
     smallest = max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
@@ -92,19 +93,26 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     labels[high] = grid.under(cells, high)
     _grow_to_the_foot(labels, cells, grid, surface)
 
-    sizes = np.bincount(labels.ravel())
-    order = [int(k) for k in np.argsort(-sizes, kind="stable") if k > 0 and sizes[k] >= smallest]
+    sizes = np.bincount(labels.ravel(), minlength=int(cells.max()) + 1)
     windows = ndimage.find_objects(labels)
+    spans = [np.prod([side.stop - side.start for side in box]) if box else 0 for box in ndimage.find_objects(cells)]
     found: list[Cluster] = []
-    for label in order:
+    contents = np.zeros(high.shape, dtype=bool)
+    # What stands in a container comes after it, as part of it.
+    for label in np.argsort(-np.array(spans, dtype=int), kind="stable") + 1:
+        if sizes[label] < smallest:
+            continue
         rows, columns = windows[label - 1]
         window = (rows, columns)
         mask = labels[window] == label
-        if surface.height[window][mask].max() > _ROBOT_M:
+        inside = 2 * np.count_nonzero(mask & contents[window]) > np.count_nonzero(mask)
+        if inside or surface.height[window][mask].max() > _ROBOT_M:
             continue
         things = _things(mask, window, surface, grid, eye, smallest, len(found))
         if things and things[0].extents.centre[0] > workspace.TABLE_X[0]:
             found += things
+            for thing in things[1:]:
+                contents |= thing.mask
     return found
 
 
@@ -131,7 +139,7 @@ def _group(grid: _Grid, pixels: BoolArray, surface: Surface) -> NDArray[np.int32
 def _join_fragments(cells: NDArray[np.int32], n: int, seen: BoolArray, cell: float) -> NDArray[np.int32]:
     """Joins a small part to the nearest larger one if nothing of the table is seen in the gap between them."""
     sizes = np.bincount(cells.ravel(), minlength=n + 1)
-    small = [k for k in range(1, n + 1) if sizes[k] * cell**2 < 0.0012]
+    small = [k for k in range(1, n + 1) if sizes[k] * cell**2 < _FRAGMENT_M2]
     for label in small:
         part = cells == label
         reach = ndimage.binary_dilation(part, _EIGHT, iterations=round(_FRAGMENT_GAP_M / cell), mask=part | ~seen)

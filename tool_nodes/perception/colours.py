@@ -68,7 +68,7 @@ _HUES = (
     (14.0, "red"),
     (42.0, "orange"),
     (68.0, "yellow"),
-    (88.0, "lime"),
+    (78.0, "lime"),
     (160.0, "green"),
     (192.0, "turquoise"),
     (255.0, "blue"),
@@ -98,7 +98,7 @@ def name_colour(rgb: ArrayLike) -> str:
         return "pink"
     if value < 0.52 and base not in ("orange", "yellow"):
         return f"dark {base}"
-    if saturation < 0.45 and value > 0.7:
+    if saturation < (0.62 if base == "green" else 0.45) and value > 0.7 and base != "pink":
         return f"light {base}"
     return base
 

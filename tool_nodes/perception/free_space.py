@@ -156,13 +156,18 @@ def _phrases(request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> list[str]
 
 
 def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> _Footprint:
-    points = surface.points[solid_pixels(surface, mask)]
-    corners = outline(points[:, :2]) if len(points) >= 3 else np.empty((0, 2))
+    corners = _corners(surface, mask)
     if len(corners) < 3:
         raise ToolError(
             ErrorCode.NO_DEPTH, f"There is no depth on the {phrase}, so its place is unknown.", "Look again."
         )
     return _Footprint(corners, rectangle(corners)[0])
+
+
+def _corners(surface: Surface, mask: BoolArray) -> FloatArray:
+    """Convex outline (K, 2) of what the pixels (H, W) show, seen from above [m]; fewer than three corners if nothing."""
+    points = surface.points[solid_pixels(surface, mask)]
+    return outline(points[:, :2]) if len(points) >= 3 else np.empty((0, 2))
 
 
 def _read_table(frame: Frame, surface: Surface) -> _Table:
@@ -200,11 +205,13 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
 
 @cache
 def _grid(shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
-    """Centres (nx, ny, 2) of the table's cells in the base frame [m], and which are within the arm's reach."""
+    """Centres (nx, ny, 2) of the table's cells in the base frame [m], and which are safely within the arm's reach."""
     x0, y0 = workspace.TABLE_X[0], workspace.TABLE_Y[0]
     xs, ys = (start + (np.arange(n) + 0.5) * _CELL_M for start, n in zip((x0, y0), shape, strict=True))
     xy = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=2)
-    return xy, np.array([[workspace.within_reach(point) for point in row] for row in xy])
+    reachable = np.array([[workspace.within_reach(point) for point in row] for row in xy])
+    # Rounding to a pixel must not carry a point over the limit.
+    return xy, ndimage.binary_erosion(reachable, np.ones((3, 3), dtype=bool))
 
 
 def _distance_from(cells: BoolArray) -> FloatArray:
@@ -244,7 +251,7 @@ def _between(xy: FloatArray, things: Sequence[_Footprint], gaps: FloatArray) -> 
     along = (end - start) / max(length, 1e-9)
     share = (xy - start) @ along / max(length, 1e-9)
     aside = np.abs((xy - start) @ np.array([-along[1], along[0]]))
-    limit = min(_BETWEEN_ASIDE_M, 0.4 * length)
+    limit = min(_BETWEEN_ASIDE_M, 0.45 * length)
     cost = ((share - 0.5) / 0.3) ** 2 + (aside / limit) ** 2
     cost[(share < _BETWEEN_SHARE[0]) | (share > _BETWEEN_SHARE[1]) | (aside > limit)] = np.inf
     cost[np.min(gaps, axis=0) < _NARROWEST_M] = np.inf
@@ -285,14 +292,14 @@ def _choose(table: _Table, cost: FloatArray, clearance: float) -> FloatArray | N
 
 def _inside(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatArray:
     """The point (3,) of a container's seen floor that is farthest from its walls and from what stands in it."""
-    window = window_of(mask)
-    points, own = surface.points[window], solid_pixels(surface, mask)[window]
-    corners = outline(points[own][:, :2]) if np.count_nonzero(own) >= 3 else np.empty((0, 2))
     name = phrases[0] if phrases else "container"
+    corners = _corners(surface, mask)
     if len(corners) < 3:
         raise ToolError(
             ErrorCode.NO_DEPTH, f"There is no depth on the {name}, so its inside is unknown.", "Look again."
         )
+    window = window_of(mask)
+    points, own = surface.points[window], solid_pixels(surface, mask)[window]
     depth = -distance_to_outline(points[:, :, :2], corners)
     interior = (depth > 0.015) & np.isfinite(points[:, :, 2])
     heights = points[:, :, 2]
@@ -331,6 +338,8 @@ def _on_top(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatA
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is too small to carry anything.")
     if len(face) < 0.5 * len(cap):
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is not level, so nothing stays on it.")
+    if np.min(np.hypot(*(face[:, :2] - centre).T)) > 0.01:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is open at the top, so nothing stands on it.")
     return np.array([*centre, top + surface.table_z(*centre)])
 
 

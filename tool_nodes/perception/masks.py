@@ -80,5 +80,6 @@ def _distance(mask: BoolArray, u: int, v: int) -> float:
 
 def expected_iou(mask: BoolArray) -> float:
     """IoU to expect of a mask (H, W) whose outline is right to half a pixel."""
-    outline = int(np.count_nonzero(mask & ~ndimage.binary_erosion(mask)))
+    area = mask[window_of(mask)] if mask.any() else mask
+    outline = int(np.count_nonzero(area & ~ndimage.binary_erosion(area)))
     return max(1.0 - 0.5 * outline / max(int(np.count_nonzero(mask)), 1), 0.0)

@@ -27,13 +27,13 @@ MIN_HEIGHT = 0.008
 MAX_HEIGHT = 0.35
 """Higher points belong to the robot or the room [m]."""
 
-PADDING_DEPTH = 0.03
+PADDING_DEPTH = 0.01
 """How far behind a seen thing hidden space counts as occupied [m]."""
 
 INFLATION = 0.003
 _HIDDEN_MARGIN = 0.01
-_SPLIT_WASTE_M3 = 150e-6
-_SPLIT_SHARE = 0.3
+_SPLIT_WASTE_M3 = 100e-6
+_SPLIT_SHARE = 0.2
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,10 @@ def fit_obstacles(
     for label in range(1, count + 1):
         seen_cells = np.nonzero(labels == label)
         columns = np.column_stack([xs[seen_cells[0]], ys[seen_cells[1]], fine.heights[seen_cells]])
-        yaw = _tightest_yaw(columns[:, :2])
-        parts.append(_Part(columns, yaw, fine.cell))
         behind = np.nonzero(hidden_labels == label)
-        if len(behind[0]):
-            top = np.minimum(hidden[behind], columns[:, 2].max())
-            parts.append(_Part(np.column_stack([xs[behind[0]], ys[behind[1]], top]), yaw, fine.cell))
+        top = np.minimum(hidden[behind], columns[:, 2].max())
+        padding = np.column_stack([xs[behind[0]], ys[behind[1]], top])
+        parts.append(_Part(np.vstack([columns, padding]), _tightest_yaw(columns[:, :2]), fine.cell))
     return tuple(part.box(table_z) for part in _split(parts))
 
 
@@ -231,7 +229,8 @@ class _Part:
         if not rotated:
             self.columns = columns @ geometry.rotation_z(yaw)
         low, high = self.columns[:, :2].min(axis=0), self.columns[:, :2].max(axis=0)
-        self.centre, self.size = (low + high) / 2.0, high - low + cell
+        # The outermost cells are half covered on average; the inflation makes up for the rest.
+        self.centre, self.size = (low + high) / 2.0, high - low + cell / 2.0
         self.height = float(self.columns[:, 2].max())
         filled = float(self.columns[:, 2].sum()) * cell**2
         volume = float(self.size.prod()) * self.height

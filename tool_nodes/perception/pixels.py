@@ -15,11 +15,17 @@ from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import expected_iou, inner_point, masks_at
 from tool_nodes.perception.recognition import Look, Recogniser, describe_unknown
+from tool_nodes.perception.stacks import split_candidates
 from tool_nodes.perception.surface import Surface, find_surface
 from tool_nodes.perception.word_pointer import point_by_words
 from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 _SAMPLE = 240
+_DOUBTFUL = -12.0
+_PILE_ADVANTAGE = 3.0
+
+
+_Seen = tuple[Cluster, Look]
 
 
 @dataclass(frozen=True)
@@ -80,8 +86,28 @@ class PixelPerception:
         for number, cluster in enumerate(clusters, start=1):
             occupied[cluster.mask] = number
         looks = [_look(frame, surface, cluster, occupied, k) for k, cluster in enumerate(clusters, start=1)]
+        for k in range(len(clusters)):
+            pair = self._unstack(frame, surface, clusters[k], looks[k])
+            if pair is not None:
+                (clusters[k], looks[k]), (upper, upper_look) = pair
+                clusters.append(upper)
+                looks.append(upper_look)
         views = [self._name(frame, surface, *pair) for pair in zip(clusters, looks, strict=True)]
         return PixelScene(surface, tuple(clusters), tuple(looks), tuple(views))
+
+    def _unstack(self, frame: Frame, surface: Surface, cluster: Cluster, look: Look) -> tuple[_Seen, _Seen] | None:
+        """(lower, upper) with their looks if a cluster is understood far better as a pile of two things."""
+        alone = self._recogniser.score(look)
+        if cluster.hollow or look.cut or alone > _DOUBTFUL:
+            return None
+        best, found = max(alone + _PILE_ADVANTAGE, _DOUBTFUL), None
+        for lower, upper in split_candidates(surface, cluster, frame.T_base_camera[:3, 3]):
+            occupied = lower.mask + 2 * upper.mask.astype(np.int16)
+            pair = [_look(frame, surface, part, occupied, n) for n, part in ((1, lower), (2, upper))]
+            score = min(self._recogniser.score(part) for part in pair)
+            if score > best:
+                best, found = score, ((lower, pair[0]), (upper, pair[1]))
+        return found
 
     def _name(self, frame: Frame, surface: Surface, cluster: Cluster, look: Look) -> ObjectView:
         item = self._recogniser.best(look)

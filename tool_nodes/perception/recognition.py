@@ -71,13 +71,19 @@ class Recogniser:
 
     def log_likelihood(self, look: Look) -> FloatArray:
         """(len(items),) how well each item explains a look; 0 is a perfect match."""
+        if not self.items:
+            return np.zeros(0)
         return self._size_term(look) + self._shape_term(look) + self._colour_term(look)
+
+    def score(self, look: Look) -> float:
+        """Log-likelihood of the item that explains a look best; -inf where there are no items."""
+        return float(np.max(self.log_likelihood(look), initial=-np.inf))
 
     def best(self, look: Look) -> CatalogueItem | None:
         """The item that explains a look best, or None if none explains it."""
-        if not self.items:
-            return None
         scores = self.log_likelihood(look)
+        if not len(scores):
+            return None
         winner = int(np.argmax(scores))
         limit = 1.5 * _UNKNOWN if look.cut else _UNKNOWN
         return self.items[winner] if scores[winner] > limit else None

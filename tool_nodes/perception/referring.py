@@ -36,7 +36,7 @@ __all__ = [
 
 MIDDLE_HEIGHT = 0.05
 """Height above the table of the points that pointing gives, on average [m]."""
-NEXT_TO_GAP = 0.20
+NEXT_TO_GAP = 0.30
 """Largest gap between things that are next to each other [m]."""
 CLEARLY_NEARER = 0.75
 """A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
@@ -157,7 +157,7 @@ class _Reader:
                 every = {i: match(tried, head, v, near_synonyms) for i, v in enumerate(self._vocabularies)}
                 found = {i: m for i, m in every.items() if m is not None}
                 exact = {i: m for i, m in found.items() if not m.approximate_colour}
-                if found:
+                if exact or (found and not near_synonyms):
                     return exact or found
         if required:
             raise self._not_found(phrase)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import workspace
+from tool_nodes.perception.masks import window_of
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -83,10 +84,15 @@ def solid_pixels(surface: Surface, mask: BoolArray) -> BoolArray:
 
     On the outline, and beyond it where a mask is a pixel too large, the depth may be that of the background.
     """
-    core = ndimage.binary_erosion(mask)
-    solid = (core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask) & surface.inside
+    solid = np.zeros_like(mask)
+    if not mask.any():
+        return solid
+    window = window_of(mask)
+    core = ndimage.binary_erosion(mask[window])
+    kept = core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask[window]
     with np.errstate(invalid="ignore"):
-        return solid & (surface.height > SOLID_M)
+        solid[window] = kept & surface.inside[window] & (surface.height[window] > SOLID_M)
+    return solid
 
 
 def _cloud(frame: Frame) -> NDArray[np.float32]:

@@ -1,0 +1,166 @@
+"""Simulated perception: truth from ids, blurred as documented."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sim.cameras import make_camera, scene_camera
+from sim.perception import PerceptionNoise, SimPerception
+from sim.scenes import Scene, footprint, gap, generate_scene
+from sim.world import World
+from tool_nodes.geometry import backproject, pixel, transform
+from tool_nodes.perception.masks import inner_point
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, Frame
+
+EXACT = PerceptionNoise(point_jitter_px=0.0, mask_noise_px=0.0, depth_noise=0.0)
+
+
+@cache
+def picture(seed: int = 0) -> tuple[Scene, Frame]:
+    scene = generate_scene(seed)
+    world = World(scene)
+    return scene, make_camera("ray", world.model, world.data, scene_camera(), world.body_index, seed=seed).capture()
+
+
+def seen(scene: Scene, frame: Frame) -> list[tuple[int, BoolArray]]:
+    assert frame.ids is not None
+    masks = [(k, frame.ids == k) for k in range(len(scene.objects))]
+    return [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+
+
+def iou(a: BoolArray, b: BoolArray) -> float:
+    return float(np.count_nonzero(a & b) / np.count_nonzero(a | b))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_every_visible_object_is_seen_where_it_is(seed: int) -> None:
+    scene, frame = picture(seed)
+    views = SimPerception(scene).views(frame)
+    visible = seen(scene, frame)
+    assert [view.name for view in views] == [scene.objects[k].item for k, _ in visible]
+    for view, (k, mask) in zip(views, visible, strict=True):
+        u, v = pixel(view.point, frame.size)
+        assert mask[v, u]
+        assert np.linalg.norm(view.position_m - scene.objects[k].position_m) < 0.02
+        assert abs(view.size_m[2] - scene.objects[k].product.size_m[2]) < 0.012
+
+
+def test_without_noise_masks_are_the_truth() -> None:
+    scene, frame = picture()
+    perception = SimPerception(scene, EXACT)
+    for _, mask in seen(scene, frame):
+        found = perception.segment(frame, [inner_point(mask)])[0]
+        assert np.array_equal(found.mask, mask)
+        assert found.score == 1.0
+
+
+def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_is_the_iou() -> None:
+    scene, frame = picture()
+    assert frame.ids is not None
+    perception = SimPerception(scene, PerceptionNoise(mask_noise_px=1.0), seed=1)
+    exact = 0
+    for k, mask in seen(scene, frame):
+        found = perception.segment(frame, [inner_point(mask)])[0]
+        exact += np.array_equal(found.mask, mask)
+        assert found.score == pytest.approx(iou(found.mask, mask))
+        assert found.score > 0.75
+        assert not np.any(found.mask & (frame.ids >= 0) & (frame.ids != k))
+        v, u = np.nonzero(found.mask)
+        rows, columns = np.clip(v[:, None] + [0, 1, -1, 0, 0], 0, 479), np.clip(u[:, None] + [0, 0, 0, 1, -1], 0, 639)
+        assert mask[rows, columns].any(axis=1).all()
+    assert exact == 0
+
+
+def test_points_scatter_as_documented_and_stay_on_the_object() -> None:
+    scene, frame = picture()
+    noise = PerceptionNoise(point_jitter_px=1.5, mask_noise_px=0.0)
+    name = scene.objects[0].item
+    mask = seen(scene, frame)[0][1]
+    middle = np.array(inner_point(mask)) * frame.size
+    points = np.array([SimPerception(scene, noise, seed).points(frame, name)[0] for seed in range(30)]) * frame.size
+    assert all(mask[int(v), int(u)] for u, v in points)
+    spread = np.sqrt(np.mean((points - middle) ** 2))
+    assert 1.0 < spread < 2.1
+
+
+def test_the_miss_rate_is_the_share_of_objects_that_are_not_found() -> None:
+    scene, frame = picture()
+    counts = [len(SimPerception(scene, PerceptionNoise(miss_rate=0.4), seed).views(frame)) for seed in range(30)]
+    total = 30 * len(seen(scene, frame))
+    assert 0.5 < sum(counts) / total < 0.7
+    assert SimPerception(scene, PerceptionNoise(miss_rate=1.0)).views(frame) == []
+
+
+def test_depth_noise_grows_with_the_square_of_the_distance() -> None:
+    scene, frame = picture()
+    depth, focal = SimPerception(scene, PerceptionNoise(depth_noise=0.002)).estimate(frame)
+    error = (depth - frame.depth)[np.isfinite(frame.depth)]
+    z = frame.depth[np.isfinite(frame.depth)]
+    assert focal == frame.K[0, 0]
+    assert np.std(error / z**2) == pytest.approx(0.002, rel=0.02)
+    assert abs(np.mean(error)) < 1e-4
+
+
+def test_the_same_seed_and_picture_give_the_same_answers_in_any_order() -> None:
+    scene, frame = picture()
+    one, other = SimPerception(scene, seed=3), SimPerception(scene, seed=3)
+    other.estimate(frame)
+    other.points(frame, "everything")
+    assert [view.point for view in one.views(frame)] == [view.point for view in other.views(frame)]
+    assert np.array_equal(one.estimate(frame)[0], other.estimate(frame)[0], equal_nan=True)
+    assert [view.point for view in SimPerception(scene, seed=4).views(frame)] != [v.point for v in one.views(frame)]
+
+
+def test_an_object_with_few_visible_pixels_is_not_seen() -> None:
+    scene, frame = picture()
+    assert frame.ids is not None
+    ids = frame.ids.copy()
+    v, u = np.nonzero(ids == 0)
+    ids[v[79:], u[79:]] = -1
+    names = [view.name for view in SimPerception(scene).views(replace(frame, ids=ids))]
+    assert len(names) == len(seen(scene, frame)) - 1
+
+
+def test_a_picture_without_ids_is_unavailable() -> None:
+    scene, frame = picture()
+    bare = replace(frame, ids=None)
+    for ask in (lambda p: p.views(bare), lambda p: p.points(bare, "box"), lambda p: p.segment(bare, [(0.5, 0.5)])):
+        with pytest.raises(ToolError, match="no object ids") as error:
+            ask(SimPerception(scene))
+        assert error.value.code == ErrorCode.UNAVAILABLE
+
+
+def test_words_find_objects_and_free_space() -> None:
+    scene, frame = picture(1)
+    perception = SimPerception(scene)
+    names = [placed.item for placed in scene.objects]
+    alone = next(k for k, placed in enumerate(scene.objects) if names.count(placed.item) == 1)
+    (point,) = perception.points(frame, f"free table next to the {names[alone]}")
+    u, v = pixel(point, frame.size)
+    cloud = transform(frame.T_base_camera, backproject(frame.depth, frame.K)).reshape(*frame.depth.shape, 3)
+    corner = 0.02 * np.array([[1, 1], [-1, 1], [-1, -1], [1, -1]])
+    assert 0.0 < gap(cloud[v, u, :2].astype(float) + corner, footprint(scene.objects[alone])) < 0.15
+    with pytest.raises(ToolError) as error:
+        perception.points(frame, "grand piano")
+    assert error.value.code == ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_free_table_has_no_mask() -> None:
+    scene, frame = picture()
+    with pytest.raises(ToolError) as error:
+        SimPerception(scene).segment(frame, [(0.99, 0.99)])
+    assert error.value.code == ErrorCode.EMPTY_MASK
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"miss_rate": 1.2}, {"mask_noise_px": 2.0}, {"point_jitter_px": -1.0}, {"depth_noise": float("nan")}]
+)
+def test_noise_out_of_range_is_refused_with_what_is_allowed(wrong: dict[str, float]) -> None:
+    with pytest.raises(ToolError, match="must be") as error:
+        PerceptionNoise(**wrong)
+    assert error.value.code == ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,209 @@
+"""Free space found in rendered pictures, judged against where the objects really are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from sim.cameras import make_camera, scene_camera
+from sim.predicates import camera_directions
+from sim.scenes import PlacedObject, Scene, footprint, gap, generate_scene
+from sim.world import World
+from tool_nodes import workspace
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import backproject, pixel, transform
+from tool_nodes.perception.free_space import find_free_space
+from tool_nodes.perception.referring import FreeSpaceRequest
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+DIRECTIONS = ("left_of", "right_of", "in_front_of", "behind")
+HELD_RADIUS = 0.035
+
+
+@cache
+def picture(seed: int) -> tuple[Scene, Frame]:
+    return rendered(generate_scene(seed))
+
+
+def rendered(scene: Scene) -> tuple[Scene, Frame]:
+    world = World(scene)
+    return scene, make_camera("ray", world.model, world.data, scene_camera(), world.body_index).capture()
+
+
+@cache
+def arranged(*things: tuple[str, float, float]) -> tuple[Scene, Frame]:
+    catalogue = load_catalogue()
+    objects = tuple(
+        PlacedObject(f"thing_{k}", name, (x, y, catalogue[name].size_m[2] / 2), 0.0)
+        for k, (name, x, y) in enumerate(things)
+    )
+    return rendered(replace(generate_scene(0, n_objects=1), objects=objects))
+
+
+def mask(frame: Frame, index: int) -> BoolArray:
+    assert frame.ids is not None
+    return frame.ids == index
+
+
+def place(frame: Frame, relation: str, *indices: int) -> FloatArray:
+    """The point (3,) in the base frame that the picture shows at the place found."""
+    request = FreeSpaceRequest(relation, tuple(f"thing {k}" for k in indices))  # type: ignore[arg-type]
+    point = find_free_space(frame, request, [[mask(frame, k)] for k in indices])
+    return shown(frame, point)
+
+
+def shown(frame: Frame, point: tuple[float, float]) -> FloatArray:
+    u, v = pixel(point, frame.size)
+    cloud = transform(frame.T_base_camera, backproject(frame.depth, frame.K)).reshape(*frame.depth.shape, 3)
+    return cloud[v, u].astype(float)
+
+
+def disc(centre: FloatArray, radius: float = HELD_RADIUS) -> FloatArray:
+    angles = np.arange(24) * np.pi / 12
+    return centre[:2] + radius * np.column_stack([np.cos(angles), np.sin(angles)])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("relation", [*DIRECTIONS, "next_to"])
+def test_a_thing_set_down_beside_another_is_free_near_and_in_that_direction(seed: int, relation: str) -> None:
+    scene, frame = picture(seed)
+    right, away = camera_directions(frame.T_base_camera)
+    towards = {"left_of": -right, "right_of": right, "in_front_of": -away, "behind": away}
+    found = 0
+    for index, reference in enumerate(scene.objects):
+        if reference.product.container:
+            continue
+        try:
+            xyz = place(frame, relation, index)
+        except ToolError as error:
+            assert error.code == ErrorCode.PLACE_BLOCKED
+            continue
+        found += 1
+        assert abs(xyz[2]) < 0.008
+        assert workspace.within_reach(xyz[:2])
+        assert 0.01 < gap(disc(xyz), footprint(reference)) < 0.13
+        others = [gap(disc(xyz), footprint(o)) for k, o in enumerate(scene.objects) if k != index]
+        assert min(others) > -0.002
+        if relation != "next_to":
+            offset = xyz[:2] - reference.position_m[:2]
+            assert offset @ towards[relation] > 0.75 * np.linalg.norm(offset)
+    assert found >= len(scene.objects) - 2
+
+
+def test_left_of_a_group_is_left_of_both_and_near_one() -> None:
+    scene, frame = arranged(("teddy bear", 0.45, 0.0), ("bunny", 0.55, 0.06))
+    request = FreeSpaceRequest("left_of", ("two plushies",))
+    xyz = shown(frame, find_free_space(frame, request, [[mask(frame, 0), mask(frame, 1)]]))
+    assert all(xyz[1] < placed.position_m[1] - 0.03 for placed in scene.objects)
+    assert 0.0 < min(gap(disc(xyz), footprint(placed)) for placed in scene.objects) < 0.12
+
+
+def test_between_two_things_is_near_the_middle_and_clear_of_both() -> None:
+    scene, frame = arranged(("red box", 0.45, -0.13), ("cola", 0.45, 0.13))
+    xyz = place(frame, "between", 0, 1)
+    assert np.linalg.norm(xyz[:2] - [0.45, 0.0]) < 0.03
+    assert min(gap(disc(xyz), footprint(placed)) for placed in scene.objects) > 0.03
+
+
+def test_between_things_too_close_together_is_blocked_with_the_reason() -> None:
+    _, frame = arranged(("red box", 0.45, -0.04), ("cola", 0.45, 0.05))
+    with pytest.raises(ToolError, match="too close together|in the way") as error:
+        place(frame, "between", 0, 1)
+    assert error.value.code == ErrorCode.PLACE_BLOCKED
+
+
+@pytest.mark.parametrize("container", ["black bin", "transparent bin", "white bowl"])
+def test_in_a_container_is_the_middle_of_its_floor(container: str) -> None:
+    _, frame = arranged((container, 0.48, 0.05), ("red box", 0.48, -0.2))
+    xyz = place(frame, "in", 0)
+    assert np.linalg.norm(xyz[:2] - [0.48, 0.05]) < 0.035
+    assert xyz[2] < 0.015
+
+
+def test_in_a_container_keeps_off_what_is_in_it() -> None:
+    scene, _ = arranged(("black bin", 0.48, 0.0))
+    item = load_catalogue()["cinnamon"]
+    inner = PlacedObject("inner", "cinnamon", (0.48, 0.04, 0.005 + item.size_m[2] / 2), 0.0)
+    _, frame = rendered(replace(scene, objects=(*scene.objects, inner)))
+    xyz = place(frame, "in", 0)
+    assert xyz[2] < 0.015
+    assert np.linalg.norm(xyz[:2] - [0.48, 0.04]) > 0.04
+
+
+def test_nothing_goes_into_a_closed_box() -> None:
+    _, frame = arranged(("red box", 0.45, 0.0))
+    with pytest.raises(ToolError, match="not open") as error:
+        place(frame, "in", 0)
+    assert error.value.code == ErrorCode.PLACE_BLOCKED
+
+
+def test_on_a_box_is_the_middle_of_its_top() -> None:
+    _, frame = arranged(("rice box", 0.45, 0.1))
+    assert np.allclose(place(frame, "on", 0), [0.45, 0.1, 0.135], atol=0.006)
+
+
+@pytest.mark.parametrize(("thing", "why"), [("tennis ball", "not level"), ("blue cup", "open"), ("pear", "top")])
+def test_nothing_is_set_on_a_top_that_cannot_carry_it(thing: str, why: str) -> None:
+    _, frame = arranged((thing, 0.45, 0.0))
+    with pytest.raises(ToolError, match=why) as error:
+        place(frame, "on", 0)
+    assert error.value.code == ErrorCode.PLACE_BLOCKED
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_anywhere_is_well_clear_of_everything(seed: int) -> None:
+    scene, frame = picture(seed)
+    xyz = place(frame, "anywhere")
+    assert workspace.within_reach(xyz[:2])
+    assert min(gap(disc(xyz, 0.045), footprint(placed)) for placed in scene.objects) > 0.0
+
+
+def test_a_blocked_side_names_what_is_in_the_way() -> None:
+    things = (("red box", 0.45, 0.0), ("grey bin", 0.48, -0.16), ("milk", 0.36, -0.12))
+    _, frame = arranged(*things)
+    named = [(name, mask(frame, k)) for k, (name, _, _) in enumerate(things)]
+    with pytest.raises(ToolError, match="left of the red box") as error:
+        find_free_space(frame, FreeSpaceRequest("left_of", ("red box",)), [[mask(frame, 0)]], named=named)
+    assert error.value.code == ErrorCode.PLACE_BLOCKED
+    assert "grey bin" in error.value.message
+
+
+def test_the_limit_of_reach_is_named() -> None:
+    _, frame = arranged(("red box", 0.45, -0.42))
+    with pytest.raises(ToolError, match="reach"):
+        place(frame, "left_of", 0)
+
+
+@pytest.mark.parametrize(
+    ("relation", "indices"), [("between", (0,)), ("between", (0, 0)), ("left_of", ()), ("in", (0, 1)), ("under", (0,))]
+)
+def test_requests_that_contradict_themselves_are_refused(relation: str, indices: tuple[int, ...]) -> None:
+    _, frame = arranged(("red box", 0.45, -0.13), ("cola", 0.45, 0.13))
+    with pytest.raises(ToolError) as error:
+        place(frame, relation, *indices)
+    assert error.value.code == ErrorCode.INVALID_ARGUMENT
+
+
+def test_masks_of_another_shape_are_refused() -> None:
+    _, frame = arranged(("red box", 0.45, -0.13), ("cola", 0.45, 0.13))
+    with pytest.raises(ToolError, match="shape") as error:
+        find_free_space(frame, FreeSpaceRequest("on", ("box",)), [[np.ones((4, 4), dtype=bool)]])
+    assert error.value.code == ErrorCode.INVALID_ARGUMENT
+
+
+def test_an_empty_mask_has_no_depth() -> None:
+    _, frame = arranged(("red box", 0.45, -0.13), ("cola", 0.45, 0.13))
+    nothing = np.zeros(frame.depth.shape, dtype=bool)
+    for relation in ("left_of", "in", "on"):
+        with pytest.raises(ToolError) as error:
+            find_free_space(frame, FreeSpaceRequest(relation, ("box",)), [[nothing]])  # type: ignore[arg-type]
+        assert error.value.code == ErrorCode.NO_DEPTH
+
+
+def test_the_same_request_gives_the_same_point() -> None:
+    _, frame = picture(0)
+    assert np.array_equal(place(frame, "next_to", 0), place(frame, "next_to", 0))

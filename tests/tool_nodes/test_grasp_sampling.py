@@ -1,0 +1,294 @@
+"""Grasps of primitives, checked against geometry that the generator never sees."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import mujoco
+import numpy as np
+import pytest
+
+from sim.cameras import RayCamera, scene_camera
+from tool_nodes import geometry
+from tool_nodes.grasp_sampling import MAX_WIDTH, AnalyticGraspGenerator
+from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray, Frame, GraspSet
+
+Thing = tuple[float, float, str]
+YAWS = (0, 25, 50, 90, 115, 160)
+
+
+@cache
+def picture(*things: Thing) -> Frame:
+    """A noisy picture of things at (x, y), each of them geoms that stand on z = 0; thing k has id k."""
+    bodies = "".join(
+        f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(things)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><compiler eulerseq="XYZ"/><worldbody><geom type="box" size=".58 .7 .02" pos=".28 0 -.02"/>'
+        f"{bodies}</worldbody></mujoco>"
+    )
+    index = {model.body(f"thing{k}").id: k for k in range(len(things))}
+    return RayCamera(model, mujoco.MjData(model), scene_camera(), index).capture()
+
+
+def grasp(*things: Thing) -> tuple[GraspSet, FloatArray]:
+    """Grasps of the first thing, and their poses in the base frame."""
+    frame = picture(*things)
+    assert frame.ids is not None
+    cloud = geometry.backproject(frame.depth, frame.K)
+    grasps = AnalyticGraspGenerator().generate(cloud, (frame.ids == 0).ravel(), frame.T_base_camera)
+    return grasps, frame.T_base_camera @ grasps.T_camera_gripper
+
+
+def pads(T: FloatArray, width: float) -> FloatArray:
+    """Middle (3,) between the pads, closed to a width, in the base frame."""
+    return T[:3, 3] + pad_depth(width) * T[:3, 2]
+
+
+def axis_to_closing_line(T: FloatArray, width: float, x: float, y: float) -> tuple[float, float]:
+    """Horizontal offset of a vertical axis from the pads' middle: (across, along) the closing line [m]."""
+    offset = np.array([x, y]) - pads(T, width)[:2]
+    closing = T[:2, 0] / np.linalg.norm(T[:2, 0])
+    return abs(float(offset @ [-closing[1], closing[0]])), abs(float(offset @ closing))
+
+
+def lowest_fingertip(T: FloatArray, width: float) -> float:
+    """Height of the lowest corner of the fingertips [m], closed to the width or open, whichever is lower."""
+    corners = [
+        [x, y, fingertip_depth(opening)]
+        for opening in (width, MAX_OPENING)
+        for x in (-opening / 2 - 0.008, opening / 2 + 0.008)
+        for y in (-0.011, 0.011)
+    ]
+    return float(geometry.transform(T, np.array(corners))[:, 2].min())
+
+
+def box(yaw: float, x: float = 0.025, y: float = 0.04, z: float = 0.04) -> str:
+    return f'<geom type="box" size="{x} {y} {z}" pos="0 0 {z}" euler="0 0 {yaw}"/>'
+
+
+def lying(kind: str, radius: float, half_length: float, yaw: float) -> str:
+    return f'<geom type="{kind}" size="{radius} {half_length}" pos="0 0 {radius}" euler="0 90 {yaw}"/>'
+
+
+def cup(radius: float = 0.033, height: float = 0.085) -> str:
+    half_side = radius * np.tan(np.pi / 8)
+    walls = "".join(
+        f'<geom type="box" size=".002 {half_side} {height / 2}" euler="0 0 {45 * k}" '
+        f'pos="{(radius - 0.002) * np.cos(k * np.pi / 4)} {(radius - 0.002) * np.sin(k * np.pi / 4)} {height / 2}"/>'
+        for k in range(8)
+    )
+    return f'<geom type="cylinder" size="{radius - 0.002} .002" pos="0 0 .002"/>{walls}'
+
+
+def assert_good(thing: Thing, width: float, across: float = 0.004) -> tuple[GraspSet, FloatArray]:
+    """The best grasp closes through the thing's middle, on the right width, clear of the table."""
+    grasps, T = grasp(thing)
+    best_across, best_along = axis_to_closing_line(T[0], grasps.widths_m[0], thing[0], thing[1])
+    assert best_across < across
+    assert best_along < 0.004
+    assert grasps.widths_m[0] == pytest.approx(width, abs=0.004)
+    tips = [lowest_fingertip(pose, width) for pose, width in zip(T, grasps.widths_m, strict=True)]
+    assert min(tips) >= 0.003
+    return grasps, T
+
+
+@pytest.mark.parametrize("yaw", YAWS)
+def test_a_box_is_held_across_its_narrow_side(yaw: int) -> None:
+    _, T = assert_good((0.45, 0.1, box(yaw)), 0.05)
+    narrow = geometry.rotation_z(np.radians(yaw))[:3, 0]
+    assert abs(T[0, :3, 0] @ narrow) > np.cos(np.radians(5.0))
+
+
+@pytest.mark.parametrize("radius", [0.02, 0.033])
+def test_an_upright_cylinder_is_held_through_its_axis(radius: float) -> None:
+    thing = (0.4, -0.25, f'<geom type="cylinder" size="{radius} .055" pos="0 0 .055"/>')
+    assert_good(thing, 2 * radius)
+
+
+@pytest.mark.parametrize("yaw", YAWS)
+@pytest.mark.parametrize(("kind", "radius"), [("cylinder", 0.025), ("capsule", 0.016)])
+def test_a_lying_rod_is_held_across_its_middle(kind: str, radius: float, yaw: int) -> None:
+    _, T = assert_good((0.5, 0.15, lying(kind, radius, 0.06, yaw)), 2 * radius, across=0.006)
+    rod = geometry.rotation_z(np.radians(yaw))[:3, 0]
+    assert abs(T[0, :3, 0] @ rod) < np.sin(np.radians(8.0))
+
+
+@pytest.mark.parametrize("radius", [0.025, 0.034])
+@pytest.mark.parametrize("place", [(0.4, 0.3), (0.6, -0.2)])
+def test_a_ball_is_held_at_its_equator(radius: float, place: tuple[float, float]) -> None:
+    thing = (*place, f'<geom type="sphere" size="{radius}" pos="0 0 {radius}"/>')
+    grasps, T = assert_good(thing, 2 * radius)
+    assert pads(T[0], grasps.widths_m[0])[2] == pytest.approx(max(radius, 0.0228), abs=0.003)
+
+
+@pytest.mark.parametrize("yaw", YAWS)
+def test_an_egg_is_held_at_its_equator_across_its_short_axis(yaw: int) -> None:
+    egg = f'<geom type="ellipsoid" size=".045 .03 .03" pos="0 0 .03" euler="0 0 {yaw}"/>'
+    grasps, T = assert_good((0.45, 0.0, egg), 0.06)
+    assert pads(T[0], grasps.widths_m[0])[2] == pytest.approx(0.03, abs=0.003)
+
+
+def test_a_cup_is_held_around_its_outside() -> None:
+    _, T = assert_good((0.45, 0.2, cup()), 0.066)
+    assert T[0, 2, 2] < -0.99
+
+
+def test_a_low_thing_is_held_with_the_fingertips_above_the_table() -> None:
+    assert_good((0.45, 0.0, box(30, 0.03, 0.05, 0.009)), 0.06)
+
+
+def test_the_palm_stays_above_a_tall_thing() -> None:
+    grasps, T = grasp((0.45, 0.0, box(0, 0.025, 0.03, 0.09)))
+    upright = T[:, 2, 2] < -0.999
+    assert upright.any()
+    palm = T[upright, 2, 3] - 0.095
+    assert palm.min() >= 0.18 + 0.003
+    tips = [T[k, 2, 3] - fingertip_depth(grasps.widths_m[k]) for k in np.flatnonzero(upright)]
+    assert min(tips) < 0.16
+
+
+def test_neighbours_five_centimetres_away_are_not_touched() -> None:
+    target = (0.45, 0.0, box(0, 0.025, 0.025, 0.04))
+    neighbours = [(0.45 + dx, dy, box(0, 0.025, 0.025, 0.05)) for dx, dy in ((0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1))]
+    grasps, T = grasp(target, *neighbours)
+    alone, _ = grasp(target)
+    assert len(grasps.scores) < len(alone.scores)
+    # Points on a finger: its inner face, its back and its outer knuckle, down to the open tips.
+    x, y, z = np.meshgrid([0.0425, 0.058, 0.075], [-0.011, 0.0, 0.011], np.linspace(0.06, 0.149, 12), indexing="ij")
+    finger = np.column_stack([x.ravel(), y.ravel(), z.ravel()])
+    finger = finger[(finger[:, 0] < 0.06) | (finger[:, 2] < 0.105)]
+    hand = np.vstack([finger, finger * [-1.0, 1.0, 1.0]])
+    for pose in T:
+        for back in (0.0, 0.04, 0.08):
+            points = geometry.transform(pose, hand - [0.0, 0.0, back])
+            for nx, ny, _ in neighbours:
+                inside = (np.abs(points - [nx, ny, 0.05]) < [0.025, 0.025, 0.05]).all(axis=1)
+                assert not inside.any()
+
+
+def test_open_jaws_never_cut_into_the_object() -> None:
+    thing = (0.45, 0.0, box(0, 0.035, 0.035, 0.04))
+    grasps, T = grasp(thing)
+    _, y, z = np.meshgrid([0.0], [-0.011, 0.0, 0.011], np.linspace(-0.0, 0.02, 5), indexing="ij")
+    for pose, width in zip(T, grasps.widths_m, strict=True):
+        tip = pad_depth(MAX_OPENING)
+        for side in (-1.0, 1.0):
+            face = np.column_stack([np.full(y.size, side * 0.0425), y.ravel(), tip + z.ravel()])
+            points = geometry.transform(pose, face)
+            assert not (np.abs(points - [0.45, 0.0, 0.04]) < [0.0345, 0.0345, 0.0395]).all(axis=1).any()
+        assert width <= MAX_WIDTH
+
+
+def test_grasps_are_sorted_rigid_and_many() -> None:
+    grasps, T = grasp((0.45, 0.1, box(20)))
+    assert 200 <= grasps.sampled <= 500
+    assert np.all(np.diff(grasps.scores) <= 0.0)
+    assert np.all((grasps.scores >= 0.0) & (grasps.scores <= 1.0))
+    assert grasps.scores[0] > 0.6
+    assert grasps.T_camera_gripper.shape == (len(grasps.scores), 4, 4)
+    R = T[:, :3, :3]
+    assert np.allclose(R @ R.transpose(0, 2, 1), np.eye(3), atol=1e-5)
+    assert np.allclose(np.linalg.det(R), 1.0, atol=1e-5)
+    assert np.all(T[:, 2, 2] < -np.cos(np.radians(31.0)))
+
+
+def test_tilted_grasps_come_after_the_upright_ones_they_resemble() -> None:
+    _, T = grasp((0.45, 0.1, '<geom type="cylinder" size=".025 .05" pos="0 0 .05"/>'))
+    tilt = np.degrees(np.arccos(np.clip(-T[:, 2, 2], -1.0, 1.0)))
+    assert tilt[0] < 1.0
+    assert np.sum(tilt > 10.0) > 10
+
+
+def test_the_same_input_gives_the_same_bytes() -> None:
+    one, _ = grasp((0.45, 0.1, box(20)))
+    other, _ = grasp((0.45, 0.1, box(20)))
+    assert one.T_camera_gripper.tobytes() == other.T_camera_gripper.tobytes()
+    assert one.scores.tobytes() == other.scores.tobytes()
+    assert one.widths_m.tobytes() == other.widths_m.tobytes()
+
+
+def test_a_mask_that_spills_over_onto_the_table_does_no_harm() -> None:
+    frame = picture((0.45, 0.1, box(20)))
+    assert frame.ids is not None
+    mask = frame.ids == 0
+    for _ in range(3):
+        mask = mask | np.roll(mask, 1, 0) | np.roll(mask, -1, 0) | np.roll(mask, 1, 1) | np.roll(mask, -1, 1)
+    cloud = geometry.backproject(frame.depth, frame.K)
+    grasps = AnalyticGraspGenerator().generate(cloud, mask, frame.T_base_camera)
+    assert grasps.widths_m[0] == pytest.approx(0.05, abs=0.004)
+
+
+def test_a_mask_that_misses_the_rim_does_no_harm() -> None:
+    frame = picture((0.45, 0.1, box(20)))
+    assert frame.ids is not None
+    mask = frame.ids == 0
+    for _ in range(2):
+        mask = mask & np.roll(mask, 1, 0) & np.roll(mask, -1, 0) & np.roll(mask, 1, 1) & np.roll(mask, -1, 1)
+    cloud = geometry.backproject(frame.depth, frame.K)
+    grasps = AnalyticGraspGenerator().generate(cloud, mask, frame.T_base_camera)
+    assert grasps.widths_m[0] == pytest.approx(0.05, abs=0.007)
+    assert len(grasps.scores) > 50
+
+
+def refusal(*things: Thing) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        grasp(*things)
+    return caught.value
+
+
+def test_a_thing_that_is_too_wide_is_refused_with_its_width() -> None:
+    error = refusal((0.45, 0.0, box(0, 0.06, 0.06, 0.03)))
+    assert error.code is ErrorCode.NO_GRASP
+    assert "85 mm" in error.message
+    width = float(error.message.split(" mm wide")[0].split()[-1])
+    assert width == pytest.approx(120.0, abs=8.0)
+
+
+def test_a_thing_that_is_too_flat_is_refused() -> None:
+    error = refusal((0.45, 0.0, box(0, 0.03, 0.03, 0.0015)))
+    assert error.code is ErrorCode.NO_GRASP
+    assert "above the table" in error.message
+
+
+def test_a_thing_that_is_hemmed_in_is_refused_because_of_its_neighbours() -> None:
+    along_y, along_x = box(0, 0.015, 0.07, 0.06), box(0, 0.035, 0.015, 0.06)
+    walls = [(0.505, 0.0, along_y), (0.395, 0.0, along_y), (0.45, 0.055, along_x), (0.45, -0.055, along_x)]
+    error = refusal((0.45, 0.0, box(0, 0.03, 0.03, 0.04)), *walls)
+    assert error.code is ErrorCode.NO_GRASP
+    assert "collides with a neighbour" in error.message
+
+
+def test_an_empty_mask_is_refused() -> None:
+    frame = picture((0.45, 0.1, box(20)))
+    cloud = geometry.backproject(frame.depth, frame.K)
+    with pytest.raises(ToolError, match="empty") as caught:
+        AnalyticGraspGenerator().generate(cloud, np.zeros(len(cloud), dtype=bool), frame.T_base_camera)
+    assert caught.value.code is ErrorCode.EMPTY_MASK
+
+
+def test_an_object_without_depth_is_refused() -> None:
+    frame = picture((0.45, 0.1, box(20)))
+    assert frame.ids is not None
+    cloud = geometry.backproject(frame.depth, frame.K).copy()
+    mask = (frame.ids == 0).ravel()
+    cloud[mask] = np.nan
+    with pytest.raises(ToolError, match="No depth") as caught:
+        AnalyticGraspGenerator().generate(cloud, mask, frame.T_base_camera)
+    assert caught.value.code is ErrorCode.NO_DEPTH
+
+
+@pytest.mark.parametrize(
+    ("cloud", "mask", "pose", "said"),
+    [
+        ((10, 2), 10, (4, 4), r"\(H\*W, 3\)"),
+        ((10, 3), 9, (4, 4), r"one value per point"),
+        ((10, 3), 10, (3, 4), r"\(4, 4\)"),
+    ],
+)
+def test_wrong_shapes_are_refused(cloud: tuple[int, ...], mask: int, pose: tuple[int, ...], said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        AnalyticGraspGenerator().generate(np.ones(cloud, dtype=np.float32), np.ones(mask, dtype=bool), np.ones(pose))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,179 @@
+"""Height map and obstacle boxes against scenes whose geometry is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import mujoco
+import numpy as np
+import pytest
+
+from sim.cameras import RayCamera, scene_camera
+from tool_nodes import geometry, workspace
+from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles, height_map
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, Box, FloatArray, Frame
+
+BOX = '<geom type="box" size=".03 .045 .06" pos="0 0 .06" euler="0 0 {yaw}"/>'
+BALL = '<geom type="sphere" size=".035" pos="0 0 .035"/>'
+
+
+def picture(*things: tuple[float, float, str], noise: float = 0.0005) -> Frame:
+    """A picture of things at (x, y), each of them geoms that stand on z = 0; thing k has id k."""
+    bodies = "".join(
+        f'<body name="thing{k}" pos="{x} {y} 0"><freejoint/>{geoms}</body>' for k, (x, y, geoms) in enumerate(things)
+    )
+    model = mujoco.MjModel.from_xml_string(
+        '<mujoco><compiler eulerseq="XYZ"/><worldbody><geom type="box" size=".58 .7 .02" pos=".28 0 -.02"/>'
+        f"{bodies}</worldbody></mujoco>"
+    )
+    index = {model.body(f"thing{k}").id: k for k in range(len(things))}
+    return RayCamera(model, mujoco.MjData(model), scene_camera(), index, depth_noise=noise).capture()
+
+
+def bin_geoms(width: float = 0.20, length: float = 0.28, height: float = 0.08) -> str:
+    wall, floor = 0.004, '<geom type="box" size="{} {} .002" pos="0 0 .002"/>'
+    sides = [(s * width / 2, 0.0, wall / 2, length / 2) for s in (-1, 1)]
+    sides += [(0.0, s * length / 2, width / 2, wall / 2) for s in (-1, 1)]
+    walls = "".join(
+        f'<geom type="box" size="{a} {b} {height / 2}" pos="{x} {y} {height / 2}"/>' for x, y, a, b in sides
+    )
+    return floor.format(width / 2, length / 2) + walls
+
+
+def inside_any(points: FloatArray, boxes: tuple[Box, ...]) -> BoolArray:
+    """True (N,) for points (N, 3) inside at least one box."""
+    inside = np.zeros(len(points), dtype=bool)
+    for box in boxes:
+        local = geometry.transform(geometry.invert(box.T_parent_box), points)
+        inside |= (np.abs(local) <= box.half_extents + 1e-9).all(axis=1)
+    return inside
+
+
+def cloud_of(frame: Frame, thing: int) -> FloatArray:
+    assert frame.ids is not None
+    cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
+    return cloud[(frame.ids == thing).ravel()].astype(float)
+
+
+def test_an_empty_table_has_no_obstacles() -> None:
+    frame = picture()
+    assert fit_obstacles(frame) == ()
+    heights = height_map(frame).heights
+    assert np.nanmax(heights) == 0.0
+    assert np.mean(np.isnan(heights)) < 0.5
+
+
+@pytest.mark.parametrize("yaw", [0, 20, 45, 70])
+def test_a_box_becomes_one_upright_box_with_its_yaw(yaw: int) -> None:
+    boxes = fit_obstacles(picture((0.45, 0.05, BOX.format(yaw=yaw))))
+    largest = max(boxes, key=lambda box: float(box.half_extents.prod()))
+    assert len(boxes) <= 2
+    assert np.allclose(largest.T_parent_box[:2, 3], [0.45, 0.05], atol=0.008)
+    assert largest.half_extents[2] * 2.0 == pytest.approx(0.12 + INFLATION, abs=0.004)
+    footprint = np.sort(largest.half_extents[:2])
+    assert np.all(footprint >= [0.030, 0.045])
+    assert np.all(footprint <= np.array([0.030, 0.045]) + INFLATION + PADDING_DEPTH)
+    assert largest.T_parent_box[2, 3] - largest.half_extents[2] == pytest.approx(workspace.TABLE_Z)
+    turn = geometry.rotation_angle(largest.T_parent_box[:3, :3], geometry.rotation_z(np.radians(yaw)))
+    assert min(turn % (np.pi / 2), -turn % (np.pi / 2)) < np.radians(4.0)
+
+
+def test_every_seen_point_above_the_table_is_inside_a_box() -> None:
+    things = [(0.4, 0.2, BALL), (0.5, -0.1, BOX.format(yaw=30)), (0.35, -0.25, bin_geoms()), (0.6, 0.2, BALL)]
+    frame = picture(*things, noise=0.0)
+    boxes = fit_obstacles(frame)
+    assert 0 < len(boxes) <= MAX_BOXES
+    for thing in range(len(things)):
+        points = cloud_of(frame, thing)
+        points = points[points[:, 2] > 0.010]
+        assert inside_any(points, boxes).mean() > 0.995
+
+
+def test_the_unseen_back_of_a_ball_is_covered() -> None:
+    boxes = fit_obstacles(picture((0.45, 0.0, BALL)))
+    directions = np.random.default_rng(0).normal(size=(500, 3))
+    surface = 0.035 * directions / np.linalg.norm(directions, axis=1, keepdims=True) + [0.45, 0.0, 0.035]
+    assert inside_any(surface, boxes).mean() > 0.99
+
+
+def test_the_inside_of_a_bin_stays_free() -> None:
+    boxes = fit_obstacles(picture((0.45, 0.0, bin_geoms())))
+    x, y, z = np.meshgrid(np.linspace(-0.05, 0.05, 6), np.linspace(-0.09, 0.09, 8), [0.02, 0.05, 0.07])
+    inner = np.column_stack([x.ravel() + 0.45, y.ravel(), z.ravel()])
+    assert not inside_any(inner, boxes).any()
+    rim = np.array([[0.55, 0.0, 0.075], [0.35, 0.0, 0.075], [0.45, 0.14, 0.075], [0.45, -0.14, 0.075]])
+    assert inside_any(rim, boxes).all()
+
+
+def test_free_table_is_not_covered() -> None:
+    boxes = fit_obstacles(picture((0.45, 0.0, BOX.format(yaw=0)), (0.45, 0.2, BOX.format(yaw=0))))
+    between = np.column_stack([np.full(5, 0.45), np.full(5, 0.1), np.linspace(0.02, 0.12, 5)])
+    in_front = np.array([[0.55, 0.0, 0.01], [0.45, -0.1, 0.01]])
+    assert not inside_any(np.vstack([between, in_front]), boxes).any()
+
+
+def test_space_hidden_behind_a_tall_thing_is_covered_close_behind_it() -> None:
+    boxes = fit_obstacles(picture((0.5, 0.0, BOX.format(yaw=0))))
+    assert inside_any(np.array([[0.47 - 0.6 * PADDING_DEPTH, 0.0, 0.05]]), boxes).all()
+    assert not inside_any(np.array([[0.47 - 3.0 * PADDING_DEPTH - 0.02, 0.0, 0.05]]), boxes).any()
+
+
+def test_ignored_pixels_leave_no_obstacle() -> None:
+    frame = picture((0.45, 0.0, BOX.format(yaw=0)), (0.5, 0.25, BALL))
+    assert frame.ids is not None
+    boxes = fit_obstacles(frame, ignore=frame.ids == 0)
+    assert boxes
+    assert all(np.hypot(*(box.T_parent_box[:2, 3] - [0.5, 0.25])) < 0.06 for box in boxes)
+
+
+def test_the_robot_above_the_table_is_no_obstacle() -> None:
+    frame = picture((0.45, 0.0, '<geom type="sphere" size=".05" pos="0 0 .45"/>'))
+    assert fit_obstacles(frame) == ()
+
+
+def test_a_crowded_table_stays_within_the_budget_of_boxes() -> None:
+    things = [(0.32 + 0.16 * (k // 3), -0.28 + 0.28 * (k % 3), bin_geoms(0.10, 0.22, 0.06)) for k in range(9)]
+    assert 30 < len(fit_obstacles(picture(*things))) <= MAX_BOXES
+
+
+def test_the_height_map_knows_tops_table_and_what_is_unseen() -> None:
+    heights = height_map(picture((0.45, 0.0, BOX.format(yaw=0)), noise=0.0))
+    assert heights.cell == 0.01
+    assert heights.heights.shape == (70, 120)
+    assert heights.support_height([0.45, 0.0], 0.02) == pytest.approx(0.12, abs=0.001)
+    assert heights.support_height([0.45, 0.2], 0.05) == 0.0
+    assert heights.support_height([0.45, 0.2], 1e-6) == 0.0
+    assert np.isnan(heights.support_height([0.39, 0.0], 0.005))
+    assert heights.seen_share([0.45, 0.2], 0.05) == 1.0
+    assert heights.seen_share([0.39, 0.0], 0.01) < 0.5
+    assert heights.seen_share([5.0, 0.0], 0.1) == 0.0
+    xs, ys = heights.centres()
+    assert xs[0] == pytest.approx(workspace.TABLE_X[0] + 0.005)
+    assert ys[-1] == pytest.approx(workspace.TABLE_Y[1] - 0.005)
+
+
+def test_a_finer_height_map_has_smaller_cells() -> None:
+    frame = picture((0.45, 0.0, BOX.format(yaw=0)))
+    assert height_map(frame, cell=0.005).heights.shape == (140, 240)
+
+
+def test_the_same_picture_gives_the_same_boxes() -> None:
+    frame = picture((0.4, 0.2, BALL), (0.35, -0.25, bin_geoms()))
+    for one, other in zip(fit_obstacles(frame), fit_obstacles(frame), strict=True):
+        assert one.T_parent_box.tobytes() == other.T_parent_box.tobytes()
+        assert one.half_extents.tobytes() == other.half_extents.tobytes()
+
+
+def test_a_picture_without_depth_is_refused() -> None:
+    frame = picture()
+    blind = replace(frame, depth=np.full_like(frame.depth, np.nan))
+    with pytest.raises(ToolError, match="no depth") as caught:
+        fit_obstacles(blind)
+    assert caught.value.code is ErrorCode.NO_DEPTH
+
+
+def test_a_mask_of_another_shape_is_refused() -> None:
+    with pytest.raises(ToolError, match=r"\(480, 640\).*\(3, 3\)") as caught:
+        fit_obstacles(picture(), ignore=np.zeros((3, 3), dtype=bool))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

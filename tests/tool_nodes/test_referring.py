@@ -1,0 +1,359 @@
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tool_nodes.perception.referring import (
+    FreeSpaceRequest,
+    Selector,
+    free_space_phrase,
+    parse_free_space,
+    parse_noun_phrase,
+    refer,
+    select_points,
+)
+from tool_nodes.perception.words import one_letter_apart, plural, stem, tokenize
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import ObjectView
+
+
+def thing(name: str, kind: str, colour: str, x: float, y: float, **more: Any) -> ObjectView:
+    """A view whose place on the table roughly follows its point in the picture."""
+    size = np.asarray(more.pop("size", (0.06, 0.06, 0.10)), float)
+    z = float(more.pop("z", size[2] / 2))
+    words = {key: tuple(value) for key, value in more.items() if key != "container"}
+    return ObjectView(
+        name=name,
+        kind=kind,
+        colour=colour,
+        synonyms=words.get("synonyms", ()),
+        categories=words.get("categories", ()),
+        attributes=words.get("attributes", ()),
+        point=(x, y),
+        position_m=np.array([0.2 + 0.6 * y, 0.9 * (x - 0.5), z]),
+        size_m=size,
+        container=bool(more.get("container", False)),
+    )
+
+
+TOY = {"categories": ["toy"]}
+DRINK = {"categories": ["drink"]}
+JUICE = {"synonyms": ["pineapple juice can"], "categories": ["drink", "juice"]}
+GRAPE = {"synonyms": ["purple drink"], "categories": ["drink", "soda"]}
+PLUSH = TOY | {"attributes": ["soft"]}
+TUBE = {
+    "synonyms": ["tennis ball container"],
+    "categories": ["container"],
+    "attributes": ["tall", "cylindrical", "plastic"],
+}
+CONTAINER = {"categories": ["container"], "container": True}
+
+TABLE = [
+    thing("coconut water", "carton", "turquoise", 0.30, 0.20, **DRINK),
+    thing("coconut water", "carton", "turquoise", 0.36, 0.70, **DRINK),
+    thing("red box", "box", "red", 0.60, 0.30, attributes=["cardboard", "rigid"]),
+    thing("pasta box", "box", "dark blue", 0.50, 0.80, categories=["food"], size=(0.05, 0.08, 0.15)),
+    thing("teddy bear", "plush", "brown", 0.72, 0.60, synonyms=["plushie", "stuffed animal"], **PLUSH),
+    thing("bunny", "plush", "pink", 0.82, 0.66, synonyms=["plushie", "rabbit"], **PLUSH),
+    thing("pony", "figurine", "light purple", 0.90, 0.20, attributes=["rigid"], size=(0.1, 0.04, 0.1), **TOY),
+    thing("tennis ball tube", "tube", "lime", 0.50, 0.50, size=(0.07, 0.07, 0.20), **TUBE),
+    thing("black bin", "bin", "black", 0.13, 0.50, size=(0.14, 0.17, 0.08), **CONTAINER),
+    thing("hot dog", "sandwich", "tan", 0.14, 0.49, categories=["food"], size=(0.13, 0.06, 0.04), z=0.03),
+    thing("water bottle", "bottle", "light blue", 0.21, 0.82, synonyms=["water"], attributes=["plastic"], **DRINK),
+]
+
+DRINKS = [
+    thing("pineapple juice", "can", "yellow", 0.20, 0.50, **JUICE),
+    thing("pineapple juice", "can", "yellow", 0.55, 0.52, **JUICE),
+    thing("cola", "can", "red", 0.80, 0.30, synonyms=["coke", "soda"], size=(0.05, 0.05, 0.14), **DRINK),
+    thing("grape soda", "bottle", "purple", 0.40, 0.20, **GRAPE),
+    thing("grape soda", "bottle", "purple", 0.44, 0.80, **GRAPE),
+    thing("blue cup", "cup", "blue", 0.70, 0.60, **CONTAINER),
+    thing("dark blue cup", "cup", "dark blue", 0.75, 0.75, **CONTAINER),
+    thing("orange", "fruit", "orange", 0.10, 0.20, categories=["fruit"]),
+    thing("orange juice", "carton", "orange", 0.90, 0.80, categories=["drink", "juice"]),
+    thing("tennis ball", "ball", "lime", 0.30, 0.90, **TOY),
+]
+
+
+def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
+    return [(views[i].name, views[i].point[0]) for i in refer(phrase, views)]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "expected"),
+    [
+        ("far coconut water", [("coconut water", 0.30)]),
+        ("the coconut water that is closer to the camera", [("coconut water", 0.36)]),
+        ("Coconut Waters", [("coconut water", 0.30), ("coconut water", 0.36)]),
+        ("dark blue object", [("pasta box", 0.50)]),
+        ("navy box", [("pasta box", 0.50)]),
+        ("blue box", [("pasta box", 0.50)]),
+        ("the solid toy", [("pony", 0.90)]),
+        ("soft toys", [("teddy bear", 0.72), ("bunny", 0.82)]),
+        ("the two plushies", [("teddy bear", 0.72), ("bunny", 0.82)]),
+        ("left plushie", [("teddy bear", 0.72)]),
+        ("tall cylindrical tennis ball container", [("tennis ball tube", 0.50)]),
+        ("tallest thing", [("tennis ball tube", 0.50)]),
+        ("box of pasta", [("pasta box", 0.50)]),
+        ("pasta", [("pasta box", 0.50)]),
+        ("water", [("water bottle", 0.21)]),
+        ("the box that is red", [("red box", 0.60)]),
+        ("the box, not the red one", [("pasta box", 0.50)]),
+        ("red color box", [("red box", 0.60)]),
+        ("cocnut water on the left", [("coconut water", 0.30)]),
+        ("tennisball container", [("tennis ball tube", 0.50)]),
+        ("hotdog", [("hot dog", 0.14)]),
+        ("hot-dog in the bin", [("hot dog", 0.14)]),
+        ("second box from the left", [("red box", 0.60)]),
+        ("the second coconut water from the back", [("coconut water", 0.36)]),
+        ("rightmost toy", [("pony", 0.90)]),
+        ("the bigger box", [("pasta box", 0.50)]),
+        ("the box closest to the pony", [("red box", 0.60)]),
+        ("the nearest box to the bunny", [("red box", 0.60)]),
+        ("the thing between the teddy bear and the hot dog", [("tennis ball tube", 0.50)]),
+        ("the toy to the right of the teddy bear", [("bunny", 0.82)]),
+        ("the box in front of the tennis ball tube", [("pasta box", 0.50)]),
+        ("the left one of the two boxes", [("pasta box", 0.50)]),
+        ("something pink", [("bunny", 0.82)]),
+        ("bottle with a white cap", [("water bottle", 0.21)]),
+        ("the coconut water that I can see on the right", [("coconut water", 0.36)]),
+    ],
+)
+def test_a_phrase_means_the_expected_things(phrase: str, expected: list[tuple[str, float]]) -> None:
+    assert sorted(named(phrase, TABLE)) == sorted(expected)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "expected"),
+    [
+        ("left pineapple juice can", [("pineapple juice", 0.20)]),
+        ("the right can of pineapple juice", [("pineapple juice", 0.55)]),
+        ("further purple drink", [("grape soda", 0.40)]),
+        ("near purple bottle", [("grape soda", 0.44)]),
+        ("blue cup", [("blue cup", 0.70)]),
+        ("blue cups", [("blue cup", 0.70), ("dark blue cup", 0.75)]),
+        ("left mug", [("blue cup", 0.70)]),
+        ("the orange", [("orange", 0.10)]),
+        ("orange drink", [("orange juice", 0.90)]),
+        ("orange object on the right", [("orange juice", 0.90)]),
+        ("yellow ball", [("tennis ball", 0.30)]),
+        ("the tall can", [("cola", 0.80)]),
+        ("the middle can", [("pineapple juice", 0.55)]),
+        ("the two left cans", [("pineapple juice", 0.20), ("pineapple juice", 0.55)]),
+        ("third can from the left", [("cola", 0.80)]),
+        ("last can", [("cola", 0.80)]),
+        ("beverage in a red can", []),
+        ("coke", [("cola", 0.80)]),
+        ("red tin", [("cola", 0.80)]),
+    ],
+)
+def test_duplicates_colours_and_synonyms_are_told_apart(phrase: str, expected: list[tuple[str, float]]) -> None:
+    if not expected:
+        with pytest.raises(ToolError):
+            named(phrase, DRINKS)
+        return
+    assert sorted(named(phrase, DRINKS)) == sorted(expected)
+
+
+@pytest.mark.parametrize("phrase", ["object", "everything", "all the things", "every item", "objects"])
+def test_a_generic_word_means_everything(phrase: str) -> None:
+    assert sorted(refer(phrase, TABLE)) == list(range(len(TABLE)))
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    ["piano", "tennis ball", "green box", "third box", "wooden box", "the can next to the piano", "two bunnies"],
+)
+def test_what_is_not_there_is_named_together_with_what_is_seen(phrase: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        refer(phrase, TABLE)
+    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+    assert "I see: two coconut waters, red box" in caught.value.message
+
+
+def test_nothing_on_the_table_is_said_so() -> None:
+    with pytest.raises(ToolError, match="nothing on the table"):
+        refer("red box", [])
+
+
+def test_an_ambiguous_phrase_gives_every_candidate() -> None:
+    assert len(refer("coconut water", TABLE)) == 2
+    assert len(refer("toy", TABLE)) == 3
+
+
+def test_left_on_the_table_is_not_left_in_the_picture_when_depth_differs() -> None:
+    """Two points on one line of sight from the camera's middle: the nearer one is seen further out."""
+    near_the_camera, far_away = (0.20, 0.95), (0.24, 0.05)
+    assert select_points([Selector("left")], [near_the_camera, far_away]) == [1]
+
+
+@pytest.mark.parametrize(
+    ("selectors", "count", "expected"),
+    [
+        ([Selector("left")], None, [0]),
+        ([Selector("right")], None, [2]),
+        ([Selector("near")], None, [1]),
+        ([Selector("far")], None, [2]),
+        ([Selector("middle")], None, [1]),
+        ([Selector("left", 2)], None, [1]),
+        ([Selector("left", 4)], None, []),
+        ([Selector("left", -1)], None, [2]),
+        ([Selector("left")], 2, [0, 1]),
+        ([Selector("far"), Selector("right")], None, [2]),
+        ([Selector("big")], None, [0, 1, 2]),
+    ],
+)
+def test_selectors_pick_points(selectors: list[Selector], count: int | None, expected: list[int]) -> None:
+    assert select_points(selectors, [(0.1, 0.5), (0.5, 0.8), (0.9, 0.2)], count) == expected
+
+
+@pytest.mark.parametrize(
+    ("phrase", "relation", "references"),
+    [
+        ("free table left of the coconut water", "left_of", ("coconut water",)),
+        ("empty space between the red box and the bowl", "between", ("red box", "bowl")),
+        ("free spot next to the far can", "next_to", ("far can",)),
+        ("inside the black bin", "in", ("black bin",)),
+        ("top of the rice box", "on", ("rice box",)),
+        ("the top surface of the rice box", "on", ("rice box",)),
+        ("free table", "anywhere", ()),
+        ("an empty spot on the table", "anywhere", ()),
+        ("free area to the right of the cup", "right_of", ("cup",)),
+        ("place in front of the box", "in_front_of", ("box",)),
+        ("behind the tea box", "behind", ("tea box",)),
+        ("near the purple bottle", "next_to", ("purple bottle",)),
+        ("left of the two plushies", "left_of", ("two plushies",)),
+        ("space between the two cans", "between", ("two cans",)),
+        ("free table left of the can and the bowl", "left_of", ("can", "bowl")),
+        ("free table next to the salt and pepper shaker", "next_to", ("salt and pepper shaker",)),
+        ("free space on the right of the can next to the bowl", "right_of", ("can next to the bowl",)),
+    ],
+)
+def test_free_space_is_understood(phrase: str, relation: str, references: tuple[str, ...]) -> None:
+    assert parse_free_space(phrase) == FreeSpaceRequest(relation, references)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "near purple bottle",
+        "the left can",
+        "front box",
+        "empty bin",
+        "coconut water",
+        "right can in the bin",
+        "the can next to the box",
+        "table",
+        "close can",
+        "the one on the left",
+    ],
+)
+def test_things_are_not_free_space(phrase: str) -> None:
+    assert parse_free_space(phrase) is None
+
+
+_NAMES = st.sampled_from(
+    ["red box", "far coconut water", "two plushies", "second can from the left", "salt and pepper shaker", "mug"]
+)
+
+
+@given(
+    relation=st.sampled_from(["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between"]),
+    references=st.lists(_NAMES, min_size=1, max_size=3),
+)
+def test_free_space_phrases_are_read_back(relation: str, references: list[str]) -> None:
+    if relation == "between":
+        references = references[:1] if references[0] == "two plushies" else [references[0], references[-1]]
+    read = parse_free_space(free_space_phrase(relation, references))
+    assert read == FreeSpaceRequest(relation, tuple(references))  # type: ignore[arg-type]
+
+
+def test_free_space_needs_a_known_relation_and_its_references() -> None:
+    for relation, references in (("under", ["box"]), ("left_of", [])):
+        with pytest.raises(ToolError) as caught:
+            free_space_phrase(relation, references)
+        assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert parse_free_space(free_space_phrase("anywhere")) == FreeSpaceRequest("anywhere")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "?!", "x" * 301, "can " * 75])
+def test_an_empty_or_endless_phrase_is_refused(text: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        parse_noun_phrase(text)
+    assert caught.value.code is ErrorCode.NOT_UNDERSTOOD
+
+
+def test_a_noun_phrase_keeps_its_parts() -> None:
+    phrase = parse_noun_phrase("the second small can from the right next to the far bowl")
+    assert (phrase.words, phrase.head) == (("small", "can"), "can")
+    assert phrase.selectors == (Selector("right", 2),)
+    assert phrase.relation == "next_to"
+    assert phrase.references[0].selectors == (Selector("far"),)
+    assert parse_noun_phrase("one of the cans").indefinite
+    assert parse_noun_phrase("both cups").count == 2
+
+
+@given(st.text(max_size=80))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_read_or_refused_with_a_code(text: str) -> None:
+    found, code = [], None
+    try:
+        found = refer(text, TABLE)
+    except ToolError as error:
+        code = error.code
+    assert set(found) <= set(range(len(TABLE)))
+    assert bool(found) != (code in (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_UNDERSTOOD))
+
+
+_GRAMMAR = (
+    "the a two left right far second red blue can box bowl one of next to in front of between "
+    "and not that is on with from"
+)
+
+
+@given(st.lists(st.sampled_from(_GRAMMAR.split()), min_size=1, max_size=14))
+@settings(max_examples=300, deadline=None)
+def test_any_order_of_the_words_of_the_grammar_is_read_or_refused(words: list[str]) -> None:
+    text = " ".join(words)
+    said, request, code = set(), None, None
+    try:
+        said = set(parse_noun_phrase(text).words)
+        request = parse_free_space(text)
+    except ToolError as error:
+        code = error.code
+    assert said <= set(tokenize(text))
+    assert code in (None, ErrorCode.NOT_UNDERSTOOD)
+    assert request is None or request.relation == "anywhere" or request.references
+
+
+@pytest.mark.parametrize(
+    ("one", "many"),
+    [("box", "boxes"), ("cookie", "cookies"), ("berry", "berries"), ("plushie", "plushies"), ("tomato", "tomatoes"),
+     ("peach", "peaches"), ("glass", "glasses"), ("can", "cans"), ("shoe", "shoes"), ("knife", "knives")],
+)  # fmt: skip
+def test_singular_and_plural_have_one_stem(one: str, many: str) -> None:
+    assert stem(one) == stem(many)
+
+
+def test_plurals_are_spelt_right() -> None:
+    assert [plural(w) for w in ("can", "box", "bunny", "toy")] == ["cans", "boxes", "bunnies", "toys"]
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        ("coconut", "cocnut", True),
+        ("ketchup", "ketchpu", True),
+        ("cup", "cap", True),
+        ("box", "box", False),
+        ("box", "bat", False),
+    ],
+)
+def test_one_letter_slips_are_recognised(a: str, b: str, expected: bool) -> None:
+    assert one_letter_apart(a, b) is expected
+    assert one_letter_apart(b, a) is expected

@@ -1,0 +1,91 @@
+"""Where and how a held object can be set down: candidate hand poses over a point, most literal first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tool_nodes import workspace
+from tool_nodes.geometry import pose, rotation_z
+from tool_nodes.motion.targets import HeldObject
+from tool_nodes.perception.obstacles import HeightMap
+from tool_nodes.types import FloatArray
+
+STEP_TOLERANCE = 0.015
+"""Height differences under the object that still count as one surface [m]."""
+
+_YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
+_NUDGES = (0.0, 0.015, 0.03)
+_DROPS = (0.004, 0.015, 0.03)
+_DROPS_INTO = (0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13)
+
+
+@dataclass(frozen=True)
+class PlaceCandidate:
+    """One way to set the object down.
+
+    Attributes:
+        T_base_gripper: (4, 4) pose of the hand at release.
+        point: (3,) where the middle of the object's bottom comes to rest, base frame [m].
+    """
+
+    T_base_gripper: FloatArray
+    point: FloatArray
+
+
+def is_cavity(heights: HeightMap, point: FloatArray, rise: float = 0.02, radius: float = 0.13) -> bool:
+    """True if walls surround the point: in at least 6 of 8 directions something rises above it within the radius."""
+    walls = 0
+    for angle in np.arange(8) * np.pi / 4:
+        direction = np.array([np.cos(angle), np.sin(angle)])
+        samples = [heights.support_height(point[:2] + s * direction, 0.006) for s in np.arange(0.02, radius, 0.01)]
+        walls += bool(np.nanmax([0.0, *samples]) > point[2] + rise)
+    return walls >= 6
+
+
+def footprint_support(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray) -> float:
+    """Greatest height [m] under a box with half extents (3,) and orientation R (3, 3) centred over (2,).
+
+    Cells that the camera did not see count as free only where seen cells surround the box; NaN if most are unseen.
+    """
+    u, v = R[:2, 0] * half[0], R[:2, 1] * half[1]
+    steps = [np.linspace(-1, 1, max(3, int(np.ceil(2 * np.linalg.norm(w) / heights.cell)) + 1)) for w in (u, v)]
+    a, b = np.meshgrid(*steps, indexing="ij")
+    xy = centre[:2] + a.reshape(-1, 1) * u + b.reshape(-1, 1) * v
+    cells = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int)
+    if (cells < 0).any() or (cells >= heights.heights.shape).any():
+        return float("nan")
+    found = heights.heights[cells[:, 0], cells[:, 1]]
+    seen = found[~np.isnan(found)]
+    return float(seen.max()) if len(seen) > len(found) / 2 else float("nan")
+
+
+def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap) -> Iterator[PlaceCandidate]:
+    """Hand poses that set the held object down on a point (3,) of the base frame.
+
+    Into a cavity the object is lowered as far as hand and walls allow, so candidates rise up to above the rim. On
+    open ground it must rest on one surface, and may come to rest up to 3 cm beside the point if the point itself has
+    too little room.
+    """
+    into = is_cavity(heights, point)
+    shifts = [np.zeros(2)]
+    for radius in _NUDGES[1:] if not into else ():
+        shifts += [radius * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4]
+    for drop in _DROPS_INTO if into else _DROPS:
+        for shift in shifts:
+            target = point + np.array([*shift, 0.0])
+            if not workspace.within_reach(target[:2]):
+                continue
+            for yaw in _YAWS:
+                R = rotation_z(yaw) @ held.R_base_gripper
+                support = float(point[2])
+                if not into:
+                    support = footprint_support(heights, target[:2], R, held.box.half_extents)
+                    if not abs(support - point[2]) <= STEP_TOLERANCE:
+                        continue
+                    support = support if support > STEP_TOLERANCE else workspace.TABLE_Z
+                offset = R @ held.box.T_parent_box[:3, 3]
+                position = np.array([target[0] - offset[0], target[1] - offset[1], support + drop + held.bottom_m])
+                yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))

@@ -1,0 +1,48 @@
+"""Takes a pile of two things apart: one that stands on the other has the other's top at its foot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from tool_nodes.perception.clusters import Cluster
+from tool_nodes.perception.extents import measure
+from tool_nodes.perception.surface import Surface
+from tool_nodes.types import FloatArray
+
+_BIN_M = 0.002
+_LEAST_M = 0.025
+"""Either part is at least this high [m]."""
+
+_LEVEL_M = 0.003
+_MIN_PIXELS = 80
+_CANDIDATES = 5
+
+
+def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Iterator[tuple[Cluster, Cluster]]:
+    """Ways to see a cluster as (lower, upper) thing, the most likely first.
+
+    The seen rest of the lower thing's top is level, so many of the cluster's pixels share its height.
+
+    Args:
+        surface: The frame's cloud.
+        cluster: What stands on the table.
+        eye: (3,) where the camera is, base frame [m].
+    """
+    heights = surface.height[cluster.mask]
+    top = float(heights.max())
+    counts, edges = np.histogram(heights, bins=np.arange(0.0, top + 2 * _BIN_M, _BIN_M))
+    smooth = np.convolve(counts, [1, 1, 1], mode="same")
+    peak = (smooth >= np.roll(smooth, 1)) & (smooth >= np.roll(smooth, -1))
+    peak &= (edges[:-1] > _LEAST_M) & (edges[:-1] < top - _LEAST_M)
+    for index in sorted(np.flatnonzero(peak), key=lambda k: -int(smooth[k]))[:_CANDIDATES]:
+        level = float(edges[index]) + _BIN_M / 2
+        upper = cluster.mask & (surface.height > level + _LEVEL_M)
+        lower = cluster.mask & ~upper
+        if min(np.count_nonzero(upper), np.count_nonzero(lower)) >= _MIN_PIXELS:
+            yield (
+                replace(cluster, mask=lower, extents=measure(surface.points[lower], cluster.support, eye)),
+                replace(cluster, mask=upper, extents=measure(surface.points[upper], level, eye), support=level),
+            )
