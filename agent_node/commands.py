@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
-from agent_node.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses, strip_politeness
+from agent_node.verbs import CARRYING, LETTING_GO, MOVING, PRONOUNS, Clause, split_clauses, strip_politeness
 from tool_nodes.perception.phrases import (
     STOP,
     NounPhrase,
@@ -87,6 +87,10 @@ _ANYWHERE = re.compile(
     rf"|(?:any|some)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?){STOP}"
 )
 _UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
+_ATTACHED = frozenset(
+    {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
+)
+"""Words after which a relation does not say where to place."""
 _INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|whether|as long as|until|otherwise)\b|^when\b")
 _BOTH_SIDES = re.compile(
@@ -184,6 +188,8 @@ def _reading(tokens: list[str]) -> Command:
             clauses[-1] = Clause(last.verb, last.verb_class, (*last.words, *lead))
         elif noun_phrase(lead_words).words:
             draft.target = noun_phrase([w for w in lead_words if w not in ("there", "is", "see")])
+    if all(clause.verb_class == "mention" for clause in clauses):
+        _refuse(f'I cannot only "{clauses[0].verb}"; I can pick things up and place them.')
     for clause in clauses:
         _read(clause, draft)
     if draft.place is None and (draft.unplaced or not draft.picks):
@@ -207,11 +213,11 @@ def _wanted(rest: str) -> Clause:
 
 def _polished(words: Sequence[str]) -> list[str]:
     """Without the particles of a verb: "it back down" becomes "it"."""
-    kept = [word for word in words if word not in ("down", "up", "over", "me", "us")]
+    kept = [word for word in words if word not in ("down", "up", "over", "me", "us", "upright")]
     loose = []
     for i, word in enumerate(kept):
         rest = kept[i + 1 :]
-        particle = word in ("back", "away", "aside", "again") and rest[:1] not in (["of"], ["from"])
+        particle = word in ("back", "away", "aside", "again", "off", "out") and rest[:1] not in (["of"], ["from"])
         if not (particle and (i == 0 or not rest or kept[i - 1] in PRONOUNS or _starts_place(rest))):
             loose.append(word)
     return loose
@@ -226,7 +232,7 @@ def _read(clause: Clause, draft: _Draft) -> None:
             r"\b(?:over )?(?:to me|to us|over here|here|in the air|into the air|off the ground|high)(?= |$)", "", text
         )
     anywhere = _ANYWHERE.search(text)
-    resting = clause.verb_class == "pick" and anywhere and not text[anywhere.start() :].startswith(("to ", "onto "))
+    resting = clause.verb_class != "place" and anywhere and not text[anywhere.start() :].startswith(("to ", "onto "))
     if anywhere and not resting:
         text = text[: anywhere.start()] + " " + text[anywhere.end() :]
     lowered = "down" in words or clause.verb in LETTING_GO
@@ -239,7 +245,8 @@ def _read(clause: Clause, draft: _Draft) -> None:
     if pronoun:
         rest = rest[1:]
     held = pronoun or not rest or _starts_place(rest)
-    mark = _destination(rest, held, clause)
+    onto_table = anywhere and not resting and re.match(r"(?:down )?(?:onto|to|into)\b", anywhere.group())
+    mark = None if onto_table else _destination(rest, held, clause)
     place: tuple[str, tuple[NounPhrase, ...]] | None = None
     if mark is not None:
         place = _place(mark, rest[mark.end :])
@@ -266,6 +273,8 @@ def _merge(
         if (draft.target is not None and not same) or (draft.target is None and draft.place is not None):
             _refuse(_SEVERAL)
         draft.target = draft.target or thing
+    if clause.verb_class == "mention":
+        return
     if clause.verb_class == "pick":
         if draft.picks and thing is not None and draft.place is not None:
             _refuse(_SEVERAL)
@@ -283,13 +292,16 @@ def _destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMa
     marks = [
         m
         for m in _marks(words, held)
-        if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] != "and")
+        if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] not in _ATTACHED)
     ]
     if _UNDER.search(" ".join(words)) and clause.verb_class == "place":
         _refuse(f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table.")
     strong = [m for m in marks if " ".join(words[m.start : m.end]) in _INTO]
+    if clause.verb_class == "mention":
+        return None
     if clause.verb_class == "pick":
-        carried = marks if held else [m for m in marks if words[m.start] in ("closer", "nearer")]
+        near = [m for m in marks if words[m.start] in ("closer", "nearer")]
+        carried = marks if held else near + [m for m in marks if m.directed and clause.verb in MOVING]
         usable = strong or (carried if clause.verb in CARRYING else [])
         return usable[-1] if usable else None
     if not marks:

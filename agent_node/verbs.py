@@ -9,7 +9,7 @@ from typing import Literal
 
 from tool_nodes.perception.words import one_letter_apart
 
-VerbClass = Literal["pick", "place", "unsupported"]
+VerbClass = Literal["pick", "place", "mention", "unsupported"]
 
 _PICK = """
     pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass have
@@ -17,13 +17,15 @@ _PICK = """
 """
 _PLACE = """
     put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
-    pack plop plonk add bury return rest load
+    pack plop plonk add bury return rest load arrange
 """
+_MENTION = "find locate spot identify detect see approach look search go notice check"
+"""Verbs that only lead up to a command: "find the red box and pick it up"."""
 _UNSUPPORTED = """
     throw toss pour push pull slide open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat
-    kick hit break crush tap touch poke roll fill empty sort tidy clear point look see find count describe show tell say
-    dance wave stop go drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn
-    hide feed lick love like hate want read write draw paint measure weigh inspect scan search wait sleep home reset
+    kick hit break crush tap touch poke roll fill empty sort tidy clear point count describe show tell say
+    dance wave stop drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn
+    hide feed lick love like hate want read write draw paint measure weigh inspect scan wait sleep home reset
     dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice
 """
 _IRREGULAR = {
@@ -47,6 +49,8 @@ CARRYING = frozenset(
     {"take", "bring", "get", "carry", "deliver", "fetch", "return", "move", "transfer", "pass", "hand", "give"}
 )
 """Verbs that may name a destination: "take the can to the bin"."""
+MOVING = frozenset({"bring", "carry", "deliver", "return"})
+"""Those of them that mean a destination by "to the left of"."""
 LETTING_GO = frozenset({"drop", "release"})
 """Verbs that need no destination."""
 PRONOUNS = frozenset({"it", "them", "this", "that", "him", "her"})
@@ -55,7 +59,12 @@ _CONNECTORS = frozenset({"and", "then", ",", ".", "!", "?", "so", "afterwards", 
 
 def _inflections() -> dict[str, tuple[str, VerbClass]]:
     forms: dict[str, tuple[str, VerbClass]] = {}
-    classes: tuple[tuple[VerbClass, str], ...] = (("unsupported", _UNSUPPORTED), ("pick", _PICK), ("place", _PLACE))
+    classes: tuple[tuple[VerbClass, str], ...] = (
+        ("unsupported", _UNSUPPORTED),
+        ("mention", _MENTION),
+        ("pick", _PICK),
+        ("place", _PLACE),
+    )
     for verb_class, verbs in classes:
         for verb in verbs.split():
             root = verb[:-1] if verb.endswith("e") else verb + verb[-1] if verb in _DOUBLED else verb
@@ -84,6 +93,7 @@ _OPENERS = re.compile(
     r"|(?:i|we) (?:would (?:like|love|prefer)|want|need|wish|am going) to(?! have\b)"
     r"|you (?:should|must|need to|have to|can|could|may|will|are to|ought to)"
     rf"|{_TASK}(?= ,)|{_TASK}(?: now| today)? is(?: to| that you)?"
+    r"|use (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm) to"
     r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try (?:to|and)|make sure (?:to|that you|you)"
     r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
@@ -107,7 +117,13 @@ _IDIOMS = (
     (re.compile(r"\bget rid of\b"), "toss"),
     (re.compile(r"\b(?:in order|so as) to\b"), "and"),
     (re.compile(rf"\b(?:{_LATER})\b"), "then"),
-    (re.compile(r"\bso (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
+    (re.compile(r"\b(?:so|such) (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
+    (re.compile(r"^(?:ensure|make sure|see to it)(?: that)? (.+?) (?:is|are|ends up|sits|stands)\b"), r"put \1"),
+    (re.compile(r"\blet (?:me|us) have\b"), "give"),
+    (
+        re.compile(r"\b(find|locate|look|search|go|approach|see) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"),
+        r"\1",
+    ),
 )
 
 
@@ -178,7 +194,7 @@ def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
     clauses = []
     for (start, (base, verb_class)), end in zip(starts, ends, strict=True):
         words = list(tokens[start + 1 : end])
-        while words and (words[-1] in _CONNECTORS or (words[-1] == "to" and end < len(tokens))):
+        while words and (words[-1] in (*_CONNECTORS, "the") or (words[-1] == "to" and end < len(tokens))):
             words.pop()
         clauses.append(Clause(base, verb_class, tuple(words)))
     lead = list(tokens[: starts[0][0]])

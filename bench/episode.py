@@ -167,7 +167,7 @@ def judge(goal: Goal | None, station: Station, before: Snapshot, start: float) -
         right.pop(),
         goal.relation,
         goal.reference_ids,
-        station.camera.capture().T_base_camera,
+        station.scene_camera().T_base_camera,
     )
     return Truth(True, verdict.ok, tuple(verdict.reasons))
 

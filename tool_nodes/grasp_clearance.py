@@ -34,8 +34,7 @@ class SceneHeights:
         points = points[(np.abs(points[:, :2] - (self._origin + _RANGE)) < _RANGE).all(axis=1)]
         points = points[~_beside(points, shape)]
         heights = np.full((self._cells, self._cells), -np.inf, dtype=np.float32)
-        index = ((points[:, :2] - self._origin) / _CELL).astype(np.int32)
-        np.maximum.at(heights, (index[:, 0], index[:, 1]), points[:, 2])
+        np.maximum.at(heights.reshape(-1), self._lookup(points), points[:, 2])
         self._near = ndimage.maximum_filter(heights, 3).ravel()
         self._far = ndimage.maximum_filter(heights, 7).ravel()
 

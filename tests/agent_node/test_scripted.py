@@ -422,7 +422,7 @@ def test_a_missing_response_counts_as_a_failure() -> None:
                 [
                     "pick up the red box",
                     "put it in the bin",
-                    "<tool_response>Detected 2 instance(s) of 'box': [(0.1, 0.2), (0.9, 0.2)] <image 3></tool_response>",
+                    "<tool_response>Detected 2 instance(s) of 'box': [(0.1, 0.2), (0.9, 0.2)]</tool_response>",
                     "<tool_response>Captured 640x480 image. <image 7></tool_response>",
                     "<tool_response>Error PLAN_FAILED: no</tool_response>",
                     "<tool_response>Not run: an earlier motion in this turn failed.</tool_response>",

@@ -66,7 +66,7 @@ def test_the_camera_looks_at_its_target_and_stands_upright() -> None:
     assert np.allclose(T[:3, :3].T @ T[:3, :3], np.eye(3), atol=1e-12)
     assert np.linalg.det(T[:3, :3]) == pytest.approx(1.0)
     target = geometry.transform(geometry.invert(T), workspace.SCENE_CAMERA_TARGET)
-    distance = np.linalg.norm(workspace.SCENE_CAMERA_TARGET - workspace.SCENE_CAMERA_POSITION)
+    distance = float(np.linalg.norm(workspace.SCENE_CAMERA_TARGET - workspace.SCENE_CAMERA_POSITION))
     assert np.allclose(target, [0.0, 0.0, distance])
     assert T[2, 0] == pytest.approx(0.0)
     assert T[2, 1] < 0.0

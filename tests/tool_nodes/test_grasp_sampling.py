@@ -292,3 +292,20 @@ def test_wrong_shapes_are_refused(cloud: tuple[int, ...], mask: int, pose: tuple
     with pytest.raises(ToolError, match=said) as caught:
         AnalyticGraspGenerator().generate(np.ones(cloud, dtype=np.float32), np.ones(mask, dtype=bool), np.ones(pose))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scene_points_anywhere_are_handled(seed: int) -> None:
+    frame = picture((0.45, 0.1, box(20)))
+    assert frame.ids is not None
+    mask = (frame.ids == 0).ravel()
+    cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
+    rng = np.random.default_rng(seed)
+    elsewhere = np.flatnonzero(~mask)[:20000]
+    cloud[elsewhere] = rng.uniform([-0.1, -0.5, 0.0], [0.9, 0.7, 0.02], (len(elsewhere), 3))
+    # Points a hair inside the edge of the region about the object are where rounding bites.
+    cloud[elsewhere[:4000], :2] = cloud[mask, :2].mean(axis=0) + np.float32(0.31999) * rng.choice(
+        [-1.0, 1.0], (4000, 2)
+    )
+    grasps = AnalyticGraspGenerator().generate(cloud, mask, np.eye(4))
+    assert grasps.widths_m[0] == pytest.approx(0.05, abs=0.004)

@@ -34,6 +34,7 @@ _FRAGMENT_GAP_M = 0.020
 
 _CONTAINER_SIDES_M = (0.09, 0.30)
 _WALL_M = 0.010
+_FLOOR_M = 0.008
 _RIM_CLEARANCE_M = 0.012
 _EIGHT = np.ones((3, 3), dtype=bool)
 
@@ -239,7 +240,8 @@ def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArra
         return None
     top = points[border & (np.abs(z - rim) < 0.006)][:, :2] - centre
     bearings = np.unique(np.floor(np.arctan2(top[:, 1], top[:, 0]) / (np.pi / 18)))
-    return _Shell(rim, floor) if len(bearings) >= 20 else None
+    # Where its contents hide the floor, the floor is still close to the table.
+    return _Shell(rim, min(floor, _FLOOR_M)) if len(bearings) >= 20 else None
 
 
 def _depth_inside(corners: FloatArray, points: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -165,7 +165,7 @@ def _footprint(surface: Surface, mask: BoolArray, phrase: str) -> _Footprint:
 
 
 def _corners(surface: Surface, mask: BoolArray) -> FloatArray:
-    """Convex outline (K, 2) of what the pixels (H, W) show, seen from above [m]; fewer than three corners if nothing."""
+    """Convex outline (K, 2) of what pixels (H, W) show, from above [m]; fewer than three corners if nothing."""
     points = surface.points[solid_pixels(surface, mask)]
     return outline(points[:, :2]) if len(points) >= 3 else np.empty((0, 2))
 

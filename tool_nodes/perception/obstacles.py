@@ -136,12 +136,12 @@ def fit_obstacles(
     xs, ys = fine.centres()
     parts = []
     for label in range(1, count + 1):
-        seen_cells = np.nonzero(labels == label)
-        columns = np.column_stack([xs[seen_cells[0]], ys[seen_cells[1]], fine.heights[seen_cells]])
-        behind = np.nonzero(hidden_labels == label)
-        top = np.minimum(hidden[behind], columns[:, 2].max())
-        padding = np.column_stack([xs[behind[0]], ys[behind[1]], top])
-        parts.append(_Part(np.vstack([columns, padding]), _tightest_yaw(columns[:, :2]), fine.cell))
+        member = (labels == label) | (hidden_labels == label)
+        top = float(fine.heights[labels == label].max())
+        heights = np.where(labels == label, fine.heights, np.minimum(hidden, top))
+        cells = np.nonzero(labels == label)
+        yaw = _tightest_yaw(np.column_stack([xs[cells[0]], ys[cells[1]]]))
+        parts.append(_turned_part(fine, np.where(member, heights, 0.0), yaw))
     return tuple(part.box(table_z) for part in _split(parts))
 
 
@@ -220,57 +220,83 @@ def _tightest_yaw(xy: FloatArray) -> float:
     return float(yaws[int(np.argmin(np.ptp(along, axis=0) * np.ptp(across, axis=0)))])
 
 
-class _Part:
-    """Columns (n, 3), footprint (x, y) and height [m], that one box will cover."""
+def _turned_part(fine: HeightMap, heights: FloatArray, yaw: float) -> _Part:
+    """One thing's heights (nx, ny), 0 elsewhere, sampled again along the axes of its own yaw."""
+    xs, ys = fine.centres()
+    cells = np.nonzero(heights)
+    c, s = np.cos(yaw), np.sin(yaw)
+    to_base = np.array([[c, -s], [s, c]])
+    own = np.column_stack([xs[cells[0]], ys[cells[1]]]) @ to_base
+    low = own.min(axis=0) - fine.cell
+    u, v = (np.arange(low[axis], own[:, axis].max() + fine.cell, fine.cell) for axis in (0, 1))
+    base = np.stack(np.meshgrid(u, v, indexing="ij"), axis=-1) @ to_base.T
+    row = np.floor((base[..., 0] - fine.x0) / fine.cell).astype(int)
+    column = np.floor((base[..., 1] - fine.y0) / fine.cell).astype(int)
+    inside = (row >= 0) & (row < len(xs)) & (column >= 0) & (column < len(ys))
+    sampled = np.where(inside, heights[row.clip(0, len(xs) - 1), column.clip(0, len(ys) - 1)], 0.0)
+    return _Part(sampled, low, yaw, fine.cell)
 
-    def __init__(self, columns: FloatArray, yaw: float, cell: float, rotated: bool = False) -> None:
-        self.yaw, self.cell = yaw, cell
-        self.columns = columns
-        if not rotated:
-            self.columns = columns @ geometry.rotation_z(yaw)
-        low, high = self.columns[:, :2].min(axis=0), self.columns[:, :2].max(axis=0)
+
+class _Part:
+    """Heights (n, m) of columns [m] that one box will cover, on a grid turned by yaw [rad].
+
+    `low` (2,) is the position of the first column in the turned axes [m].
+    """
+
+    def __init__(self, heights: FloatArray, low: FloatArray, yaw: float, cell: float) -> None:
+        rows, columns = np.flatnonzero(heights.any(axis=1)), np.flatnonzero(heights.any(axis=0))
+        self._heights = heights[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+        self._low = low + np.array([rows[0], columns[0]]) * cell
+        self._yaw, self._cell = yaw, cell
+        shape = np.array(self._heights.shape)
         # The outermost cells are half covered on average; the inflation makes up for the rest.
-        self.centre, self.size = (low + high) / 2.0, high - low + cell / 2.0
-        self.height = float(self.columns[:, 2].max())
-        filled = float(self.columns[:, 2].sum()) * cell**2
-        volume = float(self.size.prod()) * self.height
-        self.waste = max(volume - filled, 0.0)
-        self.compact = self.waste < _SPLIT_WASTE_M3 or self.waste < _SPLIT_SHARE * volume
+        self._size = (shape - 0.5) * cell
+        self._height = float(self._heights.max())
+        self.volume = float(self._size.prod()) * self._height
+        self.waste = max(self.volume - float(self._heights.sum()) * cell**2, 0.0)
+        small = self.waste < _SPLIT_WASTE_M3 or shape.max() < 2
+        self.compact = bool(small or self.waste < _SPLIT_SHARE * self.volume)
 
     def halves(self) -> tuple[_Part, _Part]:
-        """The two parts whose boxes have the least volume together."""
-        best = (np.inf, 0, 1)
-        orders = [np.argsort(self.columns[:, axis], kind="stable") for axis in (0, 1)]
-        for axis, order in enumerate(orders):
-            columns = self.columns[order]
-            volume = (
-                _prefix_volumes(columns, axis, self.cell)[:-1] + _prefix_volumes(columns[::-1], axis, self.cell)[-2::-1]
-            )
-            at = int(np.argmin(volume))
-            best = min(best, (float(volume[at]), axis, at + 1))
-        _, axis, at = best
-        order = orders[axis]
-        left, right = self.columns[order[:at]], self.columns[order[at:]]
-        return _Part(left, self.yaw, self.cell, True), _Part(right, self.yaw, self.cell, True)
+        """The two parts on either side of the sharpest change, such as the inner face of a wall."""
+        cuts = [
+            (*_sharpest_change(self._heights.sum(axis=1 - axis) / self._heights.shape[1 - axis]), axis)
+            for axis in (0, 1)
+        ]
+        _, at, axis = max(cuts)
+        first, second = np.split(self._heights, [at], axis=axis)
+        shift = np.zeros(2)
+        shift[axis] = at * self._cell
+        return (
+            _Part(first, self._low, self._yaw, self._cell),
+            _Part(second, self._low + shift, self._yaw, self._cell),
+        )
 
     def box(self, table_z: float) -> Box:
         """The inflated box from the table to the top of the highest column."""
-        half_height = (self.height + INFLATION) / 2.0
-        rotation = geometry.rotation_z(self.yaw)
-        centre = rotation @ np.array([*self.centre, table_z + half_height])
-        return Box(geometry.pose(rotation, centre), np.array([*(self.size / 2.0 + INFLATION), half_height]))
+        half_height = (self._height + INFLATION) / 2.0
+        middle = self._low + (np.array(self._heights.shape) - 1) * self._cell / 2.0
+        rotation = geometry.rotation_z(self._yaw)
+        centre = rotation @ np.array([*middle, table_z + half_height])
+        return Box(geometry.pose(rotation, centre), np.array([*(self._size / 2.0 + INFLATION), half_height]))
 
 
-def _prefix_volumes(columns: FloatArray, axis: int, cell: float) -> FloatArray:
-    """Volumes (n,) [m^3] of the boxes about the first 1, 2, .. n columns, sorted along an axis."""
-    along, across, height = columns[:, axis], columns[:, 1 - axis], columns[:, 2]
-    spread = np.maximum.accumulate(across) - np.minimum.accumulate(across) + cell
-    return (np.abs(along - along[0]) + cell) * spread * np.maximum.accumulate(height)
+def _sharpest_change(profile: FloatArray) -> tuple[float, int]:
+    """(size, index of the first entry after it) of the greatest change along a profile of mean heights (n,) [m]."""
+    if len(profile) < 2:
+        return -1.0, 0
+    at = np.arange(1, len(profile))
+    total = np.concatenate([[0.0], np.cumsum(profile)])
+    before = (total[at] - total[np.maximum(at - 2, 0)]) / np.minimum(at, 2)
+    after = (total[np.minimum(at + 2, len(profile))] - total[at]) / np.minimum(len(profile) - at, 2)
+    change = np.abs(after - before)
+    best = int(np.argmax(change))
+    return float(change[best]), int(at[best])
 
 
 def _split(parts: list[_Part]) -> list[_Part]:
     """Splits the most wasteful parts until all are compact or the budget of boxes is spent."""
-    done = sorted(parts, key=lambda part: -float(part.size.prod()) * part.height)[:MAX_BOXES]
+    done = sorted(parts, key=lambda part: -part.volume)[:MAX_BOXES]
     queue = [(-part.waste, number, part) for number, part in enumerate(done) if not part.compact]
     done = [part for part in done if part.compact]
     heapq.heapify(queue)
@@ -279,7 +305,7 @@ def _split(parts: list[_Part]) -> list[_Part]:
         _, _, part = heapq.heappop(queue)
         for half in part.halves():
             number += 1
-            if half.compact or len(half.columns) < 2:
+            if half.compact:
                 done.append(half)
             else:
                 heapq.heappush(queue, (-half.waste, number, half))

@@ -109,7 +109,8 @@ NEAR_SYNONYMS = _meaning(
 GENERIC = _words("object thing item one stuff everything anything something product article piece")
 """Heads that fit anything."""
 DETERMINERS = _words(
-    "the a an this that these those my your our his her their its some any either of there here same other another said"
+    "the a an this that these those my your our his her their its some any either of there here same other another "
+    "said whichever"
 )
 FILLERS = _words(
     "please very really quite just exactly actually only nice lovely beautiful good favourite favorite shiny colour "
