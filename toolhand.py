@@ -33,7 +33,8 @@ def _emit(document: Any) -> None:
 
 
 def _load_scene(scene: str) -> Any:
-    from sim.scenes import EXAMPLE_SCENE, generate_scene, load_scene
+    from sim.scene_files import EXAMPLE_SCENE, load_scene
+    from sim.scene_generator import generate_scene
 
     if scene == "example":
         return load_scene(EXAMPLE_SCENE)
@@ -149,7 +150,7 @@ def scene(
         scene: Seed of a generated scene, a YAML file, or "example".
         image: Write what the scene camera sees to this PNG file.
     """
-    from sim.scenes import scene_document
+    from sim.scene_files import scene_document
 
     chosen = _load_scene(scene)
     document = scene_document(chosen)
@@ -250,8 +251,7 @@ def call(
 
 
 def doctor(as_json: AsJson = False) -> int:
-    """Check this installation: versions, camera, physics and one plan.
-    """
+    """Check this installation: versions, camera, physics and one plan."""
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": _version()}
     for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro"):
         module = import_module(package)

@@ -16,7 +16,7 @@ import tyro
 from bench.parallel import run_jobs
 from bench.stats import format_rows, machine, rate_row, timing_row
 from sim.predicates import THRESHOLDS, judge_pick
-from sim.scenes import generate_scene
+from sim.scene_generator import generate_scene
 from sim.station import Station, StationConfig
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError

@@ -15,6 +15,7 @@ import numpy as np
 from sim import sentences
 from sim.objects import hull_points
 from sim.predicates import RELATIONS, ObjectState, Relation, Thresholds, relation_holds
+from sim.scene_generator import generate_scene
 from sim.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
@@ -26,7 +27,6 @@ from sim.scenes import (
     Side,
     distances,
     footprint,
-    generate_scene,
     reachable_grid,
 )
 from sim.sentences import PAPER_SENTENCES, RECIPES, Recipe

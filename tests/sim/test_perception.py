@@ -10,7 +10,8 @@ import pytest
 
 from sim.cameras import make_camera, scene_camera
 from sim.perception import PerceptionNoise, SimPerception
-from sim.scenes import Scene, footprint, gap, generate_scene
+from sim.scene_generator import generate_scene
+from sim.scenes import Scene, footprint, gap
 from sim.world import World
 from tool_nodes.geometry import backproject, pixel, transform
 from tool_nodes.perception.masks import inner_point

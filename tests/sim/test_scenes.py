@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import sim.scenes
+from sim.scene_files import load_scene, scene_document
+from sim.scene_generator import generate_scene
 from sim.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
@@ -20,9 +22,6 @@ from sim.scenes import (
     footprint,
     free_side,
     gap,
-    generate_scene,
-    load_scene,
-    scene_document,
 )
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.workspace import within_reach

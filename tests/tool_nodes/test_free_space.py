@@ -10,7 +10,8 @@ import pytest
 
 from sim.cameras import make_camera, scene_camera
 from sim.predicates import camera_directions
-from sim.scenes import PlacedObject, Scene, footprint, gap, generate_scene
+from sim.scene_generator import generate_scene
+from sim.scenes import PlacedObject, Scene, footprint, gap
 from sim.world import World
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue

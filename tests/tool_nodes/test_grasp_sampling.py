@@ -10,6 +10,7 @@ import pytest
 
 from sim.cameras import RayCamera, scene_camera
 from tool_nodes import geometry
+from tool_nodes.grasp_clearance import SceneHeights
 from tool_nodes.grasp_sampling import MAX_WIDTH, AnalyticGraspGenerator
 from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
 from tool_nodes.results import ErrorCode, ToolError
@@ -294,18 +295,13 @@ def test_wrong_shapes_are_refused(cloud: tuple[int, ...], mask: int, pose: tuple
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_scene_points_anywhere_are_handled(seed: int) -> None:
-    frame = picture((0.45, 0.1, box(20)))
-    assert frame.ids is not None
-    mask = (frame.ids == 0).ravel()
-    cloud = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K))
-    rng = np.random.default_rng(seed)
-    elsewhere = np.flatnonzero(~mask)[:20000]
-    cloud[elsewhere] = rng.uniform([-0.1, -0.5, 0.0], [0.9, 0.7, 0.02], (len(elsewhere), 3))
-    # Points a hair inside the edge of the region about the object are where rounding bites.
-    cloud[elsewhere[:4000], :2] = cloud[mask, :2].mean(axis=0) + np.float32(0.31999) * rng.choice(
-        [-1.0, 1.0], (4000, 2)
-    )
-    grasps = AnalyticGraspGenerator().generate(cloud, mask, np.eye(4))
-    assert grasps.widths_m[0] == pytest.approx(0.05, abs=0.004)
+def test_points_on_the_very_edge_of_the_checked_region_are_handled() -> None:
+    rng = np.random.default_rng(0)
+    edge = np.nextafter(np.float32(0.32), np.float32(0.0))
+    high = geometry.pose(np.diag([1.0, -1.0, -1.0]), [0.5, 0.0, 1.0])[None]
+    for middle in rng.uniform(0.2, 0.8, (200, 2)).astype(np.float32):
+        shape = np.array([[*middle, 0.01]], dtype=np.float32)
+        points = np.array([[*(middle + edge), 0.1], [*(middle - edge), 0.1]], dtype=np.float32)
+        clear, roomy = SceneHeights(points, np.zeros(2, dtype=bool), shape).clear(high, np.array([False]))
+        assert clear.all()
+        assert roomy[0] == 1.0

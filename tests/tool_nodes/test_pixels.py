@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from sim.cameras import make_camera, scene_camera
-from sim.scenes import PlacedObject, Scene, generate_scene
+from sim.scene_generator import generate_scene
+from sim.scenes import PlacedObject, Scene
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_z

@@ -7,7 +7,7 @@ what rises from that floor is grouped again, as clusters of their own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.perception.extents import Extents, area, measure, rectangle
-from tool_nodes.perception.masks import Window
+from tool_nodes.perception.masks import Window, window_of
 from tool_nodes.perception.surface import SOLID_M, Surface
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -35,6 +35,7 @@ _FRAGMENT_GAP_M = 0.020
 _CONTAINER_SIDES_M = (0.09, 0.30)
 _WALL_M = 0.010
 _FLOOR_M = 0.008
+_TALLEST_M = 0.20
 _RIM_CLEARANCE_M = 0.012
 _EIGHT = np.ones((3, 3), dtype=bool)
 
@@ -87,7 +88,8 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     grid = _grid(frame, surface)
     high = surface.inside & (surface.height > SOLID_M)
     smallest = max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
-    eye = frame.T_base_camera[:3, 3]
+    tall_px = round(_TALLEST_M * frame.K[0, 0] / float(np.nanmedian(frame.depth[::16, ::16])))
+    picture = _Picture(surface, grid, frame.T_base_camera[:3, 3], smallest, tall_px)
 
     cells = _group(grid, high, surface)
     labels = np.zeros(high.shape, dtype=np.int32)
@@ -109,7 +111,7 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
         inside = 2 * np.count_nonzero(mask & contents[window]) > np.count_nonzero(mask)
         if inside or surface.height[window][mask].max() > _ROBOT_M:
             continue
-        things = _things(mask, window, surface, grid, eye, smallest, len(found))
+        things = _things(picture, mask, window, len(found))
         if things and things[0].extents.centre[0] > workspace.TABLE_X[0]:
             found += things
             for thing in things[1:]:
@@ -159,56 +161,69 @@ def _grow_to_the_foot(labels: NDArray[np.int32], cells: NDArray[np.int32], grid:
     labels[low] = grid.under(near, low)
 
 
-def _things(
-    mask: BoolArray,
-    window: Window,
-    surface: Surface,
-    grid: _Grid,
-    eye: FloatArray,
-    smallest: int,
-    first: int,
-) -> list[Cluster]:
-    """The thing of one footprint; if that is a container, also what stands in it. `mask` lies in `window`."""
-    points = surface.points[window]
-    extents = measure(points[mask], 0.0, eye)
-    corners = extents.outline
-    if len(corners) < 3:
+@dataclass(frozen=True)
+class _Picture:
+    """What every step reads: the cloud, its grid, where the camera is, and scales of this picture.
+
+    Attributes:
+        smallest: Fewest pixels of a thing.
+        tall_px: How far the tallest thing in a container may rise over it in the picture [px].
+    """
+
+    surface: Surface
+    grid: _Grid
+    eye: FloatArray
+    smallest: int
+    tall_px: int
+
+
+def _things(picture: _Picture, mask: BoolArray, window: Window, number: int) -> list[Cluster]:
+    """The thing of one footprint, whose mask lies in a window; if it is a container, also what stands in it.
+
+    `number` is the index that the thing gets.
+    """
+    points = picture.surface.points[window]
+    extents = measure(points[mask], 0.0, picture.eye)
+    if len(extents.outline) < 3:
         return []
-    shell = _find_shell(points, mask & surface.inside[window], corners)
-    full = np.zeros(surface.inside.shape, dtype=bool)
+    full = np.zeros(picture.surface.inside.shape, dtype=bool)
+    shell = _find_shell(points, mask & picture.surface.inside[window], extents.outline)
     if shell is None:
         full[window] = ndimage.binary_fill_holes(mask)
         return [Cluster(full, window, extents)]
+    full[window] = mask
+    return _opened(picture, full, extents.outline, shell, number)
 
+
+def _opened(picture: _Picture, mask: BoolArray, corners: FloatArray, shell: _Shell, number: int) -> list[Cluster]:
+    """A container with footprint `corners` (K, 2), then its contents."""
+    window = window_of(mask, margin=picture.tall_px)
+    surface, own = picture.surface, mask[window]
+    points, inside = surface.points[window], surface.inside[window]
     depth = _depth_inside(corners, points)
     above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
     # Through clear walls the table beside the floor is seen; noise is averaged to tell the two apart.
     lifted = ndimage.uniform_filter(np.nan_to_num(points[:, :, 2]), 3) > 0.002
     risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + _WALL_M)
-    content = surface.inside[window] & (depth > -_LOW_M) & (above | risen)
-    body = surface.inside[window] & (((depth > -_LOW_M) & lifted) | mask) & ~content
-    walls = body & mask & (points[:, :, 2] <= shell.rim + _LOW_M)
-    full[window] = body
-    container = Cluster(full, window, measure(points[walls], 0.0, eye), rim=shell.rim)
+    content = inside & (depth > -_LOW_M) & (above | risen)
+    body = inside & (((depth > -_LOW_M) & lifted) | own) & ~content
+    walls = body & own & (points[:, :, 2] <= shell.rim + _LOW_M)
 
-    inner = np.zeros_like(full)
+    inner = np.zeros_like(mask)
     inner[window] = ndimage.binary_opening(content)
-    cells = _group(grid, inner, surface)
-    labels = np.zeros(full.shape, dtype=np.int32)
-    labels[inner] = grid.under(cells, inner)
+    cells = _group(picture.grid, inner, surface)
+    labels = np.zeros(mask.shape, dtype=np.int32)
+    labels[inner] = picture.grid.under(cells, inner)
     contents: list[Cluster] = []
     for label in range(1, int(cells.max()) + 1):
-        part = labels[window] == label
-        if np.count_nonzero(part) < smallest:
-            continue
-        own = np.zeros_like(full)
-        own[window] = part
-        contents.append(Cluster(own, window, measure(points[part], shell.floor, eye), shell.floor, None, first))
-    lost = np.zeros_like(full)
-    lost[window] = content
-    for part in contents:
-        lost &= ~part.mask
-    container = replace(container, mask=full | lost)
+        part = labels == label
+        if np.count_nonzero(part) >= picture.smallest:
+            extents = measure(surface.points[part], shell.floor, picture.eye)
+            contents.append(Cluster(part, window_of(part), extents, shell.floor, within=number))
+            content &= ~part[window]
+    full = np.zeros_like(mask)
+    full[window] = body | content
+    container = Cluster(full, window_of(full), measure(points[walls], 0.0, picture.eye), rim=shell.rim)
     return [container, *contents]
 
 

@@ -1,0 +1,212 @@
+"""Scenes in YAML, read with errors that name file and line, and scenes as documents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from sim.objects import cavity
+from sim.scenes import TABLE_RGB, PlacedObject, Scene, footprint, gap, invalid, object_ids, triple
+from tool_nodes import workspace
+from tool_nodes.catalogue import load_catalogue, nearest_names
+from tool_nodes.types import FloatArray
+
+EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
+"""The scene of the README."""
+
+
+class _LineLoader(yaml.SafeLoader):
+    """Loads plain data only and keeps the line on which each mapping starts."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        mapping = super().construct_mapping(node, deep=deep)
+        mapping[_LINE] = node.start_mark.line + 1
+        return mapping
+
+
+_LINE = "__line__"
+_SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb")
+_OBJECT_KEYS = ("name", "position", "id", "yaw_deg")
+_RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
+_MAX_BYTES = 1_000_000
+
+
+def load_scene(path: str | Path) -> Scene:
+    """Read a scene from a YAML file.
+
+    The file has `objects`: a list of mappings with `name` (of the catalogue), `position` ([x, y], standing on the
+    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` and `id`. Optional beside them:
+    `seed`, `name`, `light` ([x, y, z] [m]) and `table_rgb` (three numbers 0..1).
+
+    Raises:
+        ToolError: INVALID_ARGUMENT with one sentence that names file, line and what is allowed.
+    """
+    path = Path(path)
+    document = _read(path)
+    where = f"{path.name}, line {document[_LINE]}"
+    _check_keys(document, _SCENE_KEYS, where)
+    rows = document.get("objects")
+    if not isinstance(rows, list) or not rows:
+        raise invalid(f"{where}: objects must be a list with at least one object.")
+    names = [_object_name(row, f"{path.name}, objects {k}", path.name) for k, row in enumerate(rows, start=1)]
+    objects: list[PlacedObject] = []
+    for row, default_id in zip(rows, object_ids(names), strict=True):
+        place = f"{path.name}, line {row[_LINE]}"
+        placed = _read_object(row, default_id, place)
+        for other in objects:
+            if other.id == placed.id:
+                raise invalid(f'{place}: the id "{placed.id}" is used twice, ids must be unique.')
+            if _overlap(placed, other):
+                raise invalid(f"{place}: {placed.id} overlaps {other.id}, objects must not touch each other.")
+        objects.append(placed)
+    seed, name = document.get("seed", 0), document.get("name", path.stem)
+    if type(seed) is not int or seed < 0:
+        raise invalid(f"{where}: seed must be a whole number from 0, not {seed!r}.")
+    if not isinstance(name, str):
+        raise invalid(f"{where}: name must be text, not {name!r}.")
+    return Scene(
+        seed=seed,
+        objects=tuple(objects),
+        light_position_m=triple(_numbers(document.get("light", [0.5, 0.0, 1.8]), "light", (3,), where)),
+        camera_jitter_m=(0.0, 0.0, 0.0),
+        camera_jitter_rad=(0.0, 0.0, 0.0),
+        table_rgb=triple(
+            _numbers(document.get("table_rgb", list(TABLE_RGB[0])), "table_rgb", (3,), where, span=(0.0, 1.0))
+        ),
+        name=name,
+    )
+
+
+def scene_document(scene: Scene) -> dict[str, Any]:
+    """The scene as plain data for JSON. Two objects share a name only if they look the same."""
+    return {"seed": scene.seed, "name": scene.name, "objects": [_object_document(placed) for placed in scene.objects]}
+
+
+def _object_document(placed: PlacedObject) -> dict[str, Any]:
+    item = placed.product
+    return {
+        "id": placed.id,
+        "name": item.name,
+        "kind": item.kind,
+        "colour": item.colour,
+        "synonyms": list(item.synonyms),
+        "position_m": [round(v, 4) for v in placed.position_m],
+        "size_m": list(item.size_m),
+        "yaw_deg": round(math.degrees(placed.yaw), 2),
+        "container": item.container,
+        "mass_kg": item.mass_kg,
+    }
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+        raise invalid(f"{path.name} cannot be read ({reason}), give the path of a scene's YAML file.") from error
+    if len(raw) > _MAX_BYTES:
+        raise invalid(f"{path.name} is too large, a scene file has at most {_MAX_BYTES} bytes.")
+    try:
+        # A loader for plain data only: no tag of the file can build anything else.
+        document = yaml.load(raw.decode("utf-8"), Loader=_LineLoader)
+    except UnicodeDecodeError as error:
+        raise invalid(f"{path.name} is not text, a scene file is YAML in UTF-8.") from error
+    except RecursionError as error:
+        raise invalid(f"{path.name} is nested too deeply, a scene is a mapping with {_listed(_SCENE_KEYS)}.") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}" if mark else ""
+        problem = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
+        raise invalid(f"{path.name}{line}: this is not valid YAML ({problem}).") from error
+    except (ValueError, TypeError) as error:
+        raise invalid(f"{path.name} holds a value that YAML cannot read ({error}).") from error
+    if not isinstance(document, dict):
+        raise invalid(f"{path.name}, line 1: a scene file must be a mapping with {_listed(_SCENE_KEYS)}.")
+    return document
+
+
+def _object_name(row: Any, where: str, file: str) -> str:
+    if not isinstance(row, dict):
+        raise invalid(f"{where}: an object must be a mapping with {_listed(_OBJECT_KEYS)}, not {row!r}.")
+    where = f"{file}, line {row[_LINE]}"
+    _check_keys(row, _OBJECT_KEYS, where)
+    name, catalogue = row.get("name"), load_catalogue()
+    if not isinstance(name, str):
+        raise invalid(f"{where}: an object needs a name from the catalogue, such as {nearest_names('box', catalogue)}.")
+    if name not in catalogue:
+        near = nearest_names(name, catalogue)
+        raise invalid(f'{where}: "{name}" is not in the catalogue, the nearest names are {near}.')
+    return name
+
+
+def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObject:
+    item = load_catalogue()[row["name"]]
+    object_id = row.get("id", default_id)
+    if not isinstance(object_id, str) or not object_id.replace("_", "a").isalnum() or object_id in _RESERVED_IDS:
+        raise invalid(
+            f"{where}: id must be letters, digits and underscores and none of {_listed(_RESERVED_IDS)}, "
+            f"not {object_id!r}."
+        )
+    if "position" not in row:
+        raise invalid(f"{where}: {object_id} needs a position, [x, y] or [x, y, z] in metres.")
+    position = _numbers(row["position"], "position", (2, 3), where)
+    (yaw_deg,) = _numbers([row.get("yaw_deg", 0.0)], "yaw_deg", (1,), where)
+    half = item.size_m[2] / 2
+    z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
+    if not workspace.TABLE_Z + half - 1e-3 <= z <= workspace.TABLE_Z + 0.5:
+        raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
+    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), math.radians(yaw_deg))
+    outline = footprint(placed)
+    for axis, (low, high) in enumerate((workspace.TABLE_X, workspace.TABLE_Y)):
+        if outline[:, axis].min() < low or outline[:, axis].max() > high:
+            letter = "xy"[axis]
+            raise invalid(
+                f"{where}: {object_id} is off the table, all of it must lie within {letter} = {low:g}..{high:g} m."
+            )
+    return placed
+
+
+def _overlap(a: PlacedObject, b: PlacedObject) -> bool:
+    apart = abs(a.position_m[2] - b.position_m[2]) >= (a.product.size_m[2] + b.product.size_m[2]) / 2 - 1e-3
+    return not apart and gap(footprint(a), footprint(b)) <= 0 and not (_holds(a, b) or _holds(b, a))
+
+
+def _holds(outer: PlacedObject, inner: PlacedObject) -> bool:
+    """True if inner stands inside the container outer."""
+    inside = cavity(outer.product)
+    if inside is None:
+        return False
+    c, s = math.cos(outer.yaw), math.sin(outer.yaw)
+    local = (footprint(inner) - np.asarray(outer.position_m[:2])) @ np.array([[c, -s], [s, c]])
+    bottom = inner.position_m[2] - inner.product.size_m[2] / 2 - outer.position_m[2]
+    return bottom >= inside.floor_z - 1e-3 and all(inside.contains(point) for point in local)
+
+
+def _check_keys(mapping: dict[str, Any], allowed: Sequence[str], where: str) -> None:
+    for key in mapping:
+        if key != _LINE and key not in allowed:
+            raise invalid(f'{where}: "{key}" is not allowed here, the keys are {_listed(allowed)}.')
+
+
+def _numbers(
+    value: Any, field: str, lengths: tuple[int, ...], where: str, span: tuple[float, float] = (-1e3, 1e3)
+) -> FloatArray:
+    if isinstance(value, list) and len(value) in lengths:
+        plain = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
+        if plain and all(span[0] <= v <= span[1] for v in value):
+            return np.asarray(value, dtype=float)
+    amount = " or ".join(str(n) for n in lengths)
+    shown = value[0] if lengths == (1,) else value
+    raise invalid(
+        f"{where}: {field} must be {amount} finite number{'s' if lengths != (1,) else ''} "
+        f"from {span[0]:g} to {span[1]:g}, not {shown!r}."
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"
