@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import signal
 import sys
@@ -13,6 +14,9 @@ from types import FrameType
 from typing import Annotated, Any, Literal
 
 import tyro
+
+# The arrays here are small: BLAS threads cost more than they give, and must be set before numpy loads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -45,10 +49,10 @@ def _load_scene(scene: str) -> Any:
     return load_scene(Path(scene))
 
 
-def _policy(name: str) -> Any:
+def _policy(name: PolicyName, turns: int) -> Any:
     from agent_node.scripted import ScriptedPolicy
 
-    return {"scripted": ScriptedPolicy}[name]()
+    return {"scripted": ScriptedPolicy}[name](max_turns=turns)
 
 
 class _Interrupt:
@@ -119,7 +123,7 @@ def run(
     interrupt.arm(station.arm.stop)
     _say(f"Scene {scene}, perception {perception}, policy {policy}, seed {seed}: {text[:200]!r}")
     outcome = run_episode(
-        station, _policy(policy), text, turn_budget=turns, stopped=lambda: interrupt.hit, listener=_progress
+        station, _policy(policy, turns), text, turn_budget=turns, stopped=lambda: interrupt.hit, listener=_progress
     )
     run_dir = new_run_dir(runs_dir)
     result = summarize(outcome, station) | {

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
+import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sim.arm import SimArm
@@ -109,4 +110,12 @@ class Station:
     def make_camera(self, model: CameraModel) -> Camera:
         """A camera in this world."""
         world, seed = self.world, self.config.seed
-        return make_camera(self.config.camera, world.model, world.data, model, world.body_index, seed=seed)
+        return make_camera(
+            self.config.camera,
+            world.model,
+            world.data,
+            model,
+            world.body_index,
+            seed=seed,
+            lamp_position=np.asarray(self.scene.light_position_m),
+        )

@@ -24,6 +24,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CELL_M = 0.005
+_PIXEL_M = 0.002
 _SEEN_M = 0.012
 """The table is seen at least this far around the point [m]."""
 
@@ -41,7 +42,7 @@ and the edge gap stays within 12 cm for things at least 5 cm wide."""
 _GOOD_ANGLE = np.radians(22.0)
 """Up to here off the exact direction, nobody doubts the direction [rad]."""
 
-_WIDEST_ANGLES = np.radians([37.0, 42.0])
+_WIDEST_ANGLES = np.radians([37.0, 41.0])
 """Farthest off the exact direction [rad]; the second only where there is no room within the first."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
@@ -209,9 +210,9 @@ def _grid(shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
     x0, y0 = workspace.TABLE_X[0], workspace.TABLE_Y[0]
     xs, ys = (start + (np.arange(n) + 0.5) * _CELL_M for start, n in zip((x0, y0), shape, strict=True))
     xy = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=2)
-    reachable = np.array([[workspace.within_reach(point) for point in row] for row in xy])
     # Rounding to a pixel must not carry a point over the limit.
-    return xy, ndimage.binary_erosion(reachable, np.ones((3, 3), dtype=bool))
+    slack = _PIXEL_M * np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
+    return xy, np.array([[all(map(workspace.within_reach, point + slack)) for point in row] for row in xy])
 
 
 def _distance_from(cells: BoolArray) -> FloatArray:
