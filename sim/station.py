@@ -29,6 +29,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot import RobotTools
 from tool_nodes.segmentation import Sam2Tools
 from tool_nodes.toolbox import Toolbox
+from tool_nodes.types import Frame
 from tool_nodes.vision_ops import VisionOps
 
 PerceptionName = Literal["sim", "pixels"]
@@ -60,6 +61,21 @@ def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
     return replace(camera, T_base_camera=T)
 
 
+class CameraWithoutIds:
+    """A camera whose frames lack the simulator's object ids, as a real one's do."""
+
+    def __init__(self, camera: Camera) -> None:
+        self._camera = camera
+        self._last: tuple[Frame, Frame] | None = None
+
+    def capture(self) -> Frame:
+        """See ports.Camera."""
+        frame = self._camera.capture()
+        if self._last is None or self._last[0] is not frame:
+            self._last = frame, replace(frame, ids=None)
+        return self._last[1]
+
+
 class Station:
     """One simulated station.
 
@@ -84,6 +100,8 @@ class Station:
         self.world = World(scene)
         self.arm = SimArm(self.world)
         self.camera: Camera = self.make_camera(self.scene_camera())
+        if config.perception == "pixels":
+            self.camera = CameraWithoutIds(self.camera)
         self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
         self.manipulator = Manipulator(self.arm, self.planner, self.camera)
         self.perception: PixelPerception | SimPerception = (
