@@ -40,7 +40,7 @@ _LAMP_RADIUS = 0.83
 
 
 OVERVIEW_POSITION = np.array([1.15, -1.05, 0.85])
-OVERVIEW_TARGET = np.array([0.30, 0.0, 0.32])
+OVERVIEW_TARGET = np.array([0.28, 0.0, 0.27])
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def scene_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
 def overview_camera(size: tuple[int, int]) -> CameraModel:
     """A spectator's view of arm and table from the side, for reports; no tool sees it."""
     T_base_camera = geometry.look_at(OVERVIEW_POSITION, OVERVIEW_TARGET)
-    return CameraModel(geometry.intrinsics(0.85 * size[0], *size), size, T_base_camera, "overview")
+    return CameraModel(geometry.intrinsics(0.98 * size[0], *size), size, T_base_camera, "overview")
 
 
 def camera_pose(model: mujoco.MjModel, data: mujoco.MjData, camera: CameraModel) -> FloatArray:
