@@ -39,6 +39,9 @@ _LAMP_SIZE = (360, 360)
 _LAMP_RADIUS = 0.83
 
 
+WRIST_FOVY = np.radians(41.83792730009236)
+"""Vertical field of view of the wrist camera [rad]."""
+
 OVERVIEW_POSITION = np.array([1.15, -1.05, 0.85])
 OVERVIEW_TARGET = np.array([0.28, 0.0, 0.27])
 
@@ -67,6 +70,12 @@ def scene_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
     focal = workspace.SCENE_CAMERA_FOCAL_PX * size[0] / workspace.IMAGE_SIZE[0]
     T_base_camera = geometry.look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
     return CameraModel(geometry.intrinsics(focal, *size), size, T_base_camera)
+
+
+def wrist_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
+    """The Gen3's colour camera on the bracelet; its frame has OpenCV axes and moves with the arm."""
+    focal = size[1] / (2.0 * np.tan(WRIST_FOVY / 2.0))
+    return CameraModel(geometry.intrinsics(focal, *size), size, np.eye(4), "wrist", body="camera_color_frame")
 
 
 def overview_camera(size: tuple[int, int]) -> CameraModel:

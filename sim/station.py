@@ -10,7 +10,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from sim.arm import SimArm
-from sim.cameras import CameraModel, make_camera, scene_camera
+from sim.cameras import CameraModel, make_camera, scene_camera, wrist_camera
 from sim.perception import PerceptionNoise, SimPerception
 from sim.scenes import Scene
 from sim.world import World
@@ -100,8 +100,9 @@ class Station:
         self.world = World(scene)
         self.arm = SimArm(self.world)
         self.camera: Camera = self.make_camera(self.scene_camera())
+        self.wrist_camera: Camera = self.make_camera(wrist_camera())
         if config.perception == "pixels":
-            self.camera = CameraWithoutIds(self.camera)
+            self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
         self.manipulator = Manipulator(self.arm, self.planner, self.camera)
         self.perception: PixelPerception | SimPerception = (
