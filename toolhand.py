@@ -2,95 +2,118 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import io
 import json
 import os
 import platform
-import signal
+import re
 import sys
 from collections.abc import Callable
 from importlib import import_module, metadata
 from pathlib import Path
-from types import FrameType
-from typing import Annotated, Any, Literal
-
-import tyro
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 # The arrays here are small: BLAS threads cost more than they give, and must be set before numpy loads.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from tool_nodes.results import ErrorCode, ToolError
+try:
+    import tyro
+
+    from bench.console import AsJson, Interrupt, chosen_by_the_user, emit, save_png, say
+    from tool_nodes.results import ErrorCode, ToolError
+except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
+    sys.exit(130)
+
+if TYPE_CHECKING:
+    from agent_node.policy import Policy
+    from sim.scenes import Scene
+    from sim.station import Station
 
 BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 """Errors of the input rather than of the task: exit status 2 instead of 1."""
 
-Perception = Literal["sim", "pixels"]
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""Exit statuses that a shell gives to programs ended by Ctrl-C and by a reader that has gone away."""
+
+COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench")
+
+DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
+
+Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command. The exit status is
+0 if all was done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
+
 PolicyName = Literal["scripted"]
-AsJson = Annotated[bool, tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout.")]
+CameraName = Literal["ray", "gl"]
+SceneName = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="SCENE",
+        help='Which scene: a seed such as 3, which always gives the same scene; the path of a YAML file; or "example".',
+    ),
+]
+Perception = Annotated[
+    Literal["sim", "pixels"],
+    tyro.conf.arg(help='"sim" sees with simulator truth and noise, "pixels" with colour and depth only.'),
+]
+PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
+Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
 
 
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def _emit(document: Any) -> None:
-    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
-
-
-def _load_scene(scene: str) -> Any:
+def _load_scene(name: str) -> Scene:
     from sim.scene_files import EXAMPLE_SCENE, load_scene
     from sim.scene_generator import generate_scene
 
-    if scene == "example":
+    if name == "example":
         return load_scene(EXAMPLE_SCENE)
-    if scene.isdigit():
-        return generate_scene(int(scene))
-    if scene.lstrip("-").isdigit():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A scene seed must be 0 or greater, got {scene}.")
-    return load_scene(Path(scene))
+    if re.fullmatch(r"-?[0-9]{1,19}", name):
+        if int(name) < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A scene seed must be 0 or greater, got {name}.")
+        return generate_scene(int(name))
+    if not Path(name).is_file():
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.",
+        )
+    return load_scene(Path(name))
 
 
-def _policy(name: PolicyName, turns: int) -> Any:
+def _station(
+    scene: str, perception: Literal["sim", "pixels"] = "sim", seed: int = 0, camera: CameraName = "ray"
+) -> Station:
+    from sim.station import Station, StationConfig
+
+    return Station(_load_scene(scene), StationConfig(perception=perception, seed=seed, camera=camera))
+
+
+def _policy(name: PolicyName, turns: int) -> Policy:
     from agent_node.scripted import ScriptedPolicy
 
     return {"scripted": ScriptedPolicy}[name](max_turns=turns)
 
 
-class _Interrupt:
-    """First Ctrl-C stops the arm and lets the result be written; the second one ends the program."""
-
-    def __init__(self) -> None:
-        self.hit = False
-        self._stop: Callable[[], None] | None = None
-        signal.signal(signal.SIGINT, self._handle)
-
-    def arm(self, stop: Callable[[], None]) -> None:
-        """From now on the first Ctrl-C calls `stop` instead of ending the program."""
-        self._stop = stop
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.hit or self._stop is None:
-            raise KeyboardInterrupt
-        self.hit = True
-        self._stop()
-        _say("\nStopping: the arm holds its position. (Ctrl-C again ends at once.)")
-
-
 def _progress(kind: str, payload: Any) -> None:
     if kind == "thought":
-        _say(f"  thinks  {payload}")
+        say(f"  thinks  {payload}")
     elif kind == "call":
-        _say(f"  calls   {payload.name} {json.dumps(payload.arguments, default=str)[:160]}")
+        say(f"  calls   {payload.name} {json.dumps(payload.arguments, default=str)[:160]}")
     elif kind == "result":
         first = payload.result.text.split(" Use $")[0]
-        _say(f"          {first[:240]}  [{payload.wall_s:.2f} s]")
+        say(f"          {first[:240]}  [{payload.wall_s:.2f} s]")
+
+
+def _status(code: ErrorCode | None, success: bool) -> int:
+    return 0 if success else 2 if code in BAD_INPUT else 1
 
 
 def run(
-    text: Annotated[str, tyro.conf.Positional],
-    scene: str = "example",
+    text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
+    scene: SceneName = "example",
     perception: Perception = "sim",
     policy: PolicyName = "scripted",
-    seed: int = 0,
+    seed: Seed = 0,
     turns: int = 24,
     runs_dir: Path = Path("runs"),
     animation: bool = True,
@@ -98,77 +121,64 @@ def run(
 ) -> int:
     """Carry out one sentence on the simulated robot and write a report.
 
+    The run's folder holds report.html, result.json, trajectory.jsonl and the pictures. Ctrl-C stops the arm.
+
     Args:
         text: What the robot should do, e.g. "pick up the far coconut water".
-        scene: Seed of a generated scene, a YAML file, or "example".
-        perception: "sim" sees with simulator truth and noise, "pixels" with colour and depth only.
-        policy: Who decides.
-        seed: Seeds perception noise, grasp sampling and planning.
-        turns: Assistant turns before TURN_BUDGET.
-        runs_dir: Where the run folder is made.
+        policy: Who decides what to do: "scripted" are rules without a model.
+        turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
+        runs_dir: Where the folder of the run is made.
         animation: Render the motion for the report.
     """
     from agent_node.recording import new_run_dir, write_json, write_trajectory
     from agent_node.report import write_report
     from bench.episode import animate, run_episode, summarize
-    from sim.station import Station, StationConfig
 
-    if turns < 1 or seed < 0:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more and seed 0 or more, got {turns} and {seed}."
-        )
-    interrupt = _Interrupt()
-    world_scene = _load_scene(scene)
-    station = Station(world_scene, StationConfig(perception=perception, seed=seed))
-    interrupt.arm(station.arm.stop)
-    _say(f"Scene {scene}, perception {perception}, policy {policy}, seed {seed}: {text[:200]!r}")
-    outcome = run_episode(
-        station, _policy(policy, turns), text, turn_budget=turns, stopped=lambda: interrupt.hit, listener=_progress
-    )
-    run_dir = new_run_dir(runs_dir)
-    result = summarize(outcome, station) | {
-        "scene": scene, "perception": perception, "policy": policy, "run_dir": str(run_dir), "version": _version(),
-    }  # fmt: skip
-    write_trajectory(run_dir, outcome.episode, station.toolbox.schemas())
-    write_json(run_dir / "result.json", result)
+    if turns < 1:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
+    station = _station(scene, perception, seed)
+    with chosen_by_the_user():
+        run_dir = new_run_dir(runs_dir)
+    try:
+        with Interrupt(station.arm.stop) as interrupt:
+            say(f"Scene {scene}, perception {perception}, policy {policy}, seed {seed}: {text[:200]!r}")
+            outcome = run_episode(
+                station, _policy(policy, turns), text,
+                turn_budget=turns, stopped=lambda: interrupt.hit, listener=_progress,
+            )  # fmt: skip
+            episode = outcome.episode
+            result = summarize(outcome, station) | {
+                "scene": scene, "perception": perception, "policy": policy,
+                "run_dir": str(run_dir), "version": _version(),
+            }  # fmt: skip
+            write_trajectory(run_dir, episode, station.toolbox.schemas())
+            write_json(run_dir / "result.json", result)
+            verdict = "done" if episode.success else f"not done ({episode.error_code})"
+            say(f"\n{episode.answer}\n  {verdict}; simulator's judgement: {result['truth']}")
+            frames, times = animate(station, cancelled=lambda: interrupt.hit) if animation else ([], [])
+            write_report(run_dir / "report.html", episode, result, frames, times)
+            say(f"  report: {run_dir / 'report.html'}")
+    finally:
+        with contextlib.suppress(OSError):
+            run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
     if as_json:
-        _emit(result)
-    verdict = "done" if result["success"] else f"not done ({result['error_code']})"
-    _say(f"\n{outcome.episode.answer}\n  {verdict}; simulator's judgement: {result['truth']}")
-    frames, times = animate(station, cancelled=lambda: interrupt.hit) if animation else ([], [])
-    write_report(run_dir / "report.html", outcome.episode, result, frames, times)
-    _say(f"  report: {run_dir / 'report.html'}")
-    if interrupt.hit:
-        return 130
-    if result["success"]:
-        return 0
-    return 2 if outcome.episode.error_code in BAD_INPUT else 1
+        emit(result)
+    return INTERRUPTED if interrupt.hit else _status(episode.error_code, episode.success)
 
 
 def scene(
-    scene: Annotated[str, tyro.conf.Positional] = "example", image: Path | None = None, as_json: AsJson = False
+    scene: Annotated[SceneName, tyro.conf.Positional] = "example", image: PngFile = None, as_json: AsJson = False
 ) -> int:
-    """Show a scene: what stands on the table.
-
-    Args:
-        scene: Seed of a generated scene, a YAML file, or "example".
-        image: Write what the scene camera sees to this PNG file.
-    """
+    """Show a scene: what stands on the table, where, and how large it is; --image is what the scene camera sees."""
     from sim.scene_files import scene_document
+    from sim.station import Station
 
     chosen = _load_scene(scene)
-    document = scene_document(chosen)
     if image is not None:
-        from PIL import Image
-
-        from sim.station import Station
-
-        try:
-            Image.fromarray(Station(chosen).camera.capture().rgb).save(image, format="PNG")
-        except OSError as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot write {image}: {error.strerror or error}.") from error
+        save_png(image, Station(chosen).camera.capture().rgb)
+    document = scene_document(chosen)
     if as_json:
-        _emit(document)
+        emit(document)
         return 0
     print(f"{'name':24}{'kind':10}{'colour':14}{'x':>7}{'y':>7}   size [m]")
     for entry in document["objects"]:
@@ -179,13 +189,10 @@ def scene(
 
 
 def tools(as_json: AsJson = False) -> int:
-    """List the tools and their arguments.
-
-    Args:
-    """
+    """List the tools and their arguments; with --json, their schemas in the function-calling form."""
     toolbox = _station("example").toolbox
     if as_json:
-        _emit(toolbox.schemas())
+        emit(toolbox.schemas())
         return 0
     for name in sorted(toolbox.specs):
         spec = toolbox.specs[name]
@@ -193,94 +200,97 @@ def tools(as_json: AsJson = False) -> int:
     return 0
 
 
-def _station(scene: str, perception: Perception = "sim", seed: int = 0, camera: Literal["ray", "gl"] = "ray") -> Any:
-    from sim.station import Station, StationConfig
-
-    return Station(_load_scene(scene), StationConfig(perception=perception, seed=seed, camera=camera))
-
-
 def call(
-    tool: Annotated[str, tyro.conf.Positional],
-    arguments: Annotated[str, tyro.conf.Positional] = "{}",
-    scene: str = "example",
+    tool: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TOOL")],
+    arguments: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[JSON]")] = "{}",
+    scene: SceneName = "example",
     perception: Perception = "sim",
-    seed: int = 0,
-    image: Path | None = None,
+    seed: Seed = 0,
+    image: PngFile = None,
     as_json: AsJson = False,
 ) -> int:
     """Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px exist.
 
     Args:
-        tool: Name of the tool, e.g. roborefer.detect_all.
+        tool: Name of the tool, e.g. roborefer.detect_all; `toolhand tools` lists them.
         arguments: Its arguments as a JSON object, e.g. '{"obj_name": "can", "image_index": 0}'.
-        scene: Seed of a generated scene, a YAML file, or "example".
-        perception: Backend of the perception tools.
-        seed: Seeds noise, grasp sampling and planning.
-        image: Write the tool's picture to this PNG file.
     """
+    from tool_nodes.kinds import describe
     from tool_nodes.toolbox import Session
 
     try:
         parsed = json.loads(arguments)
     except (ValueError, RecursionError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The arguments are not a JSON object: {error}.") from error
-    station = _station(scene, perception, seed)
-    session = Session()
+    station, session = _station(scene, perception, seed), Session()
     station.toolbox.find(tool)
-    for name in ("robot.capture_image", "robot.get_depth_with_pointcloud"):
-        station.toolbox.call(name, {}, session)
-    record = station.toolbox.call(tool, parsed, session)
-    if image is not None and record.image_index is not None:
-        from PIL import Image
-
-        Image.fromarray(session.images[record.image_index].rgb).save(image, format="PNG")
-    failure = record.result.error
+    with Interrupt(station.arm.stop) as interrupt:
+        for name in ("robot.capture_image", "robot.get_depth_with_pointcloud"):
+            station.toolbox.call(name, {}, session)
+        record = station.toolbox.call(tool, parsed, session)
+    result = record.result
+    if image is not None and result.image is not None:
+        save_png(image, result.image)
+    elif image is not None:
+        say(f"{tool} returned no picture; {image} was not written.")
     if as_json:
-        from tool_nodes.kinds import describe
-
-        _emit(
+        emit(
             {
                 "tool": tool,
-                "text": record.result.text,
-                "variables": {name: describe(value) for name, value in record.result.variables.items()},
-                "error_code": failure.code if failure else None,
+                "success": result.ok,
+                "text": result.text,
+                "variables": {name: describe(value) for name, value in result.variables.items()},
+                "error_code": result.error.code if result.error else None,
                 "wall_s": round(record.wall_s, 4),
             }
         )
     else:
-        print(record.result.text)
-    if failure is None:
-        return 0
-    return 2 if failure.code in BAD_INPUT else 1
+        print(result.text)
+    return INTERRUPTED if interrupt.hit else _status(result.error.code if result.error else None, result.ok)
 
 
 def doctor(as_json: AsJson = False) -> int:
-    """Check this installation: versions, camera, physics and one plan."""
+    """Check this installation: versions, camera, physics, tools and one plan."""
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": _version()}
-    for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro"):
-        module = import_module(package)
-        findings[package] = getattr(module, "__version__", "present")
     problems = []
+    for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro", "docstring_parser"):
+        try:
+            findings[package] = getattr(import_module(package), "__version__", "present")
+        except ImportError as error:
+            problems.append(f"{package} cannot be imported: {error}.")
     try:
         station = _station("example")
-        frame = station.camera.capture()
-        findings["camera"] = f"ray camera, {frame.size[0]}x{frame.size[1]}"
+        width, height = station.camera.capture().size
+        findings["camera"] = f"ray camera, {width}x{height}"
+        station.world.step()
         findings["physics"] = f"{station.world.model.nbody} bodies at t={station.world.time:.2f} s"
         findings["tools"] = len(station.toolbox.specs)
-    except ToolError as error:
-        problems.append(f"{error.code}: {error}")
+        findings["plan"] = f"{_plan_home(station):.2f} s to the home position"
+    except Exception as error:
+        problems.append(f"{type(error).__name__}: {error}")
     try:
         _station("example", camera="gl")
         findings["gl_camera"] = "available"
-    except ToolError:
+    except Exception:
         findings["gl_camera"] = "not available (not needed)"
     findings["problems"] = problems
     if as_json:
-        _emit(findings)
+        emit(findings)
     else:
         for name, value in findings.items():
-            print(f"{name:12} {value if value else 'none'}")
+            print(f"{name:17}{'; '.join(value) or 'none' if isinstance(value, list) else value}")
     return 1 if problems else 0
+
+
+def _plan_home(station: Station) -> float:
+    """Duration of a planned motion from here to the home position [s]."""
+    import numpy as np
+
+    from tool_nodes.motion.robot import NAMED_STATES
+    from tool_nodes.types import CollisionScene, JointGoal
+
+    home = JointGoal(np.asarray(NAMED_STATES["Home"], float))
+    return station.planner.plan(station.arm.state().q, home, CollisionScene()).duration
 
 
 def _version() -> str:
@@ -290,33 +300,84 @@ def _version() -> str:
         return "0 (not installed)"
 
 
-def _app() -> tyro.extras.SubcommandApp:
+def _bound(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
+    """The command as the parser sees it: called with its arguments, it gives back what is to be run."""
+
+    @functools.wraps(command)
+    def bind(*args: Any, **kwargs: Any) -> Callable[[], int]:
+        return functools.partial(command, *args, **kwargs)
+
+    return bind
+
+
+def _parse(arguments: list[str]) -> Callable[[], int]:
+    """The command with its arguments bound; SystemExit after --help or a complaint about the arguments."""
     from bench.grasp import bench_grasp
     from bench.manipulation import bench_manipulation
 
     bench = tyro.extras.SubcommandApp()
-    bench.command(name="manipulation")(bench_manipulation)
-    bench.command(name="grasp")(bench_grasp)
+    bench.command(name="manipulation")(_bound(bench_manipulation))
+    bench.command(name="grasp")(_bound(bench_grasp))
     app = tyro.extras.SubcommandApp()
     for command in (run, scene, tools, call, doctor):
-        app.command(command)
-    app.command(bench, name="bench")
-    return app
+        app.command(_bound(command))
+    app.command(bench, name="bench", help="Measure success over many random scenes.")
+    return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
+
+
+def _parse_for_json(arguments: list[str]) -> Callable[[], int]:
+    """As `_parse`, with a complaint about the arguments as an error. Raises ToolError INVALID_ARGUMENT."""
+    complaint = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(complaint):
+            return _parse(arguments)
+    except SystemExit as end:
+        if not end.code:
+            raise
+        text = re.sub("[│╭╮╰╯]", " ", complaint.getvalue())
+        parts = [" ".join(part.split()) for part in re.split("─{3,}", text)[1:]]
+        sentence = "; ".join(part for part in parts if part and not part.startswith(("For full", "Perhaps")))
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
+
+
+def _run_command(arguments: list[str], as_json: bool) -> int:
+    """Exit status of the command; a failure is told in one sentence and, if wanted, as the JSON document."""
+    try:
+        if arguments and arguments[0] not in (*COMMANDS, "-h", "--help"):
+            allowed = f"The commands are {', '.join(COMMANDS)}."
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {arguments[0][:60]!r}.", allowed)
+        status = (_parse_for_json if as_json else _parse)(arguments)()
+        sys.stdout.flush()
+        return status
+    except ToolError as error:
+        failure = error
+    except KeyboardInterrupt:
+        failure = ToolError(ErrorCode.STOPPED, "Interrupted.")
+    except Exception as error:
+        if isinstance(error, BrokenPipeError) or os.environ.get("TOOLHAND_DEBUG"):
+            raise
+        message = f"Something is wrong inside: {type(error).__name__}: {error}."
+        failure = ToolError(ErrorCode.INTERNAL, message, "TOOLHAND_DEBUG=1 in the environment shows where.")
+    say(f"{failure.code}: {failure}")
+    if as_json:
+        emit({"success": False, "error_code": failure.code, "answer": str(failure)})
+        sys.stdout.flush()
+    return INTERRUPTED if failure.code is ErrorCode.STOPPED else _status(failure.code, False)
 
 
 def main(argv: list[str] | None = None) -> None:
     """Parse the command line, run the command, exit: 0 done, 1 task not done, 2 bad input, 130 interrupted."""
     arguments = sys.argv[1:] if argv is None else argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a character that the terminal lacks is no reason to fail
     try:
-        status = _app().cli(args=arguments, prog="toolhand")
-    except ToolError as error:
-        if "--json" in arguments:
-            _emit({"success": False, "error_code": error.code, "answer": str(error)})
-        _say(f"{error.code}: {error}")
-        status = 2 if error.code in BAD_INPUT else 1
-    except KeyboardInterrupt:
-        _say("Interrupted.")
-        status = 130
+        status = _run_command(arguments, "--json" in arguments)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains on its way out
+        status = BROKEN_PIPE
+    except SystemExit as end:
+        status = 2 if end.code or not arguments else 0
     sys.exit(status)
 
 

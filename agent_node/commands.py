@@ -91,6 +91,7 @@ _ATTACHED = frozenset(
     {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
 )
 """Words after which a relation does not say where to place."""
+_PRONOUN_LISTS = [[pronoun] for pronoun in PRONOUNS]
 _INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|whether|as long as|until|otherwise)\b|^when\b")
 _BOTH_SIDES = re.compile(
@@ -148,7 +149,7 @@ def parse_command(text: str) -> Command:
         _refuse("I carry out commands without conditions.")
     if _BOTH_SIDES.search(spoken):
         _refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
-    return _checked(_reading(spoken.split()))
+    return _checked(_reading(spoken.split(), asked="please" in tokens))
 
 
 @dataclass
@@ -161,7 +162,7 @@ class _Draft:
     unplaced: bool = False
 
 
-def _reading(tokens: list[str]) -> Command:
+def _reading(tokens: list[str], asked: bool) -> Command:
     spoken = " ".join(tokens)
     wanted, declared = _WANT.match(spoken), _DECLARED.match(spoken)
     lead, clauses = split_clauses(tokens)
@@ -169,10 +170,14 @@ def _reading(tokens: list[str]) -> Command:
         clauses, lead = [_wanted(wanted["rest"])], []
     elif declared and (not clauses or lead):
         picks = (declared["how"] or "").split(" ")[0] in ("picked", "lifted", "grabbed", "taken")
-        words = f"{declared['thing']} {declared['rest']}".split()
-        clauses, lead = [Clause("pick" if picks else "put", "pick" if picks else "place", tuple(words))], []
+        thing, rest = (tuple(declared[part].split()) for part in ("thing", "rest"))
+        # What is said of the thing must not be taken for its new place.
+        placing = Clause("put", "place", ("it", *rest))
+        clauses, lead = [Clause("pick", "pick", thing), *([] if picks else [placing])], []
     if not clauses and any(" ".join(tokens[m.start : m.end]) in ("into", "onto") for m in find_relations(tokens)):
         clauses, lead = [Clause("put", "place", tuple(tokens))], []
+    if not clauses and asked and tokens[0] in DETERMINERS:
+        clauses, lead = [Clause("give", "pick", tuple(tokens))], []
     if not clauses:
         shown = spoken if len(spoken) <= 60 else spoken[:57] + "..."
         _refuse(f'I find no action that I know in "{shown}"; I can pick things up and place them.')
@@ -218,7 +223,8 @@ def _polished(words: Sequence[str]) -> list[str]:
     for i, word in enumerate(kept):
         rest = kept[i + 1 :]
         particle = word in ("back", "away", "aside", "again", "off", "out") and rest[:1] not in (["of"], ["from"])
-        if not (particle and (i == 0 or not rest or kept[i - 1] in PRONOUNS or _starts_place(rest))):
+        leads = i == 0 and rest[:1] and (rest[0] in DETERMINERS or rest[0] in PRONOUNS)
+        if not (particle and (leads or not rest or kept[i - 1 : i] in _PRONOUN_LISTS or _starts_place(rest))):
             loose.append(word)
     return loose
 
@@ -229,7 +235,10 @@ def _read(clause: Clause, draft: _Draft) -> None:
     text = " ".join(words)
     if clause.verb_class == "pick":
         text = re.sub(
-            r"\b(?:over )?(?:to me|to us|over here|here|in the air|into the air|off the ground|high)(?= |$)", "", text
+            r"\b(?:over )?(?:to me|to us|over here|here|in the air|into the air|off the ground|high"
+            r"|(?:in|with|between|inside) (?:the|your|its) (?:gripper|hand|claw|fingers|jaws))(?= |$)",
+            "",
+            text,
         )
     anywhere = _ANYWHERE.search(text)
     resting = clause.verb_class != "place" and anywhere and not text[anywhere.start() :].startswith(("to ", "onto "))

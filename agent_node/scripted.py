@@ -119,10 +119,12 @@ def _sentence(error: ToolError) -> str:
     return str(error) if error.hint or error.code is not ErrorCode.NOT_UNDERSTOOD else f"{error} {EXAMPLES}"
 
 
-def _pointable(reference: NounPhrase) -> str:
-    """Words for the pointer. Of "a bowl" it is to choose the same one each time."""
-    plainly = reference.indefinite and not (reference.selectors or reference.relation or reference.excluded)
-    return f"leftmost {reference.plain}" if plainly else reference.text
+def _pointable(reference: NounPhrase, relation: str | None) -> str:
+    """Words for the pointer. Of "a bowl" it is to choose the same one each time; one puts things in containers."""
+    bare = not (reference.selectors or reference.relation or reference.excluded)
+    if relation == "in" and bare and not reference.head and reference.words:
+        return f"{' '.join(reference.words)} container"
+    return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
 
 
 class _Episode:
@@ -233,8 +235,12 @@ class _Episode:
         return _Call(name, {"obj_name": phrase, "image_index": self._image})
 
     def _ask_spot(self) -> _Call:
-        references = [_pointable(reference) for reference in self._command.references]
-        return self._detect(free_space_phrase(self._command.relation or "anywhere", references), only_one=True)
+        return self._detect(
+            free_space_phrase(self._command.relation or "anywhere", self._named_references()), only_one=True
+        )
+
+    def _named_references(self) -> list[str]:
+        return [_pointable(reference, self._command.relation) for reference in self._command.references]
 
     def _find(self) -> _Script:
         """Locate the target, every reference and a place for it, before anything moves."""
@@ -242,7 +248,7 @@ class _Episode:
         wanted = [target] if target else []
         sides = bool(target and any(s.positional for s in target.selectors))
         calls = [self._detect(phrase.text) for phrase in wanted]
-        calls += [self._detect(_pointable(phrase)) for phrase in command.references]
+        calls += [self._detect(name) for name in self._named_references()]
         calls += [self._ask_spot()] if command.action == "place" else []
         calls += [self._detect(target.plain)] if target and sides else []
         names = [phrase.text for phrase in [*wanted, *command.references]]
@@ -279,7 +285,8 @@ class _Episode:
             picked = select_points(phrase.selectors, plain.points)
             if picked:
                 return plain.points[picked[0]]
-        if not response.points and plain is not None and by_side and len(plain.points) == 1:
+        first = all(s.rank in (1, -1) for s in phrase.selectors)
+        if not response.points and plain is not None and by_side and first and len(plain.points) == 1:
             return plain.points[0]
         points = self._points(phrase, response)
         if len(points) == 1 or phrase.indefinite:
@@ -314,7 +321,8 @@ class _Episode:
             return
         beside = [p for group in self._references for p in group]
         target = self._target
-        own_room = target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
+        on_table = self._command.relation not in ("in", "on")
+        own_room = on_table and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
@@ -370,7 +378,7 @@ class _Episode:
 
     def _find_spot(self) -> _Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
-        calls = [self._ask_spot(), *(self._detect(_pointable(reference)) for reference in self._command.references)]
+        calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
         responses = yield _Step(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
         stays = all(
             any(near(p, q, MOVED) for q in before)

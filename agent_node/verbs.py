@@ -12,17 +12,17 @@ from tool_nodes.perception.words import one_letter_apart
 VerbClass = Literal["pick", "place", "mention", "unsupported"]
 
 _PICK = """
-    pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass have
-    catch obtain snatch carry deliver remove extract gather
+    pick pickup grab grasp grip take get lift raise fetch hold keep collect retrieve clutch seize bring hand give pass
+    have catch obtain snatch carry deliver remove extract gather
 """
 _PLACE = """
     put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
-    pack plop plonk add bury return rest load arrange
+    pack plop plonk add bury return rest load arrange rearrange reposition stand lower slide park nestle situate
 """
-_MENTION = "find locate spot identify detect see approach look search go notice check"
+_MENTION = "find locate spot identify detect see approach look search go notice check select choose"
 """Verbs that only lead up to a command: "find the red box and pick it up"."""
 _UNSUPPORTED = """
-    throw toss pour push pull slide open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat
+    throw toss pour push pull open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat
     kick hit break crush tap touch poke roll fill empty sort tidy clear point count describe show tell say
     dance wave stop drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn
     hide feed lick love like hate want read write draw paint measure weigh inspect scan wait sleep home reset
@@ -42,6 +42,11 @@ _IRREGULAR = {
     "threw": "throw",
     "thrown": "throw",
 }
+_LOOSELY: dict[str, frozenset[str]] = {
+    **dict.fromkeys(("toss", "throw", "chuck", "dump", "fling"), frozenset({"in", "into", "inside"})),
+    "balance": frozenset({"on", "onto", "atop"}),
+}
+"""Verbs of other deeds that mean placing when one of these words follows: "toss it into the bin"."""
 _DOUBLED = frozenset(
     {"get", "set", "put", "grip", "drop", "grab", "pop", "stop", "cut", "hit", "plop", "tap", "spin", "sit"}
 )
@@ -87,7 +92,10 @@ _WISH = (
 _TASK = r"(?:the |your |my |this |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?"
 _OPENERS = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand"
-    r"|kinova|arm|thanks|thank you|first|firstly|next|finally|maybe|perhaps|listen|all|buddy|sir|[,.!?])(?= )"
+    r"|kinova|arm|thanks|thank you|first|firstly|next|finally|maybe|perhaps|listen|all|buddy|sir|yo|right|cool|sorry"
+    r"|excuse me|actually|basically|my (?:dear |good )?(?:robot|friend|arm)|mate|dude|friend|assistant|[,.!?])(?= )"
+    r"|(?:it|that) would be \w+(?: \w+)?,? if (?:you|we)(?: (?:could|would|can))?"
+    r"|(?:i|we) would be (?:very |so )?(?:glad|happy|grateful)(?: ,)? if you(?: (?:could|would|can))?"
     rf"|{_REQUEST}|{_WISH}"
     r"|is it possible (?:for you )?to|are you able to|do you think you (?:can|could)|i was wondering if you could"
     r"|(?:i|we) (?:would (?:like|love|prefer)|want|need|wish|am going) to(?! have\b)"
@@ -97,12 +105,12 @@ _OPENERS = re.compile(
     r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try (?:to|and)|make sure (?:to|that you|you)"
     r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
-    r"|reach out and)"
+    r"|reach out and|like(?= ,)|you(?= (?!are |is )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
 )
 _ASIDES = re.compile(
     r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
-    r"|when (?:you (?:can|are ready|get a chance))|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
+    r"|when (?:you (?:can|are ready|get a chance))|real(?:ly)? quick|(?<=, )right(?= \?)|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
     r"|as soon as possible|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
     r"|(?:will|would|could|can) you$"
     r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?!\w)"
@@ -120,6 +128,9 @@ _IDIOMS = (
     (re.compile(r"\b(?:so|such) (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
     (re.compile(r"^(?:ensure|make sure|see to it)(?: that)? (.+?) (?:is|are|ends up|sits|stands)\b"), r"put \1"),
     (re.compile(r"\blet (?:me|us) have\b"), "give"),
+    (re.compile(r"^(?:have|get) ((?:(?!and )\w+ )*?\w+) (?:placed|put|moved|set|positioned|moved over)\b"), r"put \1"),
+    (re.compile(r"(?:,? (?:that|it))? (?:would|will) be (?:very )?\w+(?: [.!])?$"), ""),
+    (re.compile(r"\b(?:help me|try) (?=\w+ing\b)"), ""),
     (
         re.compile(r"\b(find|locate|look|search|go|approach|see) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"),
         r"\1",
@@ -196,7 +207,7 @@ def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
         words = list(tokens[start + 1 : end])
         while words and (words[-1] in (*_CONNECTORS, "the") or (words[-1] == "to" and end < len(tokens))):
             words.pop()
-        clauses.append(Clause(base, verb_class, tuple(words)))
+        clauses.append(Clause(base, "place" if _LOOSELY.get(base, frozenset()) & set(words) else verb_class, tuple(words)))
     lead = list(tokens[: starts[0][0]])
     while lead and lead[-1] in _CONNECTORS:
         lead.pop()

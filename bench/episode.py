@@ -19,7 +19,7 @@ from sim.station import Station
 from sim.world import LOG_PERIOD_S
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.perception.referring import refer
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from tool_nodes.types import ObjectView
 
 ANIMATION_FRAMES = 60
@@ -74,6 +74,11 @@ class Outcome:
     truth: Truth | None
     time_to_first_motion_s: float | None
     sim_time_s: float
+
+    @property
+    def scored(self) -> bool:
+        """False after an infrastructure error: such an episode is counted but never scored."""
+        return self.truth is not None
 
     @property
     def false_success(self) -> bool:
@@ -246,8 +251,3 @@ def animate(
         world.data.time, world.data.qpos[:] = saved_time, saved_qpos
         mujoco.mj_forward(world.model, world.data)
     return frames, times
-
-
-def scorable(outcome: Outcome) -> bool:
-    """False for infrastructure errors, which are counted but never scored."""
-    return outcome.truth is not None and outcome.episode.error_code is not ErrorCode.INTERNAL

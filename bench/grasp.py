@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import tyro
 
+from bench.console import AsJson, emit, say
 from bench.parallel import run_jobs
-from bench.stats import format_rows, machine, rate_row, timing_row
+from bench.stats import format_report, machine, rate_row, timing_row
 from sim.predicates import THRESHOLDS, judge_pick
 from sim.scene_generator import generate_scene
 from sim.station import Station, StationConfig
 from tool_nodes.catalogue import load_catalogue
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import Session
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox import CallRecord, Session
 from tool_nodes.types import Frame
 
 
@@ -35,7 +33,15 @@ class Job:
 
 @dataclass(frozen=True)
 class Record:
-    """What one first attempt gave. `reported`: the tools said success; `success`: the simulator agrees."""
+    """What one first attempt gave.
+
+    Attributes:
+        reported: The tools said success.
+        success: The simulator says success.
+        scored: False after an infrastructure error.
+        cause: Why not, empty after a success.
+        generator_s: Wall time of compute_grasp [s], None if it gave no grasp.
+    """
 
     job: Job
     kind: str
@@ -62,49 +68,55 @@ def run_one(job: Job) -> Record:
     scene = generate_scene(job.seed, required=(job.item,), n_objects=None if job.clutter else 1)
     index, target = next((i, p) for i, p in enumerate(scene.objects) if p.item == job.item)
     station = Station(scene, StationConfig(seed=job.seed))
-    session = Session()
     before = station.world.snapshot()
-    generator_s = None
-    reported, scored, cause = False, True, ""
-    calls: tuple[tuple[str, dict[str, object]], ...] = (
-        ("robot.capture_image", {}),
-        ("robot.get_depth_with_pointcloud", {}),
-        ("sam2.segment_from_point", {}),
-        ("grasp_generator.compute_grasp", {
-            "point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px",
-            "image_index": 0,
-        }),
-        ("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}),
-    )  # fmt: skip
-    for name, arguments in calls:
-        if name == "sam2.segment_from_point":
-            x, y = _visible_point(station.camera.capture(), index)
-            arguments = {"x": x, "y": y, "image_index": 0}
+    error, generator_s = _grasp(station, index)
+    kind = load_catalogue()[job.item].kind
+    if error is not None and error.code in INFRASTRUCTURE_ERRORS:
+        return Record(job, kind, False, False, False, error.code, generator_s)
+    success = judge_pick(before, station.world.hold(THRESHOLDS.hold_s), (target.id,))
+    cause = error.code if error is not None else "" if success else "not held up at the end"
+    return Record(job, kind, error is None, success, True, str(cause), generator_s)
+
+
+def _grasp(station: Station, index: int) -> tuple[ToolError | None, float | None]:
+    """What the tools reported for the object of this index, and how long the grasp generator took [s]."""
+    session = Session()
+
+    def call(name: str, **arguments: object) -> CallRecord:
         record = station.toolbox.call(name, arguments, session)
-        if name == "grasp_generator.compute_grasp":
-            generator_s = record.wall_s
         if record.result.error is not None:
-            cause = str(record.result.error.code)
-            scored = record.result.error.code is not ErrorCode.INTERNAL
-            break
-    else:
-        reported = True
-    success = judge_pick(before, station.world.hold(THRESHOLDS.hold_s), (target.id,)) if scored else False
-    if reported and not success:
-        cause = "not held up at the end"
-    return Record(job, load_catalogue()[job.item].kind, reported, success, scored, cause, generator_s)
+            raise record.result.error
+        return record
+
+    generator_s = None
+    try:
+        call("robot.capture_image")
+        call("robot.get_depth_with_pointcloud")
+        x, y = _visible_point(station.camera.capture(), index)
+        call("sam2.segment_from_point", x=x, y=y, image_index=0)
+        generator_s = call(
+            "grasp_generator.compute_grasp",
+            point_cloud="$point_cloud",
+            mask="$segmentation_mask",
+            focal_length_px="$focal_length_px",
+            image_index=0,
+        ).wall_s
+        call("robot.execute_grasp", grasp_pose="$grasp_pose")
+    except ToolError as error:
+        return error, generator_s
+    return None, generator_s
+
+
+def crashed(job: Job, why: str) -> Record:
+    """The record of a job that gave none: counted, never scored."""
+    return Record(job, load_catalogue()[job.item].kind, False, False, False, f"{ErrorCode.INTERNAL}: {why}", None)
 
 
 def _note(records: Sequence[Record]) -> str:
     return f"{sum(r.success for r in records)} of {len(records)} succeeded"
 
 
-def bench_grasp(
-    n: int = 200,
-    first_seed: int = 0,
-    jobs: int = 1,
-    as_json: Annotated[bool, tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout.")] = False,
-) -> int:
+def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
     """Grasp every kind of object once per trial, half alone and half in clutter; first attempts only.
 
     Args:
@@ -117,42 +129,47 @@ def bench_grasp(
     began = time.monotonic()
     items = sorted(item.name for item in load_catalogue().values() if not item.container)
     work = [Job(items[k % len(items)], first_seed + k, (k // len(items)) % 2 == 1) for k in range(n)]
-    print(f"{n} grasps of {len(items)} products, seeds {first_seed}..{first_seed + n - 1}", file=sys.stderr)
-    records = [r for r in run_jobs(run_one, work, jobs, _note) if r.scored]
-
-    def rate(name: str, chosen: list[Record]) -> dict[str, Any]:
-        return rate_row(name, sum(r.success for r in chosen), len(chosen))
-
-    rows = [
-        rate("all", records),
-        rate("single", [r for r in records if not r.job.clutter]),
-        rate("clutter", [r for r in records if r.job.clutter]),
-    ]
-    rows += [rate(kind, [r for r in records if r.kind == kind]) for kind in sorted({r.kind for r in records})]
-    rows.append(rate_row("false_success", sum(r.reported and not r.success for r in records), len(records)))
-    rows.append(timing_row("compute_grasp", [r.generator_s for r in records if r.generator_s is not None]))
-    failures = [
-        {"item": r.job.item, "seed": r.job.seed, "clutter": r.job.clutter, "cause": r.cause}
-        for r in records if not r.success
-    ]  # fmt: skip
+    say(f"{n} grasps of {len(items)} products, seeds {first_seed}..{first_seed + n - 1}")
+    records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "grasp",
         "machine": machine(),
-        "seeds": [first_seed, first_seed + n - 1],
+        "seeds": [job.seed for job in work],
         "jobs": jobs,
-        "rows": rows,
-        "unscored": n - len(records),
-        "causes": dict(Counter(f["cause"] for f in failures)),
-        "failures": failures,
+        "rows": rows_of(records),
+        "unscored": sum(not r.scored for r in records),
+        "causes": dict(Counter(r.cause for r in records if not r.success)),
+        "failures": [
+            {"item": r.job.item, "seed": r.job.seed, "clutter": r.job.clutter, "cause": r.cause}
+            for r in records
+            if not r.success
+        ],
         "wall_s": round(time.monotonic() - began, 1),
     }
     if as_json:
-        print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+        emit(document)
     else:
-        print(format_rows(rows))
-        print(f"causes: {document['causes'] or 'none'}")
-        for failure in failures:
-            where = " in clutter" if failure["clutter"] else ""
-            print(f"  seed {failure['seed']:>3}  {failure['item']}{where}: {failure['cause']}")
-        print(f"{document['machine']}  {document['wall_s']} s")
+        print(format_report(document, "causes", _failure_line))
     return 0
+
+
+def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Rates of all, of alone and in clutter and of every kind, false successes, and the generator's time."""
+    scored = [r for r in records if r.scored]
+
+    def rate(name: str, chosen: Sequence[Record]) -> dict[str, Any]:
+        return rate_row(name, sum(r.success for r in chosen), len(chosen))
+
+    return [
+        rate("all", scored),
+        rate("single", [r for r in scored if not r.job.clutter]),
+        rate("clutter", [r for r in scored if r.job.clutter]),
+        *(rate(kind, [r for r in scored if r.kind == kind]) for kind in sorted({r.kind for r in scored})),
+        rate_row("false_success", sum(r.reported and not r.success for r in scored), len(scored)),
+        timing_row("compute_grasp", [r.generator_s for r in scored if r.generator_s is not None]),
+    ]
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    where = " in clutter" if failure["clutter"] else ""
+    return f"seed {failure['seed']:>3}  {failure['item']}{where}: {failure['cause']}"

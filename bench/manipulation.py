@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
-
-import tyro
+from typing import Any, Literal
 
 from agent_node.scripted import ScriptedPolicy
-from bench.episode import Goal, run_episode, scorable
+from bench.console import AsJson, emit, say
+from bench.episode import Goal, run_episode
 from bench.parallel import run_jobs
-from bench.stats import format_rows, machine, rate_row, timing_row
+from bench.stats import format_report, machine, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.station import Station, StationConfig
 from sim.tasks import PAPER_SENTENCES, paper_task
@@ -36,39 +33,51 @@ class Job:
 
 @dataclass(frozen=True)
 class Record:
-    """What one episode gave; `success` is the simulator's truth (2 of 2 for pick and place)."""
+    """What one episode gave.
+
+    Attributes:
+        scored: False after an infrastructure error.
+        success: The simulator's truth: picked, and placed if that was asked for.
+        score: 0 or 1 for a pick, up to 2 for pick and place.
+        reasons: Why it is not a success, in the simulator's words.
+        plan_s: Wall time of every plan [s].
+    """
 
     sentence: int
     seed: int
     category: str
     text: str
-    scored: bool
-    success: bool
-    score: int
-    false_success: bool
-    error_code: str | None
-    answer: str
-    reasons: tuple[str, ...]
-    time_to_first_motion_s: float | None
-    wall_s: float
-    sim_time_s: float
-    plan_s: tuple[float, ...]
+    scored: bool = False
+    success: bool = False
+    score: int = 0
+    false_success: bool = False
+    error_code: str | None = None
+    answer: str = ""
+    reasons: tuple[str, ...] = ()
+    time_to_first_motion_s: float | None = None
+    wall_s: float | None = None
+    sim_time_s: float | None = None
+    plan_s: tuple[float, ...] = ()
 
 
 def run_one(job: Job) -> Record:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
-    station = Station(task.scene, StationConfig(perception=job.perception, seed=job.seed), wrap_planner=TimedPlanner)
+    planning: list[float] = []
+    station = Station(
+        task.scene,
+        StationConfig(perception=job.perception, seed=job.seed),
+        wrap_planner=lambda planner: TimedPlanner(planner, planning),
+    )
     goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
     outcome = run_episode(station, ScriptedPolicy(), task.text, goal)
     episode, truth = outcome.episode, outcome.truth
-    planner = station.planner
     return Record(
         sentence=job.sentence,
         seed=job.seed,
         category=task.category,
         text=task.text,
-        scored=scorable(outcome),
+        scored=outcome.scored,
         success=truth is not None and truth.success,
         score=truth.score if truth else 0,
         false_success=outcome.false_success,
@@ -78,8 +87,14 @@ def run_one(job: Job) -> Record:
         time_to_first_motion_s=outcome.time_to_first_motion_s,
         wall_s=episode.wall_s,
         sim_time_s=outcome.sim_time_s,
-        plan_s=tuple(planner.seconds) if isinstance(planner, TimedPlanner) else (),
+        plan_s=tuple(planning),
     )
+
+
+def crashed(job: Job, why: str) -> Record:
+    """The record of an episode that gave none: counted, never scored."""
+    text = PAPER_SENTENCES[job.sentence]
+    return Record(job.sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)
 
 
 def _note(records: Sequence[Record]) -> str:
@@ -96,20 +111,17 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
         rows.append(rate_row(name, sum(r.success for r in chosen), len(chosen), **more))
     rows.append(rate_row("all", sum(r.success for r in scored), len(scored)))
     rows.append(rate_row("false_success", sum(r.false_success for r in scored), len(scored)))
-    first = [r.time_to_first_motion_s for r in records if r.time_to_first_motion_s is not None]
+    first = [r.time_to_first_motion_s for r in scored if r.time_to_first_motion_s is not None]
     rows.append(timing_row("time_to_first_motion", first))
     for name in CATEGORIES:
-        rows.append(timing_row(f"episode_wall {name}", [r.wall_s for r in records if r.category == name]))
-    rows.append(timing_row("planning", [s for r in records for s in r.plan_s]))
+        walls = [r.wall_s for r in scored if r.category == name and r.wall_s is not None]
+        rows.append(timing_row(f"episode_wall {name}", walls))
+    rows.append(timing_row("planning", [s for r in scored for s in r.plan_s]))
     return rows
 
 
 def bench_manipulation(
-    seeds: int = 3,
-    first_seed: int = 0,
-    perception: Perception = "sim",
-    jobs: int = 1,
-    as_json: Annotated[bool, tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout.")] = False,
+    seeds: int = 3, first_seed: int = 0, perception: Perception = "sim", jobs: int = 1, as_json: AsJson = False
 ) -> int:
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
 
@@ -122,37 +134,35 @@ def bench_manipulation(
     if seeds < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds and jobs must be 1 or more and first-seed 0 or more.")
     began = time.monotonic()
-    work = [Job(sentence, first_seed + k, perception) for k in range(seeds) for sentence in range(len(PAPER_SENTENCES))]
-    print(
-        f"{len(work)} episodes, seeds {first_seed}..{first_seed + seeds - 1}, perception {perception}", file=sys.stderr
-    )
-    records = run_jobs(run_one, work, jobs, _note)
-    rows = rows_of(records) + camera_rows()
-    failures = [
-        {
-            "text": r.text, "seed": r.seed, "error_code": r.error_code, "false_success": r.false_success,
-            "answer": r.answer, "truth": list(r.reasons),
-        }
-        for r in records if not r.success
-    ]  # fmt: skip
+    chosen = range(first_seed, first_seed + seeds)
+    work = [Job(sentence, seed, perception) for seed in chosen for sentence in range(len(PAPER_SENTENCES))]
+    say(f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}")
+    records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "manipulation",
         "perception": perception,
         "machine": machine(),
-        "seeds": list(range(first_seed, first_seed + seeds)),
+        "seeds": list(chosen),
         "jobs": jobs,
-        "rows": rows,
+        "rows": rows_of(records) + camera_rows(),
+        "unscored": sum(not r.scored for r in records),
         "error_codes": dict(Counter(r.error_code for r in records if r.error_code)),
-        "failures": failures,
+        "failures": [
+            {
+                "text": r.text, "seed": r.seed, "error_code": r.error_code, "false_success": r.false_success,
+                "answer": r.answer, "truth": list(r.reasons),
+            }
+            for r in records if not r.success
+        ],
         "wall_s": round(time.monotonic() - began, 1),
-    }
+    }  # fmt: skip
     if as_json:
-        print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+        emit(document)
     else:
-        print(format_rows(rows))
-        print(f"error codes: {document['error_codes'] or 'none'}")
-        for failure in failures:
-            print(f"  seed {failure['seed']:>3}  {failure['text']!r}: {failure['error_code']}")
-            print(f"            {failure['answer']!s:.150} {failure['truth']}")
-        print(f"{document['machine']}  {document['wall_s']} s")
+        print(format_report(document, "error_codes", _failure_line))
     return 0
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    why = failure["answer"] if failure["error_code"] else "; ".join(failure["truth"])
+    return f"seed {failure['seed']:>3}  {failure['text']!r}: {failure['error_code'] or 'false success'}: {why}"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 Z95 = 1.959963984540054
+
+SHOWN_FAILURES = 12
+LINE_WIDTH = 140
+"""A report for people names this many failures, one line each; the JSON document has all of them."""
 
 
 def wilson(success: int, n: int) -> tuple[float, float]:
@@ -71,3 +75,28 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
             cells = [f"{row[k]:.0f} ms" if row[k] is not None else "-" for k in ("p50_ms", "p95_ms", "p99_ms")]
             lines.append(f"{row['name']:28}{row['n']:>6}" + "".join(f"{cell:>11}" for cell in cells))
     return "\n".join(lines)
+
+
+def format_report(document: Mapping[str, Any], tally: str, failure_line: Callable[[Mapping[str, Any]], str]) -> str:
+    """A benchmark's document as text: rows, a line per cause, the first failures, and the machine.
+
+    Args:
+        document: With `rows`, `failures`, `unscored`, `machine`, `wall_s` and the tally.
+        tally: Key of the mapping from cause to count.
+        failure_line: One failure in one line.
+    """
+    lines = [format_rows(document["rows"])]
+    for cause, count in sorted(document[tally].items(), key=lambda entry: -entry[1]):
+        lines.append(f"error {cause:22}{count:>6}")
+    if document["unscored"]:
+        lines.append(f"unscored, because of infrastructure errors: {document['unscored']}")
+    failures = document["failures"]
+    for failure in failures[:SHOWN_FAILURES]:
+        line = failure_line(failure)
+        lines.append(f"  {line if len(line) <= LINE_WIDTH else line[: LINE_WIDTH - 3] + '...'}")
+    if len(failures) > SHOWN_FAILURES:
+        lines.append(f"  and {len(failures) - SHOWN_FAILURES} more; --json names all of them")
+    machine_line = ", ".join(
+        f"{value}" if key in ("cpu", "system") else f"{key} {value}" for key, value in document["machine"].items()
+    )
+    return "\n".join([*lines, f"{machine_line}; {document['wall_s']} s"])

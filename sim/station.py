@@ -95,6 +95,8 @@ class Station:
         if config.perception not in get_args(PerceptionName):
             allowed = " or ".join(get_args(PerceptionName))
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"perception must be {allowed}, got {config.perception!r}.")
+        if config.seed < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {config.seed}.")
         self.scene = scene
         self.config = config
         self.world = World(scene)

@@ -22,6 +22,10 @@ from tool_nodes.types import FloatArray
 TABLE_THICKNESS = 0.04
 FLOOR_Z = -0.75
 SETTLE_S = 0.4
+
+# MuJoCo would append its warnings to a file in the current folder; `World.step` reports them instead.
+mujoco.set_mju_user_warning(lambda text: None)
+
 LOG_PERIOD_S = 0.04
 """Spacing of the states kept for the animation [s]."""
 
@@ -152,21 +156,22 @@ class World:
         Raises:
             ToolError: INTERNAL on a MuJoCo warning or NaN; such an episode has no score.
         """
+        started = self.time
         for _ in range(count):
             mujoco.mj_step(self.model, self.data)
             if self.data.time >= self._next_log:
                 self.log.append((self.time, self.data.qpos.copy()))
                 self._next_log += LOG_PERIOD_S
-        self.check_health()
+        self._check_health(started)
 
-    def check_health(self) -> None:
-        """Raises ToolError INTERNAL on a MuJoCo warning or NaN."""
+    def _check_health(self, since: float) -> None:
+        """Raises ToolError INTERNAL on a MuJoCo warning or NaN; `since` is told because MuJoCo resets its clock."""
         for kind in range(mujoco.mjtWarning.mjNWARNING):
             if self.data.warning[kind].number:
                 name = mujoco.mjtWarning(kind).name.removeprefix("mjWARN_")
-                raise ToolError(ErrorCode.INTERNAL, f"The physics reported {name} at t={self.time:.3f} s.")
+                raise ToolError(ErrorCode.INTERNAL, f"The physics reported {name} after t={since:.3f} s.")
         if not (np.isfinite(self.data.qpos).all() and np.isfinite(self.data.qvel).all()):
-            raise ToolError(ErrorCode.INTERNAL, f"The physics state is not finite at t={self.time:.3f} s.")
+            raise ToolError(ErrorCode.INTERNAL, f"The physics state is not finite after t={since:.3f} s.")
 
     def snapshot(self) -> Snapshot:
         """The objects' true state, for judging; perception and planning never see it."""

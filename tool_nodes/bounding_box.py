@@ -3,28 +3,143 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.spatial import ConvexHull, QhullError
 
 from tool_nodes.geometry import intrinsics, project
 from tool_nodes.grasping import require_matching
 from tool_nodes.kinds import FocalLength, Mask, PointCloud
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
-from tool_nodes.types import FloatArray
+from tool_nodes.types import BoolArray, FloatArray
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
 _SIGNS = np.array([(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)])
 
+_TRIM = (0.5, 99.5)
+"""Percentiles of the points that the box spans: single stray points do not stretch it."""
 
-def oriented_box(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Corners (8, 3) and extent (3,) of the box along the principal axes of points (N, 3); 1 % outliers ignored."""
-    centre = points.mean(axis=0)
-    _, _, axes = np.linalg.svd(points - centre, full_matrices=False)
-    axes[2] = np.cross(axes[0], axes[1])
-    local = (points - centre) @ axes.T
-    low, high = np.percentile(local, (0.5, 99.5), axis=0)
+_ON_PLANE_M = 0.005
+_ABOVE_PLANE_M = 0.006
+"""A point this far over the support belongs to the thing [m]."""
+
+_STANDS_M = 0.04
+"""A thing whose lowest seen point is higher than this over the plane stands on something else [m]."""
+
+_MIN_SUPPORT = 0.3
+"""Share of the surroundings that a plane must hold to be the support."""
+
+
+def support_plane(around: FloatArray, points: FloatArray, seed: int = 0) -> tuple[FloatArray, float] | None:
+    """The plane that a thing stands on, from the cloud around it; the frame's own "down" need not be known.
+
+    Args:
+        around: (M, 3) points near the thing that are not part of it [m].
+        points: (N, 3) points of the thing [m].
+        seed: Seeds the sampling of planes.
+
+    Returns:
+        Unit normal (3,) towards the thing and offset, normal @ x = offset on the plane; None where no plane holds
+        enough of the surroundings or the thing is not on one side of it.
+    """
+    if len(around) < 50:
+        return None
+    rng = np.random.default_rng(seed)
+    sample = around[rng.choice(len(around), min(len(around), 1500), replace=False)]
+    corners = sample[rng.integers(len(sample), size=(200, 3))]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normals, axis=1)
+    normals = normals[length > 1e-9] / length[length > 1e-9, None]
+    if not len(normals):
+        return None
+    offsets = (normals * corners[length > 1e-9, 0]).sum(axis=1)
+    near = np.abs(sample @ normals.T - offsets) < _ON_PLANE_M
+    best = near[:, int(near.sum(axis=0).argmax())]
+    if best.mean() < _MIN_SUPPORT:
+        return None
+    centre = sample[best].mean(axis=0)
+    normal = np.linalg.svd(sample[best] - centre, full_matrices=False)[2][2]
+    heights = (points - centre) @ normal
+    if heights.mean() < 0:
+        normal, heights = -normal, -heights
+    return (normal, float(normal @ centre)) if np.percentile(heights, 5) > -2 * _ON_PLANE_M else None
+
+
+def _rectangle(flat: FloatArray) -> tuple[float, FloatArray]:
+    """Least area [m^2] of a rectangle around points (N, 2), and the unit direction (2,) of one of its sides."""
+    try:
+        hull = flat[ConvexHull(flat).vertices]
+    except QhullError:  # all in one line
+        hull = flat
+    edges = np.roll(hull, -1, axis=0) - hull
+    length = np.linalg.norm(edges, axis=1)
+    u = edges[length > 1e-9] / length[length > 1e-9, None]
+    if not len(u):
+        return 0.0, np.array([1.0, 0.0])
+    along, across = flat @ u.T, flat @ np.column_stack([-u[:, 1], u[:, 0]]).T
+    spans = [np.diff(np.percentile(values, _TRIM, axis=0), axis=0)[0] for values in (along, across)]
+    areas = spans[0] * spans[1]
+    return float(areas.min()), u[int(areas.argmin())]
+
+
+def _axes(points: FloatArray, up: FloatArray) -> tuple[FloatArray, float]:
+    """Right-handed axes (3, 3), rows, the last one `up`, the first along the longer side; and the box's volume."""
+    first = np.cross(up, np.eye(3)[int(np.abs(up).argmin())])
+    first /= np.linalg.norm(first)
+    plane = np.stack([first, np.cross(up, first)])
+    area, direction = _rectangle(points @ plane.T)
+    side = direction @ plane
+    axes = np.stack([side, np.cross(up, side), up])
+    spans = np.diff(np.percentile(points @ axes.T, _TRIM, axis=0), axis=0)[0]
+    if spans[1] > spans[0]:
+        axes = np.stack([axes[1], -axes[0], up])
+    return axes, area * float(spans[2])
+
+
+def oriented_box(points: FloatArray, around: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """The box of a thing that is seen from one side.
+
+    A thing that stands on a plane is given a box that stands on it too, down to the plane, with the smallest footprint.
+    Where there is no such plane, it is the smallest box along one of the principal axes of what is seen.
+
+    Args:
+        points: (N, 3) points of the thing [m], N >= 4.
+        around: (M, 3) points near it that are not part of it [m].
+
+    Returns:
+        Corners (8, 3) [m], bottom four first, and extent (3,) [m]: longer side, shorter side, height.
+    """
+    plane = None if around is None else support_plane(around, points)
+    if plane is not None:
+        normal, offset = plane
+        heights = points @ normal - offset
+        solid = points[heights > _ABOVE_PLANE_M]
+        points = solid if len(solid) > len(points) / 2 else points
+        axes = _axes(points, normal)[0]
+    else:
+        principal = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
+        axes = min((_axes(points, up) for up in principal), key=lambda found: found[1])[0]
+    low, high = np.percentile(points @ axes.T, _TRIM, axis=0)
+    if plane is not None and low[2] - plane[1] < _STANDS_M:
+        low[2] = plane[1]
     extent = high - low
-    corners = centre + ((low + high) / 2 + _SIGNS * extent / 2) @ axes
-    return corners, extent
+    return ((low + high) / 2 + _SIGNS * extent / 2) @ axes, extent
+
+
+def _inner(mask: BoolArray) -> BoolArray:
+    """The mask (H, W) without its outline, where depth may be the background's; small masks stay whole."""
+    core = ndimage.binary_erosion(mask)
+    return core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask
+
+
+def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) -> FloatArray:
+    """Points (M, 3) of the cloud outside the mask, as near to the thing as it is large, plus a hand's breadth."""
+    centre = np.median(points, axis=0)
+    radius = float(np.percentile(np.linalg.norm(points - centre, axis=1), 95)) + 0.08
+    outside = cloud[~ndimage.binary_dilation(mask, iterations=3).reshape(-1)]
+    with np.errstate(invalid="ignore"):
+        return outside[np.linalg.norm(outside - centre, axis=1) < radius].astype(float)
 
 
 class BoundingBoxTools:
@@ -39,12 +154,12 @@ class BoundingBoxTools:
             mask: Variable holding the segmentation mask (H, W) of the object.
             focal_length_px: Focal length in pixels.
         """
-        flat = require_matching("bounding_box.compute_bbox", point_cloud, mask)
-        points = np.asarray(point_cloud[flat], float)
+        require_matching("bounding_box.compute_bbox", point_cloud, mask)
+        points = np.asarray(point_cloud[_inner(mask).reshape(-1)], float)
         points = points[np.isfinite(points).all(axis=1)]
         if len(points) < 4:
             raise ToolError(ErrorCode.NO_DEPTH, f"Only {len(points)} masked points have depth; at least 4 are needed.")
-        corners, extent = oriented_box(points)
+        corners, extent = oriented_box(points, _around(point_cloud, mask, points))
         h, w = mask.shape
         normalized = project(corners, intrinsics(focal_length_px, w, h)) / np.array([w, h])
         corners_3d = np.round(corners, 4).tolist()

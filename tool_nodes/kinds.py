@@ -187,6 +187,7 @@ class ArrayKind:
         what: Name in messages, e.g. "segmentation mask (H, W)".
         shape: Required shape; None matches any length of an axis.
         boolean: True for masks.
+        mixed: Numbers, booleans and pictures are all accepted.
         literal: Nested JSON lists are accepted.
         finite: NaN and infinities are refused.
     """
@@ -194,6 +195,7 @@ class ArrayKind:
     what: str
     shape: tuple[int | None, ...] | None = None
     boolean: bool = False
+    mixed: bool = False
     literal: bool = False
     finite: bool = False
     low: float = -math.inf
@@ -224,6 +226,8 @@ class ArrayKind:
             )
             raise BadValue(f"must be {form}, got {_show(value)}")
         found = resolve(value, lookup)
+        if self.mixed and isinstance(found, SessionImage):
+            return found.rgb
         try:
             array = np.asarray(found)
         except ValueError as error:
@@ -231,7 +235,7 @@ class ArrayKind:
         if self.boolean:
             if array.dtype != np.bool_:
                 raise BadValue(f"must be a {self.what}, got {describe(found)}")
-        elif array.dtype.kind not in "fiu":
+        elif array.dtype.kind not in ("fiub" if self.mixed else "fiu"):
             raise BadValue(f"must be a {self.what} of numbers, got {describe(found)}")
         wanted = self.shape
         if wanted is not None and (
@@ -252,7 +256,7 @@ Text = Annotated[str, TextKind()]
 Unit = Annotated[float, NumberKind(0.0, 1.0)]
 FocalLength = Annotated[float, NumberKind(0.0, exclusive_low=True)]
 ImageIndex = Annotated[SessionImage, ImageKind()]
-Data = Annotated[NDArray[Any], ArrayKind("array (H, W) or (H, W, C)")]
+Data = Annotated[NDArray[Any], ArrayKind("numeric array (H, W) or (H, W, C)", mixed=True)]
 Mask = Annotated[BoolArray, ArrayKind("boolean segmentation mask (H, W)", (None, None), boolean=True)]
 PointCloud = Annotated[NDArray[np.float32], ArrayKind("point cloud (N, 3)", (None, 3))]
 Points2D = Annotated[

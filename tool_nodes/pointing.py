@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tool_nodes.drawing import draw_points
 from tool_nodes.kinds import ImageIndex, SessionImage, Text
 from tool_nodes.ports import Pointer
@@ -11,6 +13,11 @@ from tool_nodes.toolbox import tool
 
 def _show(points: list[tuple[float, float]]) -> str:
     return ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
+
+
+def variable_name(obj_name: str) -> str:
+    """The name as a `$variable` can carry it: blanks, and whatever else no variable may have, become underscores."""
+    return re.sub(r"^(?=\d)|\W", "_", obj_name)
 
 
 class _PointingTools:
@@ -25,7 +32,7 @@ class _PointingTools:
             value=str(points[0]) if only_one else str(points),
             text=f"Detected {len(points)} instance(s) of '{obj_name}': [{_show(points)}]",
             image=draw_points(image.rgb, points),
-            variables={f"{obj_name.replace(' ', '_')}_{suffix}": points[0] if only_one else points},
+            variables={f"{variable_name(obj_name)}_{suffix}": points[0] if only_one else points},
         )
 
 

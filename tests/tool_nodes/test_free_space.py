@@ -163,7 +163,7 @@ def test_anywhere_is_well_clear_of_everything(seed: int) -> None:
 
 
 def test_a_blocked_side_names_what_is_in_the_way() -> None:
-    things = (("red box", 0.45, 0.0), ("grey bin", 0.48, -0.16), ("milk", 0.36, -0.12))
+    things = (("red box", 0.45, 0.0), ("grey bin", 0.48, -0.16), ("milk", 0.35, -0.12), ("cola", 0.59, -0.13))
     _, frame = arranged(*things)
     named = [(name, mask(frame, k)) for k, (name, _, _) in enumerate(things)]
     with pytest.raises(ToolError, match="left of the red box") as error:

@@ -28,7 +28,11 @@ PERCEPTION = PixelPerception()
 
 def picture_of(scene: Scene, seed: int = 0) -> Frame:
     world = World(scene)
-    return make_camera("ray", world.model, world.data, scene_camera(), world.body_index, seed=seed).capture()
+    lamp = np.asarray(scene.light_position_m)
+    camera = make_camera(
+        "ray", world.model, world.data, scene_camera(), world.body_index, seed=seed, lamp_position=lamp
+    )
+    return camera.capture()
 
 
 @cache

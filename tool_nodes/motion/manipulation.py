@@ -223,7 +223,7 @@ class Manipulator:
 
         Raises:
             ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
-                OBJECT_DROPPED; EXECUTION_FAILED if the fresh picture shows nothing there; STOPPED.
+                OBJECT_DROPPED on the way, or if the fresh picture shows nothing there; EXECUTION_FAILED; STOPPED.
         """
         held = self.held
         if held is None:
@@ -296,7 +296,7 @@ class Manipulator:
         seen = height_map(self._camera.capture()).support_height(point[:2], 0.03)
         if not seen > point[2] + 0.008:
             raise ToolError(
-                ErrorCode.EXECUTION_FAILED,
+                ErrorCode.OBJECT_DROPPED,
                 "The object was released, but the new picture does not show it at the place.",
                 "Look again.",
             )

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
@@ -25,6 +26,9 @@ from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CELL_M = 0.005
 _PIXEL_M = 0.002
+_RAISED_M = 0.0022
+"""What lies this much over the table on average is not the table [m]."""
+
 _SEEN_M = 0.012
 """The table is seen at least this far around the point [m]."""
 
@@ -42,8 +46,8 @@ and the edge gap stays within 12 cm for things at least 5 cm wide."""
 _GOOD_ANGLE = np.radians(22.0)
 """Up to here off the exact direction, nobody doubts the direction [rad]."""
 
-_WIDEST_ANGLES = np.radians([37.0, 41.0])
-"""Farthest off the exact direction [rad]; the second only where there is no room within the first."""
+_WIDEST_ANGLES = np.radians([37.0, 41.0, 43.5])
+"""Farthest off the exact direction [rad]; each only where there is no room within the one before."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
 _BETWEEN_ASIDE_M = 0.10
@@ -186,6 +190,7 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
     occupied = (np.bincount(index[high], minlength=size) > 0).reshape(shape)
     # A lone high cell is noise of the sensor; the floor of a bin is not the table.
     occupied &= ndimage.uniform_filter(occupied.astype(np.float32), 3) > 0.25
+    occupied |= _raised(z[over], index, shape)
     occupied = ndimage.binary_fill_holes(ndimage.binary_closing(occupied, np.ones((3, 3), dtype=bool)) | occupied)
 
     base = np.column_stack([xy.reshape(-1, 2), surface.plane[0] + xy.reshape(-1, 2) @ surface.plane[1:]])
@@ -202,6 +207,15 @@ def _read_table(frame: Frame, surface: Surface) -> _Table:
         from_things=_distance_from(occupied),
         from_unseen=from_unseen,
     )
+
+
+def _raised(z: NDArray[np.float32], index: NDArray[np.intp], shape: tuple[int, int]) -> BoolArray:
+    """Cells (nx, ny) a little higher than the table, such as the floor of a bin, from heights z (n,) in cells (n,)."""
+    size = shape[0] * shape[1]
+    total = np.bincount(index, weights=np.clip(z, -_RAISED_M, 4 * _RAISED_M), minlength=size).reshape(shape)
+    count = np.bincount(index, minlength=size).reshape(shape).astype(float)
+    mean = ndimage.uniform_filter(total, 5) / np.maximum(ndimage.uniform_filter(count, 5), 1e-6)
+    return ndimage.binary_opening((mean > _RAISED_M) & (count > 0), np.ones((3, 3), dtype=bool))
 
 
 @cache

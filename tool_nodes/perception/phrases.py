@@ -99,16 +99,16 @@ class RelationMark:
 _SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|camera|screen|row|line|pile|bunch)"
 STOP = (
     r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
-    r"under|left|right|close|closest|nearest|not|but|except|down|<)|$)"
+    r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<)|$)"
 )
 """Lookahead: the words end here, or go on with something other than a noun."""
 _LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |far |immediate )?|(?:on|to|at) )?"
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
-_FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
+_FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))|before(?= \w)"
 _BACK = rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear)(?: side)? of{_NOT_SCENE}|beyond"
 _BESIDE = (
-    r"(?:next|adjacent|close|near|nearby) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
+    r"(?:next|adjacent|close|near|nearby|as close as possible|as near as possible) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
 )
 _RELATIONS = tuple(
     (relation, re.compile(f"(?:{pattern})(?= |$)"))
@@ -135,11 +135,12 @@ _CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
+        (r"\b(?:in|at) the (?:middle|centre) between\b", "between"),
         (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
         (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
         (r"(?<!the )\bright (?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)", " "),
         (
-            r"\b(nearest|closest) ((?:\w+ ){1,4}?)to (?=(?:the|my|a) (?!left|right|front|back)|me\b|us\b|you\b)",
+            r"\b(nearest|closest) (?!to )((?:\w+ ){1,4}?)to (?=(?:the|my|a) (?!left|right|front|back)|me\b|us\b|you\b)",
             r"\2 \1 to ",
         ),
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
@@ -298,6 +299,8 @@ def _core(words: Sequence[str]) -> _Core:
             core.indefinite = core.indefinite or not core.content
         elif word == "of" and core.content and core.content[-1] not in ("set", "group"):
             contained, core.content = core.content, []
+        elif word == "of" and i and words[i - 1] in GENERIC - {"one", "any"}:
+            core.generic = False
         elif word == "of":
             core.one_of = core.one_of or (not core.content and core.count is None and not core.all)
             core.content = []

@@ -170,8 +170,10 @@ class _Reader:
         for word in sized:
             called = [i for i in found if self._vocabularies[i].has(word)]
             found = called or found
-        for word in phrase.details:
+        with_part = [i for i in found if phrase.details and self._vocabularies[i].has_part(phrase.details)]
+        for word in () if with_part else phrase.details:
             found = [i for i in found if self._vocabularies[i].has(word)] or found
+        found = with_part or found
         if not phrase.plural or phrase.count:
             rank = max((s.rank for s in phrase.selectors), default=1)
             needed = phrase.count or (max(2, rank) if phrase.selectors else 1)

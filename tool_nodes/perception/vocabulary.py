@@ -6,12 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from tool_nodes.catalogue import load_catalogue
 from tool_nodes.perception.words import (
+    BRANDS,
     COLOUR_FAMILIES,
     COLOURS,
     DISCRETE,
     NEAR_SYNONYMS,
     PACKAGING,
+    SAME_STEM,
     SHADES,
     one_letter_apart,
     stem,
@@ -21,6 +24,9 @@ from tool_nodes.perception.words import (
 from tool_nodes.types import ObjectView
 
 Stems = tuple[str, ...]
+
+_PARTS = {"lid": "cap", "top": "cap", "cover": "cap", "stopper": "cap", "sticker": "label", "wrapper": "label"}
+"""Parts that people do not tell apart by their names."""
 
 
 def stems(text: str) -> Stems:
@@ -42,6 +48,8 @@ class Vocabulary:
         heads: Words that can be the head of a phrase about it.
         words: All words of its names, attributes and kind.
         colour: (shade, base colour), either may be empty.
+        second: The same of a part that has another colour, as the product list says.
+        part: That part, such as "cap", or "".
     """
 
     name: Stems
@@ -49,6 +57,8 @@ class Vocabulary:
     heads: frozenset[str]
     words: frozenset[str]
     colour: tuple[str, str]
+    second: tuple[str, str] = ("", "")
+    part: str = ""
 
     @classmethod
     def of(cls, view: ObjectView) -> Vocabulary:
@@ -61,17 +71,27 @@ class Vocabulary:
             if len(name) > 1 and name[-1] in PACKAGING and name[-2] not in DISCRETE and name[-2] not in COLOURS
         }
         attributes = {word for text in view.attributes for word in stems(text)}
+        product = load_catalogue().get(view.name)
         return cls(
             name=stems(view.name),
             names=names,
             heads=frozenset({name[-1] for name in names} | contents),
             words=frozenset({word for name in names for word in name} | attributes),
             colour=_colour(words_only(tokenize(view.colour))),
+            second=_colour(words_only(tokenize((product and product.secondary_colour) or ""))),
+            part=(product and product.secondary_part) or "",
         )
 
     def has(self, word: str) -> bool:
         """True if the word can be said of the thing."""
         return stem(word) in self.words
+
+    def has_part(self, words: Sequence[str]) -> bool:
+        """True if the thing has a part in a colour, such as ("red", "cap")."""
+        colour = _colour(words)
+        parts = [_PARTS.get(word, word) for word in words if word not in COLOURS and word not in SHADES]
+        fits = colour == self.second or (not colour[0] and colour[1] == self.second[1])
+        return bool(self.part) and all(p == _PARTS.get(self.part, self.part) for p in parts) and (fits or not colour[1])
 
 
 @dataclass(frozen=True)
@@ -157,8 +177,8 @@ def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms
             return True
         if not near_synonyms:
             return False
-        near = NEAR_SYNONYMS.get(word, word)
-        return any(near == NEAR_SYNONYMS.get(other, other) for other in explained)
+        near = NEAR_SYNONYMS.get(word, frozenset())
+        return any(near & NEAR_SYNONYMS.get(other, frozenset()) for other in explained)
 
     units, others = _split_colours([word for word in words if word != head or word not in COLOURS])
     if head and not known(stem(head), vocabulary.heads):
@@ -167,25 +187,42 @@ def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms
     if not all(known(word, vocabulary.words) for word in plain):
         return None
     colours = [_fit_colour(unit, vocabulary) for unit in units]
-    if any(colour is None for colour in colours):
-        return None
     fits = [colour for colour in colours if colour is not None]
+    # Of two colours one may be that of the label or the lid.
+    others_on_part = sum(_colour(u) == vocabulary.second for u, c in zip(units, colours, strict=True) if c is None)
+    if len(fits) + others_on_part < len(units) or (units and not fits):
+        return None
     said = tuple(stem(word) for word in words)
-    nouns = tuple(plain[next((i for i in range(len(plain)) if tuple(plain[i:]) in vocabulary.names), len(plain)) :])
-    tier = 0 if said == vocabulary.name else 1 if nouns or not head else 2
+    contents = plain[:-1] if plain and plain[-1] in PACKAGING else plain
+    whole = any(
+        tuple(name[i:]) in vocabulary.names for name in (plain, contents) for i in range(len(name))
+    )
+    tier = 0 if said == vocabulary.name else 1 if whole or not head else 2
     return Match(tier, max((c.shade for c in fits), default=0), any(c.approximate_colour for c in fits))
+
+
+def _without_brand(head: str, words: Stems) -> tuple[str, Stems]:
+    """(head, words) with the product in place of its brand: "evian bottle" gives "water bottle"."""
+    product = next(BRANDS[stem(word)] for word in words if stem(word) in BRANDS).split()
+    others = [word for word in words if stem(word) not in BRANDS and word not in product]
+    if others and stem(others[-1]) in PACKAGING:
+        return head, (*others[:-1], *product, others[-1])
+    return product[-1], (*others, *product)
 
 
 def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iterator[tuple[str, Stems]]:
     """(head, words) as said, then with words that nothing explains split, joined or mended by one letter."""
     yield head, words
+    if any(stem(word) in BRANDS for word in words):
+        yield _without_brand(head, words)
     known = {word for v in vocabularies for word in v.words} | set(COLOURS)
+    sayable = known | {word for word in SAME_STEM if SAME_STEM[word] in known} | set(NEAR_SYNONYMS)
     pairs = {a + b: (a, b) for v in vocabularies for name in v.names for a, b in pairwise(name)}
     mended: list[str] = []
     new_head = head
     for word in words:
         s = stem(word)
-        close = sorted(k for k in known if len(s) >= 4 and len(k) >= 4 and one_letter_apart(s, k))
+        close = sorted({stem(k) for k in sayable if min(len(s), len(k)) >= 4 and one_letter_apart(s, k)})
         replacement: tuple[str, ...] = (word,)
         if mended and stem(mended[-1]) + s in known:
             mended[-1:] = []

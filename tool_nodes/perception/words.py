@@ -36,25 +36,26 @@ _SPELLINGS = _meaning(
         "and": "adn nad &",
         "left": "lefft lfet lft leff",
         "right": "rigth rihgt rght righ",
-        "behind": "behid behing behinde bhind",
-        "between": "betwen beetween bettween inbetween betweeen",
-        "inside": "insde isnide insie",
-        "beside": "becide besdie besid",
+        "between": "inbetween",
         "front": "fron frnt frount",
         "next": "nxt nex",
         "near": "neer",
-        "closest": "closet closests",
-        "nearest": "neares",
-        "furthest": "furthes",
-        "leftmost": "leftmos",
-        "rightmost": "rightmos",
-        "please": "plese pleas pls plz",
+        "please": "pls plz",
+        "you": "u ya",
         "yoghurt": "yogurt",
         "doughnut": "donut",
         "aluminium": "aluminum",
+        "chocolate": "choco",
     }
-) | {"infront": "in front", "ontop": "on top"}
+) | {"infront": "in front", "ontop": "on top", "pb": "peanut butter", "gonna": "going to", "wanna": "want to"}
 """American to British, and slips in the words of the grammar. Names of things are mended against what is seen."""
+_LONG_GRAMMAR = _words(
+    "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
+    "should something"
+)
+"""Words of the grammar that are long enough for any slip of one letter to be mended."""
+_SHORT_GRAMMAR = _words("would could right front thing third first place under")
+"""Words of the grammar that are like other words, so that only two swapped letters are mended."""
 _IRREGULAR = {
     "knives": "knife",
     "leaves": "leaf",
@@ -65,7 +66,7 @@ _IRREGULAR = {
     "children": "child",
     "buses": "bus",
 }
-_SAME_STEM = _meaning(
+SAME_STEM = _meaning(
     {
         "plush": "plushy",
         "drink": "beverage",
@@ -86,25 +87,54 @@ _SAME_STEM = _meaning(
         "slim": "skinny slender",
     }
 )
-NEAR_SYNONYMS = _meaning(
+"""Words that always mean the same."""
+_NEAR_GROUPS = (
+    "cup mug glass tumbler beaker",
+    "bunny rabbit hare",
+    "pony horse unicorn",
+    "bin basket crate tray tub trash garbage rubbish waste bucket",
+    "bin box crate tray case",
+    "bowl dish",
+    "box carton package pack packet parcel present gift",
+    "container tube canister",
+    "tube can canister cylinder",
+    "plush doll",
+    "bear teddy",
+    "flashlight torch",
+    "wrench spanner",
+    "drink soda pop",
+    "cola coke",
+    "sausage hotdog",
+    "kitchen dish cleaning washing",
+    "toy model race racing sport",
+    "jar pot shaker glass",
+    "spicy hot chili",
+)
+NEAR_SYNONYMS = {
+    word: frozenset(k for k, group in enumerate(_NEAR_GROUPS) if word in group.split())
+    for word in _words(" ".join(_NEAR_GROUPS))
+}
+"""Groups of words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
+BRANDS = _meaning(
     {
-        "cup": "cup mug glass tumbler beaker",
-        "bunny": "bunny rabbit hare",
-        "pony": "pony horse unicorn",
-        "bin": "bin basket crate tray tub trash garbage rubbish waste bucket",
-        "bowl": "bowl dish",
-        "box": "box carton package pack packet",
-        "container": "container tube canister",
-        "plush": "plush doll",
-        "bear": "bear teddy",
-        "flashlight": "flashlight torch",
-        "wrench": "wrench spanner",
-        "drink": "drink soda pop",
-        "cola": "cola coke",
-        "sausage": "sausage hotdog",
+        "water": "evian volvic perrier",
+        "ketchup": "heinz",
+        "energy drink": "redbull monster",
+        "soy sauce": "kikkoman",
+        "soup": "campbell",
+        "cereal": "kellogg",
+        "mayonnaise": "hellmann",
+        "cola": "pepsi",
+        "lemon soda": "7up",
+        "pasta": "barilla",
+        "tea": "lipton twining",
+        "crackers": "ritz",
+        "orange juice": "tropicana",
+        "chocolate milk": "nesquik",
+        "potato chips": "lay",
     }
 )
-"""Words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
+"""What a brand name stands for, where nothing that is seen is called so."""
 
 GENERIC = _words("object thing item one stuff everything anything something product article piece")
 """Heads that fit anything."""
@@ -203,7 +233,7 @@ COLOUR_FAMILIES = {
 }
 """What people also call a colour, used when nothing on the table has the colour that they said."""
 
-PACKAGING = _words("box can bottle carton jar packet pack package bag pot shaker sachet container")
+PACKAGING = _words("box can bottle carton jar packet pack package bag pot shaker sachet container tube mix powder")
 DISCRETE = _words("ball toy pencil pen tool block cube car egg shoe gift marble coin key card")
 """Things that are not what a package of them is: a box of pencils is not "the pencil"."""
 
@@ -219,9 +249,19 @@ def tokenize(text: str) -> list[str]:
         plain = re.sub(pattern, replacement, plain)
     plain = plain.replace("'", "").replace("see-through", "seethrough").replace("see through", "seethrough")
     plain = re.sub(r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most", plain)
+    plain = re.sub(r"\bcoca[- ]?cola\b", "cola", plain.replace("red bull", "redbull"))
     plain = re.sub(r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ",", plain)
     tokens = re.findall(r"[^\W_]+|[,.?!&]", plain)
-    return [part for token in tokens for part in _SPELLINGS.get(token, token).split()]
+    return [part for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
+
+
+def _mended(token: str) -> str:
+    """A word of the grammar in place of a slip of it: "behidn" and "beehind" are "behind"."""
+    if len(token) < 5:
+        return token
+    meant = {word for word in _LONG_GRAMMAR if one_letter_apart(token, word) and token not in (word + "s", word + "d")}
+    meant |= {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
+    return meant.pop() if len(meant) == 1 else token
 
 
 def words_only(tokens: Iterable[str]) -> list[str]:
@@ -249,7 +289,7 @@ def stem(word: str) -> str:
         short = short[:-2] + "y"
     if short.endswith("oe"):
         short = short[:-1]
-    return _SAME_STEM.get(short, short)
+    return SAME_STEM.get(short, short)
 
 
 def plural(name: str) -> str:

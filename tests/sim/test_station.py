@@ -1,0 +1,121 @@
+"""The station: which backend stands behind each port, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.perception import SimPerception
+from sim.scene_generator import generate_scene
+from sim.scenes import Scene
+from sim.station import Station, StationConfig
+from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox import Session
+
+
+@pytest.fixture(scope="module")
+def scene() -> Scene:
+    return generate_scene(11)
+
+
+def test_every_released_tool_is_offered(scene: Scene) -> None:
+    assert set(Station(scene).toolbox.specs) >= {
+        "bounding_box.compute_bbox",
+        "depth_estimator.estimate_depth",
+        "depth_estimator.estimate_depth_with_pointcloud",
+        "grasp_generator.compute_grasp",
+        "roborefer.detect_all",
+        "roborefer.detect_one",
+        "robot.capture_image",
+        "robot.execute_grasp",
+        "robot.get_depth",
+        "robot.get_depth_with_pointcloud",
+        "robot.place_object_at_2d_location",
+        "robot.place_object_at_3d_location",
+        "sam2.segment_from_point",
+        "sam2.segment_from_points",
+        "vision_ops.index_at",
+        "vlm.detect_all",
+        "vlm.detect_one",
+    }
+
+
+def test_exactly_the_tools_that_move_the_robot_are_motions(scene: Scene) -> None:
+    specs = Station(scene).toolbox.specs
+    assert {name for name, spec in specs.items() if spec.motion} == {
+        "robot.execute_grasp",
+        "robot.place_object_at_2d_location",
+        "robot.place_object_at_3d_location",
+    }
+
+
+def test_pixel_perception_gets_pictures_without_the_simulators_ids(scene: Scene) -> None:
+    sim, pixels = Station(scene), Station(scene, StationConfig(perception="pixels"))
+    assert isinstance(sim.perception, SimPerception)
+    assert isinstance(pixels.perception, PixelPerception)
+    assert sim.camera.capture().ids is not None
+    first = pixels.camera.capture()
+    assert first.ids is None
+    assert pixels.camera.capture() is first
+
+
+def test_the_same_seed_gives_the_same_picture_and_depth(scene: Scene) -> None:
+    first, second = (Station(scene, StationConfig(seed=5)).camera.capture() for _ in range(2))
+    assert first.rgb.tobytes() == second.rgb.tobytes()
+    assert first.depth.tobytes() == second.depth.tobytes()
+
+
+def test_the_calibration_follows_the_jitter_of_the_scene(scene: Scene) -> None:
+    other = generate_scene(12)
+    here, there = Station(scene).scene_camera(), Station(other).scene_camera()
+    moved = here.T_base_camera[:3, 3] - there.T_base_camera[:3, 3]
+    assert moved == pytest.approx(np.subtract(scene.camera_jitter_m, other.camera_jitter_m))
+    assert here.T_base_camera[:3, :3] @ here.T_base_camera[:3, :3].T == pytest.approx(np.eye(3))
+    assert Station(scene).camera.capture().T_base_camera == pytest.approx(here.T_base_camera)
+
+
+def test_time_stands_still_while_the_tools_only_look(scene: Scene) -> None:
+    station, session = Station(scene), Session()
+    start, qpos = station.world.time, station.world.data.qpos.copy()
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("robot.capture_image", {}),
+        ("robot.get_depth", {}),
+        ("robot.get_depth_with_pointcloud", {}),
+        ("roborefer.detect_all", {"obj_name": scene.objects[0].item, "image_index": 0}),
+        ("depth_estimator.estimate_depth_with_pointcloud", {"image_index": 0}),
+    ]
+    for name, arguments in calls:
+        assert station.toolbox.call(name, arguments, session).result.ok, name
+    assert station.world.time == start
+    assert np.array_equal(station.world.data.qpos, qpos)
+
+
+def test_the_planner_can_be_wrapped(scene: Scene) -> None:
+    seen: list[object] = []
+
+    def wrap(planner: Any) -> Any:
+        seen.append(planner)
+        return planner
+
+    station = Station(scene, wrap_planner=wrap)
+    assert seen == [station.planner]
+
+
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        ({"perception": "magic"}, "perception must be sim or pixels, got 'magic'."),
+        ({"camera": "pinhole"}, "camera"),
+        ({"seed": -1}, "The seed must be 0 or greater, got -1."),
+    ],
+)
+def test_a_backend_that_does_not_exist_is_refused_with_those_that_do(
+    scene: Scene, config: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(ToolError) as caught:
+        Station(scene, StationConfig(**config))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert sentence in caught.value.message

@@ -1,0 +1,366 @@
+"""Every tool that looks, on a simulated table: its text, picture and variables, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+from tool_nodes.bounding_box import EDGES, oriented_box, support_plane
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import intrinsics, project, rotation_angle, rotation_z
+from tool_nodes.grasping import GraspTools
+from tool_nodes.kinds import SessionImage
+from tool_nodes.pointing import variable_name
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.types import GraspSet
+
+N = r"\d\.\d{3}"
+RED, WHITE = [230, 30, 30], [255, 255, 255]
+CLOUD = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
+
+
+@pytest.fixture(scope="module")
+def station() -> Station:
+    return Station(load_scene(EXAMPLE_SCENE))
+
+
+class Table:
+    """A conversation that has a picture of the table as image 0."""
+
+    def __init__(self, station: Station) -> None:
+        self.station = station
+        self.session = Session()
+        self.do("robot.capture_image")
+
+    def call(self, name: str, **arguments: Any) -> CallRecord:
+        return self.station.toolbox.call(name, arguments, self.session)
+
+    def do(self, name: str, **arguments: Any) -> CallRecord:
+        record = self.call(name, **arguments)
+        assert record.result.ok, record.result.text
+        return record
+
+    def refusal(self, name: str, **arguments: Any) -> ToolError:
+        """The error of a call that must fail: one sentence, and nothing enters the session."""
+        variables, images = dict(self.session.variables), len(self.session.images)
+        error = self.call(name, **arguments).result.error
+        assert error is not None
+        assert error.message.endswith(".")
+        assert "\n" not in error.message
+        assert len(str(error)) < 400
+        assert self.session.variables == variables
+        assert len(self.session.images) == images
+        return error
+
+    def segment(self, name: str) -> None:
+        """Bring $segmentation_mask, $point_cloud and $focal_length_px of a thing into the session."""
+        self.do("robot.get_depth_with_pointcloud")
+        x, y = self.do("roborefer.detect_one", obj_name=name, image_index=0).result.variables[f"{name}_detection"]
+        self.do("sam2.segment_from_point", x=x, y=y, image_index=0)
+
+
+@pytest.fixture
+def table(station: Station) -> Table:
+    return Table(station)
+
+
+# -- pictures and depth ----------------------------------------------------------------------------
+
+
+def test_capture_image_shows_and_keeps_the_picture(station: Station) -> None:
+    session = Session()
+    record = station.toolbox.call("robot.capture_image", {}, session)
+    assert record.result.text.startswith("Captured 640x480 image from the robot camera. Use $captured_image (image,")
+    assert record.image_index == 0
+    assert record.result.value["image_shape"] == [480, 640, 3]
+    assert np.array_equal(session.images[0].rgb, station.camera.capture().rgb)
+    assert session.variables["captured_image"].frame is station.camera.capture()
+
+
+def test_get_depth_reports_size_focal_length_and_range(table: Table) -> None:
+    result = table.do("robot.get_depth").result
+    assert re.fullmatch(
+        r"Captured 640x480 depth map\. Focal length: 660\.0px\. Depth range: \d\.\d\dm to \d\.\d\dm "
+        r"\(mean: \d\.\d\dm\)\. Use \$depth_map \(numpy array, 480x640\) and \$focal_length_px \(float\) to "
+        r"reference the results\.",
+        result.text,
+    )
+    assert result.image is not None
+    assert result.image.shape == (480, 640, 3)
+    assert set(result.value) == {"depth_map", "depth_map_visualization", "focal_length_px", "width", "height"}
+    assert result.variables["depth_map"].shape == (480, 640)
+    assert result.variables["focal_length_px"] == pytest.approx(660.0)
+
+
+def test_a_cloud_has_one_row_for_every_pixel_so_that_a_mask_indexes_it(table: Table) -> None:
+    result = table.do("robot.get_depth_with_pointcloud").result
+    assert result.text.startswith("Captured 640x480 depth map and 307,200 3D points. Focal length: 660.0px.")
+    cloud, depth = result.variables["point_cloud"], result.variables["depth_map"]
+    assert cloud.shape == (307200, 3)
+    assert cloud.dtype == np.float32
+    assert np.array_equal(cloud[:, 2], depth.reshape(-1), equal_nan=True)
+
+
+def test_estimated_depth_is_reported_as_in_the_papers_figure_7(table: Table) -> None:
+    result = table.do("depth_estimator.estimate_depth", image_index=0).result
+    assert re.fullmatch(
+        r"Estimated depth map for 640x480 image\. Focal length: \d+\.\dpx\. Depth range: \d\.\d\dm to \d\.\d\dm "
+        r"\(mean: \d\.\d\dm\)\. Use \$depth_map \(numpy array, 480x640\) to reference the depth data and "
+        r"\$focal_length_px \(float\) to reference the focal length\.",
+        result.text,
+    )
+    assert set(result.value) == {"depth_map", "focal_length_px", "width", "height"}
+    assert set(result.variables) == {"depth_map", "focal_length_px"}
+    truth = table.station.camera.capture().depth
+    assert np.nanmedian(np.abs(result.variables["depth_map"] - truth)) < 0.005
+
+
+def test_an_estimated_cloud_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
+    result = table.do("depth_estimator.estimate_depth_with_pointcloud", image_index=0).result
+    assert re.fullmatch(
+        r"Generated 640x480 depth map and 307,200 3D points\. Depth range in point cloud: \d\.\d\dm to \d\.\d\dm "
+        r"\(mean: \d\.\d\dm\)\. Use \$depth_map \(numpy array, 480x640\), \$point_cloud \(numpy array, 307200x3\) "
+        r"and \$focal_length_px \(float\) to reference the results\.",
+        result.text,
+    )
+    assert set(result.variables) == {"depth_map", "point_cloud", "focal_length_px"}
+
+
+def test_a_picture_of_estimated_depth_has_a_scale_on_its_right(table: Table) -> None:
+    image = table.do("depth_estimator.estimate_depth", image_index=0).result.image
+    assert image is not None
+    assert image.shape[0] == 480
+    assert image.shape[1] > 640
+    assert (image[:, 640:] == 255).all(axis=2).mean() > 0.5
+
+
+def test_near_is_cooler_than_far_in_a_picture_of_depth(table: Table) -> None:
+    result = table.do("robot.get_depth").result
+    assert result.image is not None
+    depth = result.variables["depth_map"]
+    near, far = depth < np.nanpercentile(depth, 5), depth > np.nanpercentile(depth, 95)
+    red, blue = result.image[..., 0].astype(int), result.image[..., 2].astype(int)
+    assert (blue - red)[near].mean() > 0 > (blue - red)[far].mean()
+
+
+# -- pointing --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["roborefer", "vlm"])
+def test_one_instance_is_reported_as_in_the_papers_figures(table: Table, family: str) -> None:
+    result = table.do(f"{family}.detect_one", obj_name="red box", image_index=0).result
+    match = re.fullmatch(rf"Detected 1 instance\(s\) of 'red box': \[\(({N}), ({N})\)\]", result.text)
+    assert match
+    x, y = (float(v) for v in match.groups())
+    assert result.variables == {"red_box_detection": (x, y)}
+    assert result.value == f"({x}, {y})"
+    frame = table.station.camera.capture()
+    assert frame.ids is not None
+    ids = [placed.item for placed in table.station.scene.objects]
+    assert ids[frame.ids[int(y * 480), int(x * 640)]] == "red box"
+
+
+def test_all_instances_are_listed(table: Table) -> None:
+    result = table.do("roborefer.detect_all", obj_name="coconut water", image_index=0).result
+    point = rf"\({N}, {N}\)"
+    assert re.fullmatch(rf"Detected 2 instance\(s\) of 'coconut water': \[{point}, {point}\]", result.text)
+    assert len(result.variables["coconut_water_detections"]) == 2
+    assert result.value == str(result.variables["coconut_water_detections"])
+
+
+def test_points_are_drawn_as_red_circles_with_white_outlines(table: Table) -> None:
+    result = table.do("roborefer.detect_one", obj_name="red box", image_index=0).result
+    x, y = result.variables["red_box_detection"]
+    u, v = int(x * 640), int(y * 480)
+    assert result.image is not None
+    assert result.image[v, u].tolist() == RED
+    patch = result.image[v - 7 : v + 8, u - 7 : u + 8]
+    assert (patch == WHITE).all(axis=2).sum() >= 8
+    untouched = np.ones((480, 640), bool)
+    untouched[v - 8 : v + 9, u - 8 : u + 9] = False
+    assert np.array_equal(result.image[untouched], table.session.images[0].rgb[untouched])
+
+
+def test_a_thing_that_is_not_there_is_answered_with_what_can_be_seen(table: Table) -> None:
+    error = table.refusal("roborefer.detect_one", obj_name="violin", image_index=0)
+    assert error.code is ErrorCode.OBJECT_NOT_FOUND
+    assert "violin" in error.message
+    assert "red box" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("obj_name", "variable"),
+    [("red box", "red_box"), ("7up can", "_7up_can"), ("far-left can's lid", "far_left_can_s_lid"), ("café", "café")],
+)
+def test_any_name_gives_a_variable_that_can_be_referred_to(obj_name: str, variable: str) -> None:
+    assert variable_name(obj_name) == variable
+    assert re.fullmatch(r"[A-Za-z_]\w*", variable)
+
+
+# -- segmentation ----------------------------------------------------------------------------------
+
+
+def test_a_segmentation_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
+    x, y = table.do("roborefer.detect_one", obj_name="red box", image_index=0).result.variables["red_box_detection"]
+    result = table.do("sam2.segment_from_point", x=x, y=y, image_index=0).result
+    assert re.fullmatch(
+        rf"Segmented object at normalized coords \({x:.3f}, {y:.3f}\) with IoU score: {N}\. "
+        r"Use \$segmentation_mask \(boolean array, 480x640\) to reference it\.",
+        result.text,
+    )
+    mask = result.variables["segmentation_mask"]
+    assert mask.dtype == np.bool_
+    assert mask[int(y * 480), int(x * 640)]
+    assert set(result.value) == {"mask", "iou_score"}
+    frame = table.station.camera.capture()
+    assert frame.ids is not None
+    true = frame.ids == [placed.item for placed in table.station.scene.objects].index("red box")
+    assert (mask & true).sum() / (mask | true).sum() > 0.85
+
+
+def test_a_mask_is_drawn_green_with_a_white_outline_and_the_point_in_red(table: Table) -> None:
+    x, y = table.do("roborefer.detect_one", obj_name="rice box", image_index=0).result.variables["rice_box_detection"]
+    result = table.do("sam2.segment_from_point", x=x, y=y, image_index=0).result
+    mask, before = result.variables["segmentation_mask"], table.session.images[0].rgb.astype(int)
+    assert result.image is not None
+    assert result.image[int(y * 480), int(x * 640)].tolist() == RED
+    shift = (result.image.astype(int) - before)[mask].mean(axis=0)
+    assert shift[1] > max(shift[0], shift[2])
+    rows, columns = np.nonzero(mask)
+    assert result.image[rows[0] - 1, columns[0]].tolist() == WHITE
+
+
+def test_several_points_give_one_mask_and_all_scores(table: Table) -> None:
+    x, y = table.do("roborefer.detect_one", obj_name="rice box", image_index=0).result.variables["rice_box_detection"]
+    result = table.do("sam2.segment_from_points", points=[[x, y], [x + 0.005, y]], image_index=0).result
+    assert re.match(rf"Segmented object from 2 point\(s\) with best IoU score: {N}\. Use \$segmentation_mask", result.text)
+    assert result.value["iou_scores"].ndim == 1
+    assert result.value["mask"] is result.variables["segmentation_mask"]
+
+
+def test_points_may_come_from_a_detection(table: Table) -> None:
+    table.do("roborefer.detect_all", obj_name="red box", image_index=0)
+    assert table.do("sam2.segment_from_points", points="$red_box_detections", image_index=0).result.ok
+
+
+def test_bare_table_has_no_mask(table: Table) -> None:
+    free = np.argwhere(np.asarray(table.station.camera.capture().ids) < 0)[200_000]
+    y, x = (free + 0.5) / (480, 640)
+    error = table.refusal("sam2.segment_from_point", x=float(x), y=float(y), image_index=0)
+    assert error.code is ErrorCode.EMPTY_MASK
+    assert f"({x:.3f}, {y:.3f})" in error.message
+
+
+# -- grasps ----------------------------------------------------------------------------------------
+
+
+def test_a_grasp_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
+    table.segment("cinnamon")
+    result = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
+    masked = int(table.session.variables["segmentation_mask"].sum())
+    point = r"\(-?\d\.\d{3}, -?\d\.\d{3}\)"
+    match = re.fullmatch(
+        rf"Generated collision-free grasp with confidence ({N}) from {masked}/307200 masked points\. "
+        rf"Filtered (\d+) → (\d+) collision-free grasps\. "
+        rf"Projected 2D gripper points: \[({point}(?:, {point}){{4}})\]\. "
+        r"Use \$grasp_pose \(numpy array, 4x4\) to reference it\.",
+        result.text,
+    )
+    assert match
+    assert int(match[2]) >= int(match[3]) > 0
+    T, score = result.value
+    assert score == pytest.approx(float(match[1]), abs=5e-4)
+    assert np.array_equal(result.variables["grasp_pose"], T)
+    assert T[:3, :3] @ T[:3, :3].T == pytest.approx(np.eye(3), abs=1e-6)
+    assert T[3].tolist() == [0, 0, 0, 1]
+
+
+def test_the_five_points_of_a_grasp_surround_the_thing(table: Table) -> None:
+    table.segment("cinnamon")
+    text = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.text
+    shown = re.findall(r"\((-?\d\.\d{3}), (-?\d\.\d{3})\)", text)
+    points = np.array(shown, float) * (640, 480)
+    rows, columns = np.nonzero(table.session.variables["segmentation_mask"])
+    middle, size = np.array([columns.mean(), rows.mean()]), max(np.ptp(columns), np.ptp(rows))
+    assert np.linalg.norm(points[0] - middle) < size
+    assert np.linalg.norm(points[3:].mean(axis=0) - middle) < size
+    left, right = points[3] - points[0], points[4] - points[0]
+    assert left @ right < 0 or np.linalg.norm(points[3] - points[4]) > 10
+
+
+def test_a_grasp_is_drawn_with_red_green_and_blue_axes(table: Table) -> None:
+    table.segment("cinnamon")
+    result = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
+    assert result.image is not None
+    drawn = (result.image != table.session.images[0].rgb).any(axis=2)
+    colours = {tuple(c) for c in result.image[drawn].tolist()}
+    assert {(230, 30, 30), (30, 200, 60), (40, 90, 240)} <= colours
+
+
+class FixedGrasps:
+    """Three grasps along the optical axis."""
+
+    def generate(self, cloud: Any, mask: Any, T_base_camera: Any) -> GraspSet:
+        T = np.tile(np.eye(4), (3, 1, 1))
+        T[:, 2, 3] = [0.5, 0.6, 0.7]
+        return GraspSet(T, np.full(3, 0.05), np.array([0.9, 0.8, 0.7]), sampled=10)
+
+
+def asked_again(station: Station, reachable: Any, times: int) -> list[float]:
+    """Distance along the optical axis of the grasps that the same call gives one after the other [m]."""
+    table = Table(station)
+    table.segment("cinnamon")
+    table.station = type("Alone", (), {"toolbox": Toolbox([GraspTools(FixedGrasps(), reachable)])})()  # type: ignore[assignment]
+    found = []
+    for _ in range(times):
+        T, _score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
+        found.append(float(T[2, 3]))
+    return found
+
+
+def test_asking_again_gives_the_next_best_grasp_and_starts_over_after_the_last(station: Station) -> None:
+    assert asked_again(station, None, 4) == [0.5, 0.6, 0.7, 0.5]
+
+
+def test_grasps_out_of_reach_are_passed_over(station: Station) -> None:
+    T_base_camera = station.camera.capture().T_base_camera
+
+    def reachable(T_base_gripper: Any, frame: Any) -> bool:
+        return (np.linalg.inv(T_base_camera) @ T_base_gripper)[2, 3] > 0.55
+
+    assert asked_again(station, reachable, 3) == [0.6, 0.7, 0.6]
+
+
+def test_no_grasp_in_reach_is_an_error_that_says_how_many_there_were(station: Station) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    tools = Toolbox([GraspTools(FixedGrasps(), lambda T, frame: False)])
+    error = tools.call("grasp_generator.compute_grasp", {**CLOUD, "image_index": 0}, table.session).result.error
+    assert error is not None
+    assert error.code is ErrorCode.NO_GRASP
+    assert error.message == "None of the 3 collision-free grasps can be reached by the arm."
+
+
+# -- boxes -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["red box", "rice box"])
+def test_a_box_on_the_table_is_measured_to_a_centimetre(table: Table, name: str) -> None:
+    table.segment(name.replace(" ", "_") if False else name) if " " not in name else segment_named(table, name)
+    result = table.do("bounding_box.compute_bbox", **CLOUD).result
+    true = np.sort(load_catalogue()[name].size_m)
+    assert np.abs(np.sort(result.value["extent"]) - true).max() < 0.01
+
+
+def segment_named(table: Table, name: str) -> None:
+    table.do("robot.get_depth_with_pointcloud")
+    found = table.do("roborefer.detect_one", obj_name=name, image_index=0).result
+    x, y = found.variables[f"{name.replace(' ', '_')}_detection"]
+    table.do("sam2.segment_from_point", x=x, y=y, image_index=0)
