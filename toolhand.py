@@ -72,7 +72,7 @@ def _load_scene(name: str) -> Scene:
         if int(name) < 0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A scene seed must be 0 or greater, got {name}.")
         return generate_scene(int(name))
-    if not Path(name).is_file():
+    if not os.path.isfile(name):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.",
@@ -335,7 +335,7 @@ def _parse_for_json(arguments: list[str]) -> Callable[[], int]:
         if not end.code:
             raise
         text = re.sub("[│╭╮╰╯]", " ", complaint.getvalue())
-        parts = [" ".join(part.split()) for part in re.split("─{3,}", text)[1:]]
+        parts = [" ".join(part.split()) for part in re.split("[─-]{5,}", text)[1:]]
         sentence = "; ".join(part for part in parts if part and not part.startswith(("For full", "Perhaps")))
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
 
@@ -346,14 +346,13 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
         if arguments and arguments[0] not in (*COMMANDS, "-h", "--help"):
             allowed = f"The commands are {', '.join(COMMANDS)}."
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {arguments[0][:60]!r}.", allowed)
-        status = (_parse_for_json if as_json else _parse)(arguments)()
-        sys.stdout.flush()
-        return status
+        return (_parse_for_json if as_json else _parse)(arguments)()
     except ToolError as error:
         failure = error
     except KeyboardInterrupt:
         failure = ToolError(ErrorCode.STOPPED, "Interrupted.")
     except Exception as error:
+        print(end="", flush=True)  # raises once more if the output itself is the trouble
         if isinstance(error, BrokenPipeError) or os.environ.get("TOOLHAND_DEBUG"):
             raise
         message = f"Something is wrong inside: {type(error).__name__}: {error}."
@@ -361,7 +360,6 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
     say(f"{failure.code}: {failure}")
     if as_json:
         emit({"success": False, "error_code": failure.code, "answer": str(failure)})
-        sys.stdout.flush()
     return INTERRUPTED if failure.code is ErrorCode.STOPPED else _status(failure.code, False)
 
 
@@ -373,9 +371,13 @@ def main(argv: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")  # a character that the terminal lacks is no reason to fail
     try:
         status = _run_command(arguments, "--json" in arguments)
-    except BrokenPipeError:
+        print(end="", flush=True)
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python complains on its way out
-        status = BROKEN_PIPE
+        gone = isinstance(error, BrokenPipeError)
+        if not gone:
+            say(f"{ErrorCode.UNAVAILABLE}: Cannot write the output: {error.strerror}.")
+        status = BROKEN_PIPE if gone else 1
     except SystemExit as end:
         status = 2 if end.code or not arguments else 0
     sys.exit(status)

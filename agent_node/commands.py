@@ -46,14 +46,9 @@ _CONTAINERS = frozenset(
         "crate",
         "tray",
         "bucket",
-        "cup",
-        "mug",
-        "box",
         "container",
         "tub",
-        "pot",
         "drawer",
-        "bag",
     }
 )
 _QUESTION = re.compile(
@@ -84,8 +79,13 @@ _SPOT = (
 _ANYWHERE = re.compile(
     rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}|(?:in|at|on|to|near) the (?:middle|centre) of {_TABLE}"
     rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
-    rf"|(?:any|some)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?){STOP}"
+    rf"|(?:any|some|else)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?|wherever(?: you (?:like|want))?){STOP}"
 )
+_IN_HAND = re.compile(
+    r"\b(?:over )?(?:to me|to us|over here|here|in the air|into the air|off the ground|high"
+    r"|(?:in|with|between|inside) (?:the|your|its) (?:gripper|hand|claw|fingers|jaws))(?= |$)"
+)
+"""Where a thing that is picked up is held."""
 _UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
 _ATTACHED = frozenset(
     {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
@@ -167,13 +167,10 @@ def _reading(tokens: list[str], asked: bool) -> Command:
     wanted, declared = _WANT.match(spoken), _DECLARED.match(spoken)
     lead, clauses = split_clauses(tokens)
     if wanted and not (clauses and clauses[0].verb_class != "unsupported"):
-        clauses, lead = [_wanted(wanted["rest"])], []
+        clauses, lead = _wanted(wanted["rest"]), []
     elif declared and (not clauses or lead):
         picks = (declared["how"] or "").split(" ")[0] in ("picked", "lifted", "grabbed", "taken")
-        thing, rest = (tuple(declared[part].split()) for part in ("thing", "rest"))
-        # What is said of the thing must not be taken for its new place.
-        placing = Clause("put", "place", ("it", *rest))
-        clauses, lead = [Clause("pick", "pick", thing), *([] if picks else [placing])], []
+        clauses, lead = _picked_and_put(declared["thing"], declared["rest"])[: 1 if picks else 2], []
     if not clauses and any(" ".join(tokens[m.start : m.end]) in ("into", "onto") for m in find_relations(tokens)):
         clauses, lead = [Clause("put", "place", tuple(tokens))], []
     if not clauses and asked and tokens[0] in DETERMINERS:
@@ -206,27 +203,38 @@ def _reading(tokens: list[str], asked: bool) -> Command:
     return Command("place", draft.target, *draft.place)
 
 
-def _wanted(rest: str) -> Clause:
+def _wanted(rest: str) -> list[Clause]:
     """ "I would like the red box in the bin" asks to place, "I want the can next to the bowl" to hand over."""
     explicit = _PARTICIPLE.search(rest)
-    words = (rest[: explicit.start()] + " " + rest[explicit.end() :] if explicit else rest).split()
-    marks = find_relations(rewrite(words))
+    if explicit and explicit.start() > 0:
+        return _picked_and_put(rest[: explicit.start()], rest[explicit.end() :])
+    rest = _IN_HAND.sub("", rest)
+    marks = find_relations(rewrite(rest.split()))
     inward = any(mark.relation in ("in", "on", "between") for mark in marks)
-    placing = bool(explicit) or inward or bool(_ANYWHERE.search(rest))
-    return Clause("put" if placing else "pick", "place" if placing else "pick", tuple(words))
+    placing = inward or bool(_ANYWHERE.search(rest))
+    return [Clause("put" if placing else "pick", "place" if placing else "pick", tuple(rest.split()))]
+
+
+def _picked_and_put(thing: str, place: str) -> list[Clause]:
+    """Two clauses, so that what is said of the thing is not taken for its new place."""
+    return [Clause("pick", "pick", tuple(thing.split())), Clause("put", "place", ("it", *place.split()))]
 
 
 def _polished(words: Sequence[str]) -> list[str]:
     """Without the particles of a verb: "it back down" becomes "it"."""
-    kept = [word for word in words if word not in ("down", "up", "over", "me", "us", "upright")]
-    loose = []
-    for i, word in enumerate(kept):
-        rest = kept[i + 1 :]
-        particle = word in ("back", "away", "aside", "again", "off", "out") and rest[:1] not in (["of"], ["from"])
-        leads = i == 0 and rest[:1] and (rest[0] in DETERMINERS or rest[0] in PRONOUNS)
-        if not (particle and (leads or not rest or kept[i - 1 : i] in _PRONOUN_LISTS or _starts_place(rest))):
-            loose.append(word)
-    return loose
+    kept = [word for word in words if word not in ("down", "up", "me", "us", "upright")]
+    return [word for i, word in enumerate(kept) if not _is_particle(word, kept[:i], kept[i + 1 :])]
+
+
+def _is_particle(word: str, before: Sequence[str], rest: Sequence[str]) -> bool:
+    """True for "back" in "put it back on the table", but not in "the back can"."""
+    if word not in ("back", "away", "aside", "again", "off", "out", "over") or rest[:1] in (["of"], ["from"]):
+        return False
+    if not rest or rest[0] in ("to", "toward", "towards", "and") or _starts_place(rest):
+        return True
+    # "Over" alone is a place: "put it over the box".
+    leads = not before and (rest[0] in DETERMINERS or rest[0] in PRONOUNS)
+    return word != "over" and (leads or before[-1:] in _PRONOUN_LISTS)
 
 
 def _read(clause: Clause, draft: _Draft) -> None:
@@ -234,12 +242,7 @@ def _read(clause: Clause, draft: _Draft) -> None:
     words = words_only(clause.words)
     text = " ".join(words)
     if clause.verb_class == "pick":
-        text = re.sub(
-            r"\b(?:over )?(?:to me|to us|over here|here|in the air|into the air|off the ground|high"
-            r"|(?:in|with|between|inside) (?:the|your|its) (?:gripper|hand|claw|fingers|jaws))(?= |$)",
-            "",
-            text,
-        )
+        text = _IN_HAND.sub("", text)
     anywhere = _ANYWHERE.search(text)
     resting = clause.verb_class != "place" and anywhere and not text[anywhere.start() :].startswith(("to ", "onto "))
     if anywhere and not resting:
@@ -315,6 +318,7 @@ def _destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMa
         return usable[-1] if usable else None
     if not marks:
         return None
+    marks = [m for m in marks if m.relation not in ("nearest_to", "farthest_from")] or marks
     if strong:
         chosen = strong[-1]
     elif marks[0].relation in ("in", "on") or held:
@@ -335,7 +339,7 @@ def _marks(words: Sequence[str], held: bool) -> list[RelationMark]:
     covered = {i for mark in marks for i in range(mark.start, mark.end)}
     for i, word in enumerate(words):
         if word in ("to", "toward", "towards") and i not in covered and i + 1 < len(words):
-            marks.append(RelationMark("to", i, i + 1, True))
+            marks.append(RelationMark("to" if word == "to" else "next_to", i, i + 1, True))
     return sorted(marks, key=lambda mark: mark.start)
 
 

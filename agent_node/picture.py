@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
 
 from agent_node.transcript import Point
+from tool_nodes.perception.referring import table_points
 
 SAME_POINT = 0.03
 """Normalized distance below which two detections are of the same thing."""
@@ -46,13 +49,35 @@ def describe(points: Sequence[Point]) -> str:
     return ", ".join(listed[:-1]) + " or " + listed[-1]
 
 
-def untried(spot: Point, anchor: Point, failed: Sequence[Point]) -> Point | None:
+_DIRECTIONS = {"left_of": (-1, 0), "right_of": (1, 0), "in_front_of": (0, 1), "behind": (0, -1)}
+_WIDEST = math.radians(35.0)
+"""A place this far off a direction is still in it, although both ends were only seen as points [rad]."""
+
+
+def still_there(relation: str | None, spot: Point, references: Sequence[Point]) -> bool:
+    """True if a spot of the table is in a relation to the middle of the references, as far as points can tell."""
+    if not references or relation not in (*_DIRECTIONS, "between"):
+        return True
+    (at_spot,), things = table_points([spot], 0.0), table_points(references)
+    offset = at_spot - things.mean(axis=0)
+    if relation == "between":
+        half = np.ptp(things, axis=0) / 2
+        return float(np.hypot(*offset)) <= 0.4 * float(np.hypot(*half))
+    along = float(offset @ _DIRECTIONS[relation])
+    across = math.sqrt(max(float(offset @ offset) - along**2, 0.0))
+    return along > 0 and math.atan2(across, along) <= _WIDEST
+
+
+def untried(
+    spot: Point, anchor: Point, failed: Sequence[Point], allowed: Callable[[Point], bool] = lambda point: True
+) -> Point | None:
     """A spot for placing, or one beside it that is not among the failed ones; None when there is none left.
 
     Args:
         spot: The best place.
         anchor: The thing that the place is relative to; the spot is moved away from it and turned about it.
         failed: Places where placing has failed.
+        allowed: Which other spots would still be right.
     """
     dx, dy = spot[0] - anchor[0], spot[1] - anchor[1]
     options = [spot, (anchor[0] + 1.2 * dx, anchor[1] + 1.2 * dy)]
@@ -60,5 +85,5 @@ def untried(spot: Point, anchor: Point, failed: Sequence[Point]) -> Point | None
         c, s = math.cos(angle), math.sin(angle)
         options.append((anchor[0] + c * dx - s * dy, anchor[1] + s * dx + c * dy))
     options += [(spot[0] + sx, spot[1] + sy) for sx, sy in ((0.02, 0.0), (-0.02, 0.0), (0.0, 0.02), (0.0, -0.02))]
-    inside = [point for point in options if min(point) >= 0.0 and max(point) <= 1.0]
+    inside = [p for p in options if min(p) >= 0.0 and max(p) <= 1.0 and (p == spot or allowed(p))]
     return next((point for point in inside if not any(near(point, f, 0.012) for f in failed)), None)

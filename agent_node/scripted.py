@@ -7,11 +7,13 @@ conversation holds, so the same conversation always gives the same turn.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agent_node.commands import EXAMPLES, RELATION_WORDS, Command, parse_command
-from agent_node.picture import at, describe, near, nearest, the, untried
+from agent_node.picture import at, describe, near, nearest, still_there, the, untried
 from agent_node.policy import Message
 from agent_node.transcript import MISSING, Point, Response, read_episode
 from tool_nodes.perception.phrases import NounPhrase
@@ -33,6 +35,11 @@ _FINAL = frozenset(
 """Errors that trying again does not mend."""
 _SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
 """Refused grasps: nothing has moved, the next best grasp of the same view will do."""
+_NOTHING_MOVABLE = re.compile(
+    r": (?:(?:the limit of the arm's reach|the edge of the picture|space that the camera cannot see)[, and]*)+"
+    r"(?:is|are) in the way"
+)
+"""What is in the way of a place when no thing is."""
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 
 
@@ -322,7 +329,8 @@ class _Episode:
         beside = [p for group in self._references for p in group]
         target = self._target
         on_table = self._command.relation not in ("in", "on")
-        own_room = on_table and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
+        movable = on_table and not _NOTHING_MOVABLE.search(response.text)
+        own_room = movable and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
@@ -388,12 +396,16 @@ class _Episode:
         seen = all(r.ok for r in responses[1:])
         fresh = responses[0].points[0] if responses[0].points and stays and seen else None
         best = fresh or self._spot
-        anchor = self._references[0][0] if self._references and best else best
-        spot = untried(best, anchor, self._failed_spots) if best and anchor else None
+        beside = [point for group in self._references for point in group]
+        middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
+        spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))
         if spot is None:
             none_left = Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
             raise _Setback(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
+
+    def _stays(self, references: list[Point], spot: Point) -> bool:
+        return still_there(self._command.relation, spot, references)
 
     def _put(self) -> _Script:
         assert self._spot is not None

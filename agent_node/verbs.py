@@ -13,11 +13,11 @@ VerbClass = Literal["pick", "place", "mention", "unsupported"]
 
 _PICK = """
     pick pickup grab grasp grip take get lift raise fetch hold keep collect retrieve clutch seize bring hand give pass
-    have catch obtain snatch carry deliver remove extract gather
+    have catch obtain snatch hoist carry deliver remove extract gather
 """
 _PLACE = """
     put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
-    pack plop plonk add bury return rest load arrange rearrange reposition stand lower slide park nestle situate
+    pack stash plop plonk add bury return rest load arrange rearrange reposition stand lower slide park nestle situate
 """
 _MENTION = "find locate spot identify detect see approach look search go notice check select choose"
 """Verbs that only lead up to a command: "find the red box and pick it up"."""
@@ -97,12 +97,13 @@ _OPENERS = re.compile(
     r"|(?:it|that) would be \w+(?: \w+)?,? if (?:you|we)(?: (?:could|would|can))?"
     r"|(?:i|we) would be (?:very |so )?(?:glad|happy|grateful)(?: ,)? if you(?: (?:could|would|can))?"
     rf"|{_REQUEST}|{_WISH}"
-    r"|is it possible (?:for you )?to|are you able to|do you think you (?:can|could)|i was wondering if you could"
+    r"|(?:is|would) it (?:be )?possible (?:for you )?to|do you(?= see\b)|(?:how|what) about(?: you)?(?= \w+ing\b)"
+    r"|are you able to|do you think you (?:can|could)|i was wondering if you could"
     r"|(?:i|we) (?:would (?:like|love|prefer)|want|need|wish|am going) to(?! have\b)"
     r"|you (?:should|must|need to|have to|can|could|may|will|are to|ought to)"
     rf"|{_TASK}(?= ,)|{_TASK}(?: now| today)? is(?: to| that you)?"
     r"|use (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm) to"
-    r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try (?:to|and)|make sure (?:to|that you|you)"
+    r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try(?: to| and)?|make sure (?:to|that you|you)"
     r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
     r"|reach out and|like(?= ,)|you(?= (?!are |is )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
@@ -110,9 +111,11 @@ _OPENERS = re.compile(
 _ASIDES = re.compile(
     r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
-    r"|when (?:you (?:can|are ready|get a chance))|real(?:ly)? quick|(?<=, )right(?= \?)|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
+    r"|when (?:you (?:can|are ready|get a chance))"
+    r"|for a (?:moment|second|minute|while|bit)|thx|ty|(?:already|ok|okay|alright)(?=$| [.?!]$)"
+    r"|real(?:ly)? quick|(?<=, )right(?= \?)|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
     r"|as soon as possible|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
-    r"|(?:will|would|could|can) you$"
+    r"|(?:will|would|could|can) you$|(?<=[,.?!] )(?:can|could|would|will) you(?= (?!mind\b)\w)"
     r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?!\w)"
 )
 _LATER = r"after that|after which|afterwards|and also|once done|once you have it|once you are done|when done"
@@ -128,9 +131,11 @@ _IDIOMS = (
     (re.compile(r"\b(?:so|such) (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
     (re.compile(r"^(?:ensure|make sure|see to it)(?: that)? (.+?) (?:is|are|ends up|sits|stands)\b"), r"put \1"),
     (re.compile(r"\blet (?:me|us) have\b"), "give"),
-    (re.compile(r"^(?:have|get) ((?:(?!and )\w+ )*?\w+) (?:placed|put|moved|set|positioned|moved over)\b"), r"put \1"),
+    (re.compile(r"^let (?!me\b|us\b|go\b)(.+?) (?:sit|be|stand|go|rest)\b"), r"put \1"),
+    (re.compile(r"^(want|need)(?= (?:the|this|that|my|a)\b)"), r"i \1"),
+    (re.compile(r"^(?:i am|we are) looking for\b"), "find"),
+    (re.compile(r"^(?:have|get) ((?:(?!and )\w+ )*?(?!and )\w+) (?:placed|put|moved|set|positioned|moved over)\b"), r"put \1"),
     (re.compile(r"(?:,? (?:that|it))? (?:would|will) be (?:very )?\w+(?: [.!])?$"), ""),
-    (re.compile(r"\b(?:help me|try) (?=\w+ing\b)"), ""),
     (
         re.compile(r"\b(find|locate|look|search|go|approach|see) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"),
         r"\1",

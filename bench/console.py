@@ -50,6 +50,8 @@ def chosen_by_the_user() -> Iterator[None]:
 
 def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
     """Write a picture (H, W, 3). Raises ToolError INVALID_ARGUMENT when the file cannot be written."""
+    if path.is_dir():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot write {path}: it is a folder.", "Name a PNG file.")
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, format="PNG")
     with chosen_by_the_user():

@@ -20,7 +20,7 @@ SETTLE_S = 0.5
 KNUCKLE_SPEED = 1.0
 GRIPPER_DEADLINE_S = 3.0
 STALL_S = 0.10
-STALL_TRAVEL = 0.004
+STALL_TRAVEL = 0.008
 """The jaws rest when the knuckle stays within STALL_TRAVEL [rad] for STALL_S [s]."""
 
 

@@ -298,7 +298,9 @@ def _relational_options(scene: Scene) -> Iterator[tuple[PlacedObject, tuple[str,
     phrases = {phrase for placed in scene.objects for phrase in (placed.product.name, placed.product.kind)}
     for phrase in sorted(phrases):
         group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.product)]
-        if len(group) < 2 or not all(placed.product.graspable for placed in group):
+        # Whatever the phrase could mean must also be called so: nobody says "the near ball" of a tube of balls.
+        called = all(phrase in (placed.product.name, placed.product.kind) for placed in group)
+        if len(group) < 2 or not called or not all(placed.product.graspable for placed in group):
             continue
         for side in SIDES:
             target = furthest(group, side)

@@ -76,9 +76,10 @@ class AnalyticGraspGenerator:
         grasps = _place_jaws(shape, centre, candidates)
         scene = SceneHeights(points, mask, shape)
         T_base_gripper, clear, roomy = _roomier_side(scene, grasps.T_base_gripper, candidates.tilt > 0.0)
+        central = (candidates.slide == 0.0) & (candidates.tilt == 0.0)
         usable = grasps.usable & clear
-        if not usable.any():
-            central = (candidates.slide == 0.0) & (candidates.tilt == 0.0)
+        # Only the rim or a corner of something too wide would fit between the jaws; that holds nothing for sure.
+        if not usable.any() or not (grasps.narrow & central).any():
             raise _no_grasp(grasps, central, shape)
         score = np.where(usable, grasps.quality * roomy**2, -1.0)
         order = np.argsort(-score, kind="stable")[: int(usable.sum())]
@@ -166,6 +167,7 @@ class _Grasps:
         free_width: (N,) extent of what the open fingers must pass [m].
         overlap: (N,) height of the contact on the pads [m].
         quality: (N,) in [0, 1], collisions aside.
+        narrow: (N,) True if what is between the fingers is no wider than the open jaws.
         usable: (N,) True if the jaws can close on the object.
     """
 
@@ -174,6 +176,7 @@ class _Grasps:
     free_width: FloatArray
     overlap: FloatArray
     quality: FloatArray
+    narrow: BoolArray
     usable: BoolArray
 
 
@@ -251,7 +254,7 @@ def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Can
         * np.clip(overlap / 0.012, 0.2, 1.0)
         * np.where(candidates.tilt > 0.0, 0.85 * np.cos(candidates.tilt) ** 2, 1.0)
     )
-    return _Grasps(T, width, free_width, overlap, np.where(usable, quality, 0.0), usable)
+    return _Grasps(T, width, free_width, overlap, np.where(usable, quality, 0.0), fits, usable)
 
 
 def _centre(shape: FloatArray) -> FloatArray:
@@ -324,7 +327,7 @@ def _roomier_side(
 
 def _no_grasp(grasps: _Grasps, central: BoolArray, shape: NDArray[np.float32]) -> ToolError:
     """Why nothing is left; central (N,) marks the candidates straight down on the object's middle."""
-    if grasps.usable.any():
+    if (grasps.narrow & central).any() and grasps.usable.any():
         return ToolError(
             ErrorCode.NO_GRASP,
             f"Every one of the {int(grasps.usable.sum())} grasps that fit the object collides with a neighbour.",

@@ -19,6 +19,9 @@ from tool_nodes.types import BoolArray, FloatArray, Frame
 
 VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
 
+_SHOWN_VARIABLES = 8
+"""So many names in the answer to a wrong one: a long conversation must not make it grow."""
+
 
 @dataclass(frozen=True)
 class SessionImage:
@@ -83,7 +86,10 @@ def resolve(value: Any, lookup: Lookup) -> Any:
     if not VARIABLE.match(value):
         raise BadValue(f"must be a variable such as $name, got {_show(value)}")
     if value[1:] not in lookup.variables:
-        known = ", ".join(f"${name} ({describe(v)})" for name, v in lookup.variables.items()) or "none yet"
+        newest = list(lookup.variables.items())[-_SHOWN_VARIABLES:]
+        known = ", ".join(f"${name} ({describe(v)})" for name, v in newest) or "none yet"
+        if len(lookup.variables) > len(newest):
+            known += f" and {len(lookup.variables) - len(newest)} older ones"
         raise BadValue(f"refers to {value}, which does not exist; known variables: {known}")
     return lookup.variables[value[1:]]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.picture import describe, near, untried
+from agent_node.picture import describe, near, still_there, untried
 from agent_node.policy import Message
 from agent_node.protocol import parse_turn
 from agent_node.scripted import ScriptedPolicy
@@ -298,6 +298,41 @@ def test_after_an_empty_gripper_the_next_best_grasp_is_taken() -> None:
     assert world.names()[second_look:].count("grasp_generator.compute_grasp") == 2
 
 
+def test_the_second_of_one_is_not_there() -> None:
+    world = TextWorld(table())
+    answer, _ = run("pick up the second pony", world)
+    assert answer.startswith("OBJECT_NOT_FOUND")
+    assert not set(MOTIONS) & set(world.names())
+
+
+def test_a_thing_is_put_into_the_container_of_that_colour_not_on_its_twin() -> None:
+    bowl, ball = (item(name, x, 0.5, name) for name, x in (("bowl", 0.7), ("ball", 0.3)))
+    bowl, ball = (replace(v, colour="green", categories=(c,)) for v, c in ((bowl, "container"), (ball, "sports")))
+    world = TextWorld([*table()[:1], bowl, ball])
+    answer, _ = run("put the red box into the green object", world)
+    assert answer == "Placed the red box in the green object."
+    assert world.placed_at == [0.8, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("reason", "picked"),
+    [("the limit of the arm's reach and the edge of the picture are in the way", 0), ("the pony is in the way", 1)],
+)
+def test_only_a_target_that_may_itself_be_in_the_way_is_lifted_from_a_blocked_place(reason: str, picked: int) -> None:
+    views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
+    world = TextWorld(views, {"roborefer.detect_one": [f"PLACE_BLOCKED: There is no free table: {reason}."]})
+    run("put the pony right of the red box", world)
+    assert world.names().count("robot.execute_grasp") == picked
+
+
+def test_what_is_no_container_is_said_before_anything_moves() -> None:
+    views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
+    world = TextWorld(views, {"roborefer.detect_one": ["PLACE_BLOCKED: The red box is not open at the top."]})
+    answer, _ = run("put the pony in the red box", world)
+    assert answer.startswith("PLACE_BLOCKED: Cannot place the pony in the red box")
+    assert answer.endswith("the gripper is empty.")
+
+
 def test_three_failed_grasps_end_in_a_truthful_answer() -> None:
     world = TextWorld(table(), {"robot.execute_grasp": ["GRIPPER_EMPTY: The jaws closed on nothing."] * 9})
     answer, _ = run("pick up the pony", world)
@@ -464,3 +499,27 @@ def test_alternatives_of_a_place_avoid_the_failed_ones_and_end() -> None:
         assert not any(near(spot, old, 0.012) for old in failed)
         failed.append(spot)
     assert 5 <= len(failed) <= 12
+
+
+@pytest.mark.parametrize(
+    ("relation", "spot", "expected"),
+    [
+        ("right_of", (0.6, 0.47), True),
+        ("right_of", (0.4, 0.47), False),
+        ("right_of", (0.55, 0.7), False),
+        ("in_front_of", (0.5, 0.65), True),
+        ("behind", (0.5, 0.65), False),
+        ("next_to", (0.4, 0.47), True),
+        ("anywhere", (0.1, 0.1), True),
+    ],
+)
+def test_another_place_to_try_must_still_be_on_the_side_that_was_asked_for(
+    relation: str, spot: tuple[float, float], expected: bool
+) -> None:
+    assert still_there(relation, spot, [(0.45, 0.5), (0.55, 0.5)]) is expected
+
+
+def test_another_place_between_two_things_stays_near_their_middle() -> None:
+    pair = [(0.3, 0.5), (0.7, 0.5)]
+    assert still_there("between", (0.52, 0.47), pair)
+    assert not still_there("between", (0.68, 0.47), pair)

@@ -122,6 +122,19 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("something pink", [("bunny", 0.82)]),
         ("bottle with a white cap", [("water bottle", 0.21)]),
         ("the coconut water that I can see on the right", [("coconut water", 0.36)]),
+        ("evian", [("water bottle", 0.21)]),
+        ("the Perrier bottle", [("water bottle", 0.21)]),
+        ("barilla", [("pasta box", 0.50)]),
+        ("pasta packet", [("pasta box", 0.50)]),
+        ("red parcel", [("red box", 0.60)]),
+        ("black box", [("black bin", 0.13)]),
+        ("stufed animal on the left", [("teddy bear", 0.72)]),
+        ("turquoise and white carton on the left", [("coconut water", 0.30)]),
+        ("most distant coconut water", [("coconut water", 0.30)]),
+        ("rightmost piece of food", [("pasta box", 0.50)]),
+        ("the coconut water furthest right", [("coconut water", 0.36)]),
+        ("the object called red box", [("red box", 0.60)]),
+        ("the toy nearest the bunny", [("teddy bear", 0.72)]),
     ],
 )
 def test_a_phrase_means_the_expected_things(phrase: str, expected: list[tuple[str, float]]) -> None:
@@ -167,7 +180,7 @@ def test_a_generic_word_means_everything(phrase: str) -> None:
 
 @pytest.mark.parametrize(
     "phrase",
-    ["piano", "tennis ball", "green box", "third box", "wooden box", "the can next to the piano", "two bunnies"],
+    ["piano", "tennis ball", "tennis ball jar", "red and green carton", "purple water", "green box", "third box", "wooden box", "the can next to the piano", "two bunnies"],
 )
 def test_what_is_not_there_is_named_together_with_what_is_seen(phrase: str) -> None:
     with pytest.raises(ToolError) as caught:
@@ -184,6 +197,27 @@ def test_nothing_on_the_table_is_said_so() -> None:
 def test_an_ambiguous_phrase_gives_every_candidate() -> None:
     assert len(refer("coconut water", TABLE)) == 2
     assert len(refer("toy", TABLE)) == 3
+
+
+def test_a_piece_of_something_may_be_ambiguous() -> None:
+    assert len(refer("the piece of juice", DRINKS)) == 3
+    assert not parse_noun_phrase("the piece of fruit").indefinite
+
+
+def test_a_colour_of_a_part_tells_things_apart() -> None:
+    shelf = [thing(name, "bottle", "grey", x, 0.5) for name, x in (("mustard", 0.2), ("shampoo", 0.5), ("olive oil", 0.8))]
+    assert named("the bottle with the red cap", shelf) == [("mustard", 0.2)]
+    assert named("the bottle with a white lid", shelf) == [("shampoo", 0.5)]
+    assert named("bottle with the yellow label", shelf) == [("olive oil", 0.8)]
+    assert len(refer("bottle with a green cap", shelf)) == 3
+
+
+def test_the_clearly_nearer_of_two_on_a_side_is_meant_and_otherwise_both() -> None:
+    jam = thing("strawberry jam", "jar", "dark red", 0.30, 0.50)
+    near, far = (thing("mustard", "bottle", "yellow", x, 0.50) for x in (0.45, 0.80))
+    beside = thing("ketchup", "bottle", "red", 0.47, 0.55)
+    assert refer("the bottle right of the strawberry jam", [jam, near, far]) == [1]
+    assert sorted(refer("the bottle right of the strawberry jam", [jam, near, beside])) == [1, 2]
 
 
 def test_left_on_the_table_is_not_left_in_the_picture_when_depth_differs() -> None:

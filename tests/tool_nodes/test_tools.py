@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,6 @@ import pytest
 
 from sim.scene_files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.bounding_box import EDGES, oriented_box, support_plane
-from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import intrinsics, project, rotation_angle, rotation_z
 from tool_nodes.grasping import GraspTools
 from tool_nodes.kinds import SessionImage
 from tool_nodes.pointing import variable_name
@@ -36,11 +32,12 @@ class Table:
 
     def __init__(self, station: Station) -> None:
         self.station = station
+        self.toolbox = station.toolbox
         self.session = Session()
         self.do("robot.capture_image")
 
     def call(self, name: str, **arguments: Any) -> CallRecord:
-        return self.station.toolbox.call(name, arguments, self.session)
+        return self.toolbox.call(name, arguments, self.session)
 
     def do(self, name: str, **arguments: Any) -> CallRecord:
         record = self.call(name, **arguments)
@@ -52,17 +49,21 @@ class Table:
         variables, images = dict(self.session.variables), len(self.session.images)
         error = self.call(name, **arguments).result.error
         assert error is not None
-        assert error.message.endswith(".")
         assert "\n" not in error.message
         assert len(str(error)) < 400
         assert self.session.variables == variables
         assert len(self.session.images) == images
         return error
 
+    def point(self, name: str) -> tuple[float, float]:
+        """Where a thing is."""
+        (found,) = self.do("roborefer.detect_one", obj_name=name, image_index=0).result.variables.values()
+        return found
+
     def segment(self, name: str) -> None:
         """Bring $segmentation_mask, $point_cloud and $focal_length_px of a thing into the session."""
         self.do("robot.get_depth_with_pointcloud")
-        x, y = self.do("roborefer.detect_one", obj_name=name, image_index=0).result.variables[f"{name}_detection"]
+        x, y = self.point(name)
         self.do("sam2.segment_from_point", x=x, y=y, image_index=0)
 
 
@@ -208,7 +209,7 @@ def test_any_name_gives_a_variable_that_can_be_referred_to(obj_name: str, variab
 
 
 def test_a_segmentation_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
-    x, y = table.do("roborefer.detect_one", obj_name="red box", image_index=0).result.variables["red_box_detection"]
+    x, y = table.point("red box")
     result = table.do("sam2.segment_from_point", x=x, y=y, image_index=0).result
     assert re.fullmatch(
         rf"Segmented object at normalized coords \({x:.3f}, {y:.3f}\) with IoU score: {N}\. "
@@ -226,7 +227,7 @@ def test_a_segmentation_is_reported_as_in_the_papers_figure_6(table: Table) -> N
 
 
 def test_a_mask_is_drawn_green_with_a_white_outline_and_the_point_in_red(table: Table) -> None:
-    x, y = table.do("roborefer.detect_one", obj_name="rice box", image_index=0).result.variables["rice_box_detection"]
+    x, y = table.point("rice box")
     result = table.do("sam2.segment_from_point", x=x, y=y, image_index=0).result
     mask, before = result.variables["segmentation_mask"], table.session.images[0].rgb.astype(int)
     assert result.image is not None
@@ -238,16 +239,13 @@ def test_a_mask_is_drawn_green_with_a_white_outline_and_the_point_in_red(table: 
 
 
 def test_several_points_give_one_mask_and_all_scores(table: Table) -> None:
-    x, y = table.do("roborefer.detect_one", obj_name="rice box", image_index=0).result.variables["rice_box_detection"]
+    x, y = table.point("rice box")
     result = table.do("sam2.segment_from_points", points=[[x, y], [x + 0.005, y]], image_index=0).result
-    assert re.match(rf"Segmented object from 2 point\(s\) with best IoU score: {N}\. Use \$segmentation_mask", result.text)
+    assert re.match(
+        rf"Segmented object from 2 point\(s\) with best IoU score: {N}\. Use \$segmentation_mask", result.text
+    )
     assert result.value["iou_scores"].ndim == 1
     assert result.value["mask"] is result.variables["segmentation_mask"]
-
-
-def test_points_may_come_from_a_detection(table: Table) -> None:
-    table.do("roborefer.detect_all", obj_name="red box", image_index=0)
-    assert table.do("sam2.segment_from_points", points="$red_box_detections", image_index=0).result.ok
 
 
 def test_bare_table_has_no_mask(table: Table) -> None:
@@ -282,26 +280,18 @@ def test_a_grasp_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
     assert T[3].tolist() == [0, 0, 0, 1]
 
 
-def test_the_five_points_of_a_grasp_surround_the_thing(table: Table) -> None:
+def test_the_five_points_of_a_grasp_surround_the_thing_and_its_axes_are_drawn(table: Table) -> None:
     table.segment("cinnamon")
-    text = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.text
-    shown = re.findall(r"\((-?\d\.\d{3}), (-?\d\.\d{3})\)", text)
+    record = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
+    shown = re.findall(r"\((-?\d\.\d{3}), (-?\d\.\d{3})\)", record.text)
     points = np.array(shown, float) * (640, 480)
     rows, columns = np.nonzero(table.session.variables["segmentation_mask"])
     middle, size = np.array([columns.mean(), rows.mean()]), max(np.ptp(columns), np.ptp(rows))
     assert np.linalg.norm(points[0] - middle) < size
     assert np.linalg.norm(points[3:].mean(axis=0) - middle) < size
-    left, right = points[3] - points[0], points[4] - points[0]
-    assert left @ right < 0 or np.linalg.norm(points[3] - points[4]) > 10
-
-
-def test_a_grasp_is_drawn_with_red_green_and_blue_axes(table: Table) -> None:
-    table.segment("cinnamon")
-    result = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
-    assert result.image is not None
-    drawn = (result.image != table.session.images[0].rgb).any(axis=2)
-    colours = {tuple(c) for c in result.image[drawn].tolist()}
-    assert {(230, 30, 30), (30, 200, 60), (40, 90, 240)} <= colours
+    assert record.image is not None
+    drawn = record.image[(record.image != table.session.images[0].rgb).any(axis=2)]
+    assert {(230, 30, 30), (30, 200, 60), (40, 90, 240)} <= {tuple(colour) for colour in drawn.tolist()}
 
 
 class FixedGrasps:
@@ -317,7 +307,7 @@ def asked_again(station: Station, reachable: Any, times: int) -> list[float]:
     """Distance along the optical axis of the grasps that the same call gives one after the other [m]."""
     table = Table(station)
     table.segment("cinnamon")
-    table.station = type("Alone", (), {"toolbox": Toolbox([GraspTools(FixedGrasps(), reachable)])})()  # type: ignore[assignment]
+    table.toolbox = Toolbox([GraspTools(FixedGrasps(), reachable)])
     found = []
     for _ in range(times):
         T, _score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
@@ -341,26 +331,172 @@ def test_grasps_out_of_reach_are_passed_over(station: Station) -> None:
 def test_no_grasp_in_reach_is_an_error_that_says_how_many_there_were(station: Station) -> None:
     table = Table(station)
     table.segment("cinnamon")
-    tools = Toolbox([GraspTools(FixedGrasps(), lambda T, frame: False)])
-    error = tools.call("grasp_generator.compute_grasp", {**CLOUD, "image_index": 0}, table.session).result.error
-    assert error is not None
+    table.toolbox = Toolbox([GraspTools(FixedGrasps(), lambda T, frame: False)])
+    error = table.refusal("grasp_generator.compute_grasp", **CLOUD, image_index=0)
     assert error.code is ErrorCode.NO_GRASP
     assert error.message == "None of the 3 collision-free grasps can be reached by the arm."
 
 
-# -- boxes -----------------------------------------------------------------------------------------
+# -- single values ---------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["red box", "rice box"])
-def test_a_box_on_the_table_is_measured_to_a_centimetre(table: Table, name: str) -> None:
-    table.segment(name.replace(" ", "_") if False else name) if " " not in name else segment_named(table, name)
-    result = table.do("bounding_box.compute_bbox", **CLOUD).result
-    true = np.sort(load_catalogue()[name].size_m)
-    assert np.abs(np.sort(result.value["extent"]) - true).max() < 0.01
+def test_a_single_value_is_reported_as_in_the_papers_figure_7(table: Table) -> None:
+    depth = table.do("robot.get_depth").result.variables["depth_map"]
+    result = table.do("vision_ops.index_at", data="$depth_map", u=0.327, v=0.439).result
+    expected = float(depth[int(0.439 * 480), int(0.327 * 640)])
+    assert result.text == f"Pixel value at (0.327, 0.439) is {expected}"
+    assert result.value == expected
 
 
-def segment_named(table: Table, name: str) -> None:
-    table.do("robot.get_depth_with_pointcloud")
-    found = table.do("roborefer.detect_one", obj_name=name, image_index=0).result
-    x, y = found.variables[f"{name.replace(' ', '_')}_detection"]
-    table.do("sam2.segment_from_point", x=x, y=y, image_index=0)
+@pytest.mark.parametrize(("u", "v", "row", "column"), [(0, 0, 0, 0), (1, 1, 479, 639), (0.999, 0.5, 240, 639)])
+def test_the_borders_of_the_picture_are_its_outermost_pixels(
+    table: Table, u: float, v: float, row: int, column: int
+) -> None:
+    table.session.variables["rows"] = np.arange(480 * 640).reshape(480, 640)
+    assert table.do("vision_ops.index_at", data="$rows", u=u, v=v).result.value == row * 640 + column
+
+
+def test_pictures_and_masks_can_be_read_too(table: Table) -> None:
+    rgb = table.session.images[0].rgb
+    assert table.do("vision_ops.index_at", data="$captured_image", u=0, v=0).result.value == rgb[0, 0].tolist()
+    table.session.variables["mask"] = np.ones((2, 2), bool)
+    assert table.do("vision_ops.index_at", data="$mask", u=0.5, v=0.5).result.value is True
+
+
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros(7), "must have shape (H, W) or (H, W, C), got (7,)."),
+        (np.zeros((0, 4)), "must have shape (H, W) or (H, W, C), got (0, 4)."),
+        (np.zeros((48, 3)), "got (48, 3), a point cloud without rows and columns; use $depth_map."),
+        (np.array(["a", "b"]), "must be a numeric array (H, W) or (H, W, C) of numbers"),
+    ],
+)
+def test_what_has_no_rows_and_columns_cannot_be_read(table: Table, array: np.ndarray, sentence: str) -> None:
+    table.session.variables["thing"] = array
+    error = table.refusal("vision_ops.index_at", data="$thing", u=0.5, v=0.5)
+    assert error.code is ErrorCode.INVALID_ARGUMENT
+    assert sentence in error.message
+
+
+# -- other names, other ways to name a picture -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "alias", "arguments", "other"),
+    [
+        ("roborefer.detect_one", "point1.detect_one", {"obj_name": "red box", "image_index": 0}, {"image": 0}),
+        ("roborefer.detect_all", "point1.detect_all", {"obj_name": "red box", "image_index": 0}, {"image": 0}),
+        ("vlm.detect_one", "point2.detect_one", {"obj_name": "red box", "image_index": 0}, {"image": 0}),
+        ("vlm.detect_all", "point2.detect_all", {"obj_name": "red box", "image_index": 0}, {"image": 0}),
+        ("bounding_box.compute_bbox", "3d_bbox.compute_bbox", CLOUD, {}),
+        ("vision_ops.index_at", "image_ops.index_at", {"data": "$depth_map", "u": 0.5, "v": 0.5}, {"x": 0.5, "y": 0.5}),
+        ("sam2.segment_from_point", "sam2.segment_from_point", {"x": 0.5, "y": 0.5, "image_index": 0}, {"image": 0}),
+        ("depth_estimator.estimate_depth", "depth_estimator.estimate_depth", {"image_index": 0}, {"image": 0}),
+        (
+            "grasp_generator.compute_grasp",
+            "grasp_generator.compute_grasp",
+            {**CLOUD, "image_index": 0},
+            {"image": "$captured_image"},
+        ),
+    ],
+)
+def test_the_names_of_the_papers_appendix_reach_the_same_tool(
+    table: Table, name: str, alias: str, arguments: dict[str, Any], other: dict[str, Any]
+) -> None:
+    table.segment("red box")
+    if name == "sam2.segment_from_point":
+        x, y = table.point("red box")
+        arguments = {**arguments, "x": x, "y": y}
+    renamed = {"image_index": "image", "u": "x", "v": "y"}
+    spelled = {key: value for key, value in arguments.items() if not other or key not in renamed} | other
+    own, alike = table.do(name, **arguments).result, table.do(alias, **spelled).result
+    assert own.text.split(" ")[0] == alike.text.split(" ")[0]
+    if name != "grasp_generator.compute_grasp":
+        assert own.text == alike.text
+    assert set(own.variables) == set(alike.variables)
+
+
+def test_a_drawing_can_be_looked_at_as_if_it_were_the_picture_itself(table: Table) -> None:
+    record = table.do("roborefer.detect_one", obj_name="red box", image_index=0)
+    assert record.image_index == 1
+    again = table.do("roborefer.detect_one", obj_name="red box", image_index=1).result
+    assert again.text == record.result.text
+    x, y = again.variables["red_box_detection"]
+    assert table.do("sam2.segment_from_point", x=x, y=y, image_index=2).image_index == 3
+
+
+@pytest.mark.parametrize("depth_tool", ["robot.get_depth", "depth_estimator.estimate_depth"])
+def test_a_picture_of_depth_has_no_frame_and_says_which_picture_has(table: Table, depth_tool: str) -> None:
+    arguments = {} if depth_tool.startswith("robot") else {"image_index": 0}
+    index = table.do(depth_tool, **arguments).image_index
+    error = table.refusal("roborefer.detect_one", obj_name="red box", image_index=index)
+    assert error.code is ErrorCode.UNAVAILABLE
+    assert "robot.capture_image" in error.hint
+
+
+# -- wrong arguments -------------------------------------------------------------------------------
+
+NAN = float("nan")
+WRONG: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
+    ("roborefer.detect_one", {"obj_name": 7, "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "must be a string"),
+    ("roborefer.detect_one", {"obj_name": "", "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "1 to 300 characters"),
+    ("vlm.detect_all", {"obj_name": "can", "image_index": 9}, ErrorCode.INVALID_ARGUMENT, "must be between 0 and"),
+    ("vlm.detect_all", {"obj_name": "can"}, ErrorCode.INVALID_ARGUMENT, "argument 'image_index' is missing"),
+    ("sam2.segment_from_point", {"x": NAN, "y": 0, "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "a finite number"),
+    ("sam2.segment_from_point", {"x": 1.2, "y": 0, "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "between 0 and 1"),
+    ("sam2.segment_from_points", {"points": [], "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "[x, y] points"),
+    ("sam2.segment_from_points", {"points": "$none", "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "an empty list"),
+    ("sam2.segment_from_points", {"points": [[0, 2]], "image_index": 0}, ErrorCode.INVALID_ARGUMENT, "between 0 and 1"),
+    ("depth_estimator.estimate_depth", {"image_index": "0"}, ErrorCode.INVALID_ARGUMENT, "integer index"),
+    ("robot.capture_image", {"image_index": 0}, ErrorCode.INVALID_ARGUMENT, "allowed: none"),
+    ("vision_ops.index_at", {"data": 3, "u": 0, "v": 0}, ErrorCode.INVALID_ARGUMENT, "a $variable holding"),
+    ("bounding_box.compute_bbox", {**CLOUD, "mask": "$gone"}, ErrorCode.INVALID_ARGUMENT, "which does not exist"),
+    ("bounding_box.compute_bbox", {**CLOUD, "mask": "$depth_map"}, ErrorCode.INVALID_ARGUMENT, "must be a boolean"),
+    ("bounding_box.compute_bbox", {**CLOUD, "mask": "$small"}, ErrorCode.INVALID_ARGUMENT, "from the same image"),
+    ("bounding_box.compute_bbox", {**CLOUD, "mask": "$empty"}, ErrorCode.EMPTY_MASK, "the mask is empty"),
+    ("bounding_box.compute_bbox", {**CLOUD, "focal_length_px": -5}, ErrorCode.INVALID_ARGUMENT, "greater than 0"),
+    ("bounding_box.compute_bbox", {**CLOUD, "point_cloud": "$unknown"}, ErrorCode.NO_DEPTH, "Only 0 masked points"),
+    ("grasp_generator.compute_grasp", {**CLOUD, "mask": "$small", "image_index": 0}, ErrorCode.INVALID_ARGUMENT,
+     "argument 'mask' has 6 pixels (2x3) but 'point_cloud' has 307200 points"),
+    ("grasp_generator.compute_grasp", {**CLOUD, "mask": "$empty", "image_index": 0}, ErrorCode.EMPTY_MASK, "is empty"),
+    ("grasp_generator.compute_grasp", {**CLOUD, "point_cloud": "$depth_map", "image_index": 0},
+     ErrorCode.INVALID_ARGUMENT, "must be a point cloud (N, 3), got shape (480, 640)"),
+    ("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}, ErrorCode.INVALID_ARGUMENT, "which does not exist"),
+    ("robot.execute_grasp", {"grasp_pose": [[1, 2], [3, 4]]}, ErrorCode.INVALID_ARGUMENT, "must be a pose (4, 4)"),
+    ("robot.place_object_at_2d_location", {"point_2d": [0.5]}, ErrorCode.INVALID_ARGUMENT, "must be a point [x, y]"),
+    ("robot.place_object_at_2d_location", {"point_2d": [0.5, 1.5]}, ErrorCode.INVALID_ARGUMENT, "between 0 and 1"),
+    ("robot.place_object_at_3d_location", {"point_3d": [0, NAN, 1]}, ErrorCode.INVALID_ARGUMENT, "NaN or infinite"),
+    ("robot.place_object_at_3d_location", {"point_3d": "here"}, ErrorCode.INVALID_ARGUMENT, "a point [x, y, z]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "arguments", "code", "sentence"), WRONG)
+def test_a_wrong_argument_is_refused_with_one_clear_sentence(
+    table: Table, name: str, arguments: dict[str, Any], code: ErrorCode, sentence: str
+) -> None:
+    table.segment("red box")
+    table.session.variables |= {
+        "small": np.ones((2, 3), bool),
+        "empty": np.zeros((480, 640), bool),
+        "none": np.zeros((0, 2)),
+        "unknown": np.full((307200, 3), np.nan, np.float32),
+    }
+    before = table.station.world.time
+    error = table.refusal(name, **arguments)
+    assert error.code is code
+    assert sentence in error.message
+    assert error.message.endswith(".")
+    assert table.station.world.time == before
+
+
+def test_a_foreign_picture_is_refused_by_everything_that_needs_a_camera(table: Table) -> None:
+    table.session.images.append(SessionImage(np.zeros((480, 640, 3), np.uint8), None))
+    foreign = len(table.session.images) - 1
+    for name, arguments in (
+        ("roborefer.detect_one", {"obj_name": "red box"}),
+        ("sam2.segment_from_point", {"x": 0.5, "y": 0.5}),
+        ("depth_estimator.estimate_depth", {}),
+        ("depth_estimator.estimate_depth_with_pointcloud", {}),
+    ):
+        assert table.refusal(name, **arguments, image_index=foreign).code is ErrorCode.UNAVAILABLE

@@ -11,10 +11,14 @@ from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.obstacles import HeightMap
-from tool_nodes.types import FloatArray
+from tool_nodes.types import BoolArray, FloatArray
 
 STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
+
+_STEADY_M = 0.03
+_STEADY_SHARE = 0.9
+"""On top of something, this share of the middle of the base, up to _STEADY_M from its centre, must be carried."""
 
 _YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
 _NUDGES = (0.0, 0.015, 0.03)
@@ -50,16 +54,33 @@ def footprint_support(heights: HeightMap, centre: FloatArray, R: FloatArray, hal
 
     Cells that the camera did not see count as free only where seen cells surround the box; NaN if most are unseen.
     """
-    u, v = R[:2, 0] * half[0], R[:2, 1] * half[1]
-    steps = [np.linspace(-1, 1, max(3, int(np.ceil(2 * np.linalg.norm(w) / heights.cell)) + 1)) for w in (u, v)]
-    a, b = np.meshgrid(*steps, indexing="ij")
-    xy = centre[:2] + a.reshape(-1, 1) * u + b.reshape(-1, 1) * v
-    cells = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int)
-    if (cells < 0).any() or (cells >= heights.heights.shape).any():
-        return float("nan")
-    found = heights.heights[cells[:, 0], cells[:, 1]]
+    found, _ = _heights_under(heights, centre, R, half)
     seen = found[~np.isnan(found)]
     return float(seen.max()) if len(seen) > len(found) / 2 else float("nan")
+
+
+def is_steady(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray, support: float) -> bool:
+    """True if a top face at height `support` [m] carries enough of the middle of a box's base; for the rest see above."""
+    found, inside = _heights_under(heights, centre, R, np.minimum(half, _STEADY_M))
+    carried = found[inside] > support - STEP_TOLERANCE
+    return bool(len(carried)) and float(np.mean(carried)) >= _STEADY_SHARE
+
+
+def _heights_under(
+    heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray
+) -> tuple[FloatArray, BoolArray]:
+    """Heights (N,) of the cells under a box's base [m], NaN where unseen, and which lie in the ellipse that fits it.
+
+    No cells where the base reaches beyond the map.
+    """
+    u, v = R[:2, 0] * half[0], R[:2, 1] * half[1]
+    steps = [np.linspace(-1, 1, max(3, int(np.ceil(2 * np.linalg.norm(w) / heights.cell)) + 1)) for w in (u, v)]
+    a, b = (grid.ravel() for grid in np.meshgrid(*steps, indexing="ij"))
+    xy = centre[:2] + a[:, None] * u + b[:, None] * v
+    cells = np.floor((xy - (heights.x0, heights.y0)) / heights.cell).astype(int)
+    if (cells < 0).any() or (cells >= heights.heights.shape).any():
+        return np.empty(0), np.empty(0, bool)
+    return heights.heights[cells[:, 0], cells[:, 1]], a**2 + b**2 <= 1.0
 
 
 def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap) -> Iterator[PlaceCandidate]:
@@ -85,7 +106,10 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap) ->
                     support = footprint_support(heights, target[:2], R, held.box.half_extents)
                     if not abs(support - point[2]) <= STEP_TOLERANCE:
                         continue
-                    support = support if support > STEP_TOLERANCE else workspace.TABLE_Z
+                    raised = support > workspace.TABLE_Z + STEP_TOLERANCE
+                    if raised and not is_steady(heights, target, R, held.box.half_extents, support):
+                        continue
+                    support = support if raised else workspace.TABLE_Z
                 offset = R @ held.box.T_parent_box[:3, 3]
                 position = np.array([target[0] - offset[0], target[1] - offset[1], support + drop + held.bottom_m])
                 yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))

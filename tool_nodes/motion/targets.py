@@ -24,7 +24,7 @@ def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
     return transform(frame.T_base_camera, backproject(frame.depth, frame.K))
 
 
-def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, reach: float = 0.13) -> BoolArray:
+def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, reach: float = 0.17) -> BoolArray:
     """Which points (N,) belong to the thing that the open fingers enclose at T_base_gripper.
 
     Elevated points are joined over 1 cm table cells; the components that reach between the fingers are

@@ -46,7 +46,7 @@ and the edge gap stays within 12 cm for things at least 5 cm wide."""
 _GOOD_ANGLE = np.radians(22.0)
 """Up to here off the exact direction, nobody doubts the direction [rad]."""
 
-_WIDEST_ANGLES = np.radians([37.0, 41.0, 43.5])
+_WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""
 
 _BETWEEN_SHARE = (0.2, 0.8)

@@ -106,7 +106,8 @@ _LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very 
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))|before(?= \w)"
-_BACK = rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear)(?: side)? of{_NOT_SCENE}|beyond"
+_FRONT += rf"|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
+_BACK = rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}|beyond"
 _BESIDE = (
     r"(?:next|adjacent|close|near|nearby|as close as possible|as near as possible) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
 )
@@ -120,7 +121,7 @@ _RELATIONS = tuple(
         ("next_to", _BESIDE),
         ("next_to", r"(?:at|on|to|by) the side of|side by side with|in the (?:vicinity|neighbourhood) of|around"),
         ("on", r"(?:from )?(?:on|onto|to|off) (?:the )?top of|on to|onto|on|upon|atop|over|above|off(?: of)?"),
-        ("in", r"inside of|in to|into|inside|within|in|(?:from )?(?:out|inside) of|from inside|from within|from"),
+        ("in", r"(?:at|on|to|in) (?:the )?bottom of|inside of|in to|into|inside|within|in|(?:from )?(?:out|inside) of|from inside|from within|from"),
         ("between", r"in between|between|midway between|halfway between|amid"),
         ("nearest_to", r"(?:the )?(?:closest|nearest|closer|nearer)(?: (?:to|by)|(?= (?:the|my|a)\b))"),
         ("farthest_from", r"(?:the )?(?:far|further|farther|furthest|farthest)(?: away)? from|away from"),
@@ -135,7 +136,9 @@ _CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
 _REWRITES = tuple(
     (re.compile(pattern), replacement)
     for pattern, replacement in (
-        (r"\b(?:in|at) the (?:middle|centre) between\b", "between"),
+        (r"\bin the (?:middle|centre|space|gap|room|area) between\b", "between"),
+        (rf"\bin the (?:middle|centre) of (?!(?:the |this |my )?{_SCENE}\b)(?=(?:\w+ )+?and \w)", "between "),
+        (r"\b(?:a |just a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
         (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
         (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
         (r"(?<!the )\bright (?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)", " "),
@@ -146,11 +149,11 @@ _REWRITES = tuple(
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
         (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
         (r"\bup front\b", " <near> "),
-        (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:to|on|towards?) the (?:left|right))", " "),
-        (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
-        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far> "),
-        (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
-        (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near> "),
+        (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:(?:to|on|towards?) the )?(?:left|right)\b)", " "),
+        (rf"\b{_CLOSE} {_VIEWER}{STOP}", " <near> "),
+        (rf"\b{_CLOSE} {_ROBOT}{STOP}", " <far> "),
+        (rf"\b{_AWAY} from {_VIEWER}{STOP}", " <far> "),
+        (rf"\b{_AWAY} from {_ROBOT}{STOP}", " <near> "),
         (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
         (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
         (
@@ -309,6 +312,8 @@ def _core(words: Sequence[str]) -> _Core:
             core.all = core.all or (word.endswith("s") and not core.one_of)
         elif word not in _CLOSED or word in ADJECTIVES:
             core.content.append(word)
+            # "The object milk carton" names it after all, "something red" does not.
+            core.generic = core.generic and word in ADJECTIVES
     core.content += contained
     return core
 

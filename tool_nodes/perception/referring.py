@@ -32,6 +32,7 @@ __all__ = [
     "parse_noun_phrase",
     "refer",
     "select_points",
+    "table_points",
 ]
 
 MIDDLE_HEIGHT = 0.05
@@ -91,14 +92,14 @@ def select_points(
     return _take(order.tolist(), chosen[0].rank, count)
 
 
-def table_points(points: Sequence[tuple[float, float]]) -> FloatArray:
-    """(N, 2) metres to the right and towards the camera of normalized picture points, for things on the table."""
+def table_points(points: Sequence[tuple[float, float]], height_m: float = MIDDLE_HEIGHT) -> FloatArray:
+    """(N, 2) metres to the right and towards the camera of normalized picture points, at a height over the table."""
     position, target = workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET
     width, height = workspace.IMAGE_SIZE
     R = look_at(position, target)[:3, :3]
     pixels = (np.asarray(points, float) - 0.5) * (width, height) / workspace.SCENE_CAMERA_FOCAL_PX
     rays = np.column_stack([pixels, np.ones(len(pixels))]) @ R.T
-    on_table = position + rays * ((MIDDLE_HEIGHT - position[2]) / rays[:, 2])[:, None]
+    on_table = position + rays * ((height_m - position[2]) / rays[:, 2])[:, None]
     towards = (position - target)[:2] / np.linalg.norm((position - target)[:2])
     return np.column_stack([on_table @ R[:, 0], on_table[:, :2] @ towards])
 

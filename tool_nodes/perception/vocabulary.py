@@ -181,10 +181,13 @@ def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms
         return any(near & NEAR_SYNONYMS.get(other, frozenset()) for other in explained)
 
     units, others = _split_colours([word for word in words if word != head or word not in COLOURS])
-    if head and not known(stem(head), vocabulary.heads):
-        return None
     plain = [stem(word) for word in others]
-    if not all(known(word, vocabulary.words) for word in plain):
+    contents = plain[:-1] if plain and plain[-1] in PACKAGING else plain
+    # "Jar of ketchup" for a bottle: the contents are named, the package is not what it is called.
+    repacked = near_synonyms and tuple(contents) in vocabulary.names and bool(vocabulary.heads & PACKAGING)
+    if head and not known(stem(head), vocabulary.heads) and not (repacked and stem(head) in PACKAGING):
+        return None
+    if not all(known(word, vocabulary.words) for word in (contents if repacked else plain)):
         return None
     colours = [_fit_colour(unit, vocabulary) for unit in units]
     fits = [colour for colour in colours if colour is not None]
@@ -193,10 +196,7 @@ def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms
     if len(fits) + others_on_part < len(units) or (units and not fits):
         return None
     said = tuple(stem(word) for word in words)
-    contents = plain[:-1] if plain and plain[-1] in PACKAGING else plain
-    whole = any(
-        tuple(name[i:]) in vocabulary.names for name in (plain, contents) for i in range(len(name))
-    )
+    whole = any(tuple(name[i:]) in vocabulary.names for name in (plain, contents) for i in range(len(name)))
     tier = 0 if said == vocabulary.name else 1 if whole or not head else 2
     return Match(tier, max((c.shade for c in fits), default=0), any(c.approximate_colour for c in fits))
 

@@ -35,27 +35,31 @@ _SPELLINGS = _meaning(
         "the": "teh hte thr",
         "and": "adn nad &",
         "left": "lefft lfet lft leff",
-        "right": "rigth rihgt rght righ",
+        "right": "rigth rihgt rght righ rigt",
         "between": "inbetween",
         "front": "fron frnt frount",
         "next": "nxt nex",
         "near": "neer",
         "please": "pls plz",
+        "immediately": "immediatly imediately",
         "you": "u ya",
         "yoghurt": "yogurt",
         "doughnut": "donut",
         "aluminium": "aluminum",
         "chocolate": "choco",
     }
-) | {"infront": "in front", "ontop": "on top", "pb": "peanut butter", "gonna": "going to", "wanna": "want to"}
+) | {"infront": "in front", "ontop": "on top", "pb": "peanut butter", "gimme": "give me", "gonna": "going to", "wanna": "want to"}
 """American to British, and slips in the words of the grammar. Names of things are mended against what is seen."""
+_POSSESSIVE_SIDE = re.compile(
+    r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
+)
 _LONG_GRAMMAR = _words(
     "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
-    "should something"
+    "should something anywhere somewhere wherever"
 )
 """Words of the grammar that are long enough for any slip of one letter to be mended."""
 _SHORT_GRAMMAR = _words("would could right front thing third first place under")
-"""Words of the grammar that are like other words, so that only two swapped letters are mended."""
+"""Words of the grammar that are like other words, so that only swapped or doubled letters are mended."""
 _IRREGULAR = {
     "knives": "knife",
     "leaves": "leaf",
@@ -143,7 +147,7 @@ DETERMINERS = _words(
     "said whichever"
 )
 FILLERS = _words(
-    "please very really quite just exactly actually only nice lovely beautiful good favourite favorite shiny colour "
+    "please very really most quite just exactly actually only nice lovely beautiful good favourite favorite shiny colour "
     "shape shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was sitting "
     "standing lying laying located placed positioned resting situated present visible so also still already table "
     "desk surface counter called named labelled labeled marked saying says been being be see over whole entire own"
@@ -247,6 +251,7 @@ def tokenize(text: str) -> list[str]:
     plain = "".join(c for c in plain if not unicodedata.combining(c))
     for pattern, replacement in _CONTRACTIONS:
         plain = re.sub(pattern, replacement, plain)
+    plain = _POSSESSIVE_SIDE.sub(r"to the \2 of \1", plain)
     plain = plain.replace("'", "").replace("see-through", "seethrough").replace("see through", "seethrough")
     plain = re.sub(r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most", plain)
     plain = re.sub(r"\bcoca[- ]?cola\b", "cola", plain.replace("red bull", "redbull"))
@@ -260,7 +265,8 @@ def _mended(token: str) -> str:
     if len(token) < 5:
         return token
     meant = {word for word in _LONG_GRAMMAR if one_letter_apart(token, word) and token not in (word + "s", word + "d")}
-    meant |= {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
+    swapped = {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
+    meant |= swapped | ({re.sub(r"(.)\1", r"\1", token)} & _SHORT_GRAMMAR)
     return meant.pop() if len(meant) == 1 else token
 
 

@@ -1,0 +1,136 @@
+"""`bench grasp`: one first attempt per record, judged by the simulator's truth."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import bench.grasp
+from bench.grasp import Job, Record, bench_grasp, crashed, rows_of, run_one
+from bench.parallel import run_jobs
+from sim.world import World
+from tool_nodes.results import ErrorCode, ToolError
+
+ALONE, CLUTTER = Job("toy block", 3, False), Job("cinnamon", 4, True)
+HELD = Record(ALONE, "block", True, True, True, "", 0.05)
+SLIPPED = Record(CLUTTER, "jar", True, False, True, "not held up at the end", 0.07)
+NOTHING = Record(CLUTTER, "jar", False, False, True, "NO_GRASP", None)
+BROKEN = Record(ALONE, "block", False, False, False, "INTERNAL", 9.0)
+
+
+def rows(*records: Record) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in rows_of(records)}
+
+
+@pytest.mark.parametrize("job", [ALONE, CLUTTER])
+def test_a_grasp_becomes_a_record(job: Job) -> None:
+    record = run_one(job)
+    assert record.reported
+    assert record.success
+    assert record.scored
+    assert record.cause == ""
+    assert record.generator_s is not None
+
+
+def test_one_process_and_two_give_the_same_records() -> None:
+    one, two = (run_jobs(run_one, [ALONE, CLUTTER], processes, crashed) for processes in (1, 2))
+    assert [replace(r, generator_s=None) for r in one] == [replace(r, generator_s=None) for r in two]
+
+
+def test_rates_are_given_for_all_alone_clutter_and_every_kind() -> None:
+    found = rows(HELD, SLIPPED, NOTHING, replace(HELD, job=CLUTTER))
+    assert list(found) == ["all", "single", "clutter", "block", "jar", "false_success", "compute_grasp"]
+    assert {name: (row["success"], row["n"]) for name, row in found.items() if "rate" in row} == {
+        "all": (2, 4), "single": (1, 1), "clutter": (1, 3), "block": (2, 2), "jar": (0, 2), "false_success": (1, 4),
+    }  # fmt: skip
+    assert (found["compute_grasp"]["n"], found["compute_grasp"]["p50_ms"]) == (3, 50.0)
+
+
+def test_infrastructure_errors_are_in_no_row() -> None:
+    assert rows(HELD, BROKEN) == rows(HELD)
+
+
+@pytest.mark.parametrize("moment", [0.5, 1.5])
+def test_physics_that_breaks_is_not_scored(monkeypatch: pytest.MonkeyPatch, moment: float) -> None:
+    step = World.step
+
+    def broken(world: World, count: int = 1) -> None:
+        if world.time > moment:
+            world.data.qpos[0] = np.nan
+        step(world, count)
+
+    monkeypatch.setattr(World, "step", broken)
+    (record,) = run_jobs(run_one, [ALONE], 1, crashed)
+    assert not record.scored
+    assert record.cause.startswith("INTERNAL")
+
+
+def test_a_thing_that_cannot_be_seen_is_a_failed_grasp(monkeypatch: pytest.MonkeyPatch) -> None:
+    def hidden(frame: object, index: int) -> list[float]:
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "The object is hidden from the camera.")
+
+    monkeypatch.setattr(bench.grasp, "_visible_point", hidden)
+    record = run_one(ALONE)
+    assert record.scored
+    assert not record.success
+    assert record.cause == ErrorCode.OBJECT_NOT_FOUND
+
+
+def fake(job: Job) -> Record:
+    if job.seed % 3 == 2:
+        raise OSError("no memory")
+    return replace(HELD if job.seed % 3 == 0 else NOTHING, job=job)
+
+
+def test_the_document_has_every_part_and_is_all_of_stdout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench.grasp, "run_one", fake)
+    assert bench_grasp(n=6, first_seed=3, as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["bench"] == "grasp"
+    assert document["seeds"] == [3, 4, 5, 6, 7, 8]
+    assert document["machine"]["cores"] >= 1
+    assert (document["rows"][0]["success"], document["rows"][0]["n"]) == (2, 4)
+    assert document["unscored"] == 2
+    assert document["causes"] == {"NO_GRASP": 2, "INTERNAL: OSError: no memory": 2}
+    assert [f["seed"] for f in document["failures"]] == [4, 5, 7, 8]
+
+
+def test_the_text_for_people_names_the_failures(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(bench.grasp, "run_one", fake)
+    assert bench_grasp(n=2) == 0
+    captured = capsys.readouterr()
+    assert "NO_GRASP" in captured.out
+    assert "seed   1  " in captured.out
+    assert captured.err.startswith("2 grasps of ")
+
+
+def test_every_product_is_grasped_alone_before_any_is_grasped_in_clutter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Job] = []
+
+    def note(job: Job) -> Record:
+        seen.append(job)
+        return replace(HELD, job=job)
+
+    monkeypatch.setattr(bench.grasp, "run_one", note)
+    bench_grasp(n=200, as_json=True)
+    products = len({job.item for job in seen})
+    assert len({job.item for job in seen[:products]}) == products
+    assert [job.clutter for job in seen[: 2 * products]] == [False] * products + [True] * products
+    assert json.loads(capsys.readouterr().out)["rows"][0]["n"] == 200
+
+
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"jobs": 0}, {"first_seed": -1}])
+def test_wrong_numbers_are_refused_before_anything_runs(wrong: dict[str, int]) -> None:
+    with pytest.raises(ToolError, match=r"n and jobs must be 1 or more and first-seed 0 or more\.") as caught:
+        bench_grasp(**wrong)  # type: ignore[arg-type]
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

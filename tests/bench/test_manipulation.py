@@ -1,0 +1,150 @@
+"""`bench manipulation`: records, rows, and a document that counts infrastructure errors without scoring them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import bench.manipulation
+from bench.manipulation import Job, Record, bench_manipulation, crashed, rows_of, run_one
+from bench.parallel import run_jobs
+from sim.tasks import PAPER_SENTENCES
+from sim.world import World
+from tool_nodes.results import ErrorCode, ToolError
+
+DONE = Record(0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0)
+FAILED = replace(DONE, success=False, score=0, error_code="NO_GRASP", answer="No grasp.", reasons=("not held",))
+PLACED = replace(DONE, category="pick_and_place", score=2, plan_s=(0.01, 0.03))
+HALF = replace(PLACED, success=False, score=1, false_success=True, reasons=("it lies elsewhere",))
+BROKEN = replace(DONE, scored=False, success=False, score=0, error_code="INTERNAL", wall_s=99.0, plan_s=(9.0,))
+
+
+def rows(*records: Record) -> dict[str, dict[str, Any]]:
+    return {row["name"]: row for row in rows_of(records)}
+
+
+def without_times(record: Record) -> Record:
+    return replace(record, time_to_first_motion_s=None, wall_s=None, plan_s=(0.0,) * len(record.plan_s))
+
+
+def test_the_documented_rows_are_there_in_their_order() -> None:
+    assert list(rows())[:6] == [
+        "pick", "relational_pick", "pick_and_place", "all", "false_success", "time_to_first_motion",
+    ]  # fmt: skip
+
+
+def test_rates_count_the_simulators_truth_by_category() -> None:
+    found = rows(DONE, DONE, FAILED, PLACED, HALF)
+    assert (found["pick"]["success"], found["pick"]["n"]) == (2, 3)
+    assert (found["relational_pick"]["success"], found["relational_pick"]["n"]) == (0, 0)
+    assert (found["pick_and_place"]["success"], found["pick_and_place"]["n"]) == (1, 2)
+    assert (found["pick_and_place"]["points"], found["pick_and_place"]["max_points"]) == (3, 4)
+    assert (found["all"]["success"], found["all"]["n"]) == (3, 5)
+    assert (found["false_success"]["success"], found["false_success"]["n"]) == (1, 5)
+
+
+def test_infrastructure_errors_are_in_no_row() -> None:
+    assert rows(DONE, BROKEN, PLACED) == rows(DONE, PLACED)
+
+
+def test_timings_are_in_milliseconds_over_what_was_measured() -> None:
+    found = rows(DONE, replace(DONE, time_to_first_motion_s=None), PLACED)
+    assert (found["time_to_first_motion"]["n"], found["time_to_first_motion"]["p50_ms"]) == (2, 500.0)
+    assert (found["planning"]["n"], found["planning"]["p50_ms"]) == (2, 20.0)
+    assert found["episode_wall pick"]["p50_ms"] == 1000.0
+    assert found["episode_wall relational_pick"]["p50_ms"] is None
+
+
+def test_an_episode_becomes_a_record() -> None:
+    record = run_one(Job(4, 0, "sim"))
+    assert record.text == PAPER_SENTENCES[4]
+    assert record.category == "pick"
+    assert record.scored
+    assert record.success
+    assert record.score == 1
+    assert record.plan_s
+    assert record.sim_time_s is not None
+    assert record.sim_time_s > 1.0
+
+
+def test_one_process_and_two_give_the_same_records() -> None:
+    work = [Job(4, 1, "sim"), Job(7, 1, "sim")]
+    one, two = (run_jobs(run_one, work, processes, crashed) for processes in (1, 2))
+    assert [without_times(r) for r in one] == [without_times(r) for r in two]
+    assert all(r.scored for r in one)
+
+
+def test_physics_that_breaks_is_counted_and_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(world: World, count: int = 1) -> None:
+        if world.time > 1.0:
+            raise ToolError(ErrorCode.INTERNAL, "The physics reported BADQPOS.")
+        step(world, count)
+
+    step = World.step
+    monkeypatch.setattr(World, "step", broken)
+    record = run_one(Job(4, 0, "sim"))
+    assert not record.scored
+    assert not record.success
+    assert record.error_code == ErrorCode.INTERNAL
+
+
+def test_an_episode_that_crashes_is_one_record_without_a_score() -> None:
+    record = crashed(Job(3, 8, "sim"), "KeyError: 'x'")
+    assert (record.sentence, record.seed, record.text) == (3, 8, PAPER_SENTENCES[3])
+    assert not record.scored
+    assert record.error_code == ErrorCode.INTERNAL
+    assert rows(DONE, record) == rows(DONE)
+
+
+def fake(job: Job) -> Record:
+    """Sentence 0 works, 1 fails, 2 reports a success that is none, 3 crashes."""
+    if job.sentence == 3:
+        raise KeyError("x")
+    return replace((DONE, FAILED, HALF)[job.sentence], sentence=job.sentence, seed=job.seed)
+
+
+@pytest.fixture
+def four_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.manipulation, "PAPER_SENTENCES", PAPER_SENTENCES[:4])
+    monkeypatch.setattr(bench.manipulation, "run_one", fake)
+
+
+@pytest.mark.usefixtures("four_sentences")
+def test_the_document_has_every_part_and_is_all_of_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_manipulation(seeds=2, first_seed=5, as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["bench"] == "manipulation"
+    assert document["seeds"] == [5, 6]
+    assert document["machine"]["cores"] >= 1
+    named = {row["name"]: row for row in document["rows"]}
+    assert (named["all"]["success"], named["all"]["n"]) == (2, 6)
+    assert named["camera 640x480"]["p50_ms"] > 0
+    assert document["unscored"] == 2
+    assert document["error_codes"] == {"NO_GRASP": 2, "INTERNAL": 2}
+    assert [f["error_code"] for f in document["failures"]] == ["NO_GRASP", None, "INTERNAL"] * 2
+    assert document["failures"][2]["answer"] == "KeyError: 'x'"
+
+
+@pytest.mark.usefixtures("four_sentences")
+def test_the_text_for_people_has_a_line_for_each_code_failure_and_timing(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_manipulation(seeds=1) == 0
+    captured = capsys.readouterr()
+    words = [line.split() for line in captured.out.splitlines()]
+    assert ["error", "NO_GRASP", "1"] in words
+    assert ["error", "INTERNAL", "1"] in words
+    assert "  seed   0  'Pick it up': NO_GRASP: No grasp." in captured.out
+    assert "  seed   0  'Pick it up': false success: it lies elsewhere" in captured.out
+    assert "infrastructure errors: 1" in captured.out
+    for timing in ("time_to_first_motion", "planning", "camera 640x480"):
+        assert f"\n{timing} " in captured.out
+    assert "4 episodes, seeds 0..0, perception sim" in captured.err
+
+
+@pytest.mark.parametrize("wrong", [{"seeds": 0}, {"jobs": 0}, {"first_seed": -1}])
+def test_wrong_numbers_are_refused_before_anything_runs(wrong: dict[str, int]) -> None:
+    with pytest.raises(ToolError, match=r"must be 1 or more and first-seed 0 or more") as caught:
+        bench_manipulation(**wrong)  # type: ignore[arg-type]
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,114 @@
+"""Boxes around things: measured against the catalogue's sizes, from one side, without knowing what is up."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+from tool_nodes.bounding_box import oriented_box, support_plane
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.geometry import intrinsics, project, rotation_z
+from tool_nodes.results import ToolResult
+from tool_nodes.toolbox import Session
+from tool_nodes.types import FloatArray
+
+
+@pytest.fixture(scope="module")
+def station() -> Station:
+    return Station(load_scene(EXAMPLE_SCENE))
+
+
+def measure(station: Station, name: str) -> ToolResult:
+    """The box of a thing, segmented where the simulator says it is."""
+    session = Session()
+    frame = station.camera.capture()
+    assert frame.ids is not None
+    index = [placed.item for placed in station.scene.objects].index(name)
+    rows, columns = np.nonzero(frame.ids == index)
+    x, y = (np.median(columns) + 0.5) / 640, (np.median(rows) + 0.5) / 480
+    for tool, arguments in (
+        ("robot.capture_image", {}),
+        ("robot.get_depth_with_pointcloud", {}),
+        ("sam2.segment_from_point", {"x": float(x), "y": float(y), "image_index": 0}),
+    ):
+        assert station.toolbox.call(tool, arguments, session).result.ok
+    given = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
+    result = station.toolbox.call("bounding_box.compute_bbox", given, session).result
+    assert result.ok, result.text
+    return result
+
+
+@pytest.mark.parametrize("name", ["red box", "rice box", "cinnamon"])
+def test_a_thing_on_the_table_is_measured_to_a_centimetre(station: Station, name: str) -> None:
+    extent = measure(station, name).value["extent"]
+    assert np.abs(np.sort(extent) - np.sort(load_catalogue()[name].size_m)).max() < 0.01
+
+
+def test_a_box_stands_where_its_thing_stands(station: Station) -> None:
+    corners = np.array(measure(station, "red box").variables["obb_corners_3d"])
+    T = station.camera.capture().T_base_camera
+    in_base = corners @ T[:3, :3].T + T[:3, 3]
+    placed = next(p for p in station.scene.objects if p.item == "red box")
+    assert np.abs(in_base.mean(axis=0) - placed.position_m).max() < 0.01
+    assert np.abs(in_base[:4, 2]).max() < 0.005
+
+
+def test_a_box_is_reported_with_corners_edges_and_extent(station: Station) -> None:
+    result = measure(station, "red box")
+    number = r"\d\.\d{3}"
+    said = (
+        rf"Computed oriented bounding box from \d+ points \(mask 480x640\)\. Extent: \[{number}(, {number}){{2}}\] m\."
+    )
+    assert re.match(said, result.text)
+    assert result.image is None
+    assert set(result.variables) == {"obb_corners_3d", "obb_corners_2d", "extent", "edges"}
+    corners, flat = np.array(result.variables["obb_corners_3d"]), np.array(result.variables["obb_corners_2d"])
+    assert corners.shape == (8, 3)
+    assert flat == pytest.approx(project(corners, intrinsics(660.0, 640, 480)) / (640, 480), abs=1e-3)
+    lengths = [np.linalg.norm(corners[a] - corners[b]) for a, b in result.variables["edges"]]
+    assert np.sort(lengths) == pytest.approx(np.sort(np.repeat(result.variables["extent"], 4)), abs=1e-3)
+
+
+def turned_box(size: tuple[float, float, float], n: int = 4000) -> FloatArray:
+    """Points (n, 3) on the three sides of a turned box that can be seen from one corner [m]."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-0.5, 0.5, (n, 3))
+    points[np.arange(n), rng.integers(3, size=n)] = 0.5
+    return points * size @ rotation_z(0.7).T
+
+
+def test_without_a_table_the_smallest_box_is_found() -> None:
+    corners, extent = oriented_box(turned_box((0.20, 0.10, 0.02)))
+    assert np.sort(extent) == pytest.approx([0.02, 0.10, 0.20], abs=0.01)
+    assert np.abs(corners.mean(axis=0)).max() < 0.01
+
+
+def test_the_axes_of_a_box_are_right_handed_with_the_longer_side_first() -> None:
+    around = np.random.default_rng(1).uniform(-0.3, 0.3, (2000, 3)) * (1, 1, 0) - (0, 0, 0.05)
+    corners, extent = oriented_box(turned_box((0.10, 0.20, 0.10)), around)
+    first, second, up = corners[1] - corners[0], corners[3] - corners[0], corners[4] - corners[0]
+    assert np.linalg.norm(first) > np.linalg.norm(second)
+    assert np.cross(first, second) @ up > 0
+    assert up == pytest.approx([0, 0, extent[2]], abs=1e-3)
+
+
+def test_a_thing_on_top_of_another_is_not_given_a_box_down_to_the_table() -> None:
+    around = np.random.default_rng(1).uniform(-0.3, 0.3, (2000, 3)) * (1, 1, 0) - (0, 0, 0.25)
+    _, extent = oriented_box(turned_box((0.10, 0.20, 0.10)), around)
+    assert extent[2] == pytest.approx(0.10, abs=0.005)
+
+
+@pytest.mark.parametrize("count", [10, 2000])
+def test_scattered_surroundings_are_no_table(count: int) -> None:
+    rng = np.random.default_rng(2)
+    assert support_plane(rng.uniform(-0.3, 0.3, (count, 3)), turned_box((0.1, 0.1, 0.1))) is None
+
+
+def test_points_in_one_line_still_have_a_box() -> None:
+    line = np.linspace(0, 0.1, 20)[:, None] * np.array([1.0, 0.0, 0.0])
+    _, extent = oriented_box(line)
+    assert np.sort(extent) == pytest.approx([0, 0, 0.1], abs=2e-3)
