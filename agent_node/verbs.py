@@ -134,7 +134,10 @@ _IDIOMS = (
     (re.compile(r"^let (?!me\b|us\b|go\b)(.+?) (?:sit|be|stand|go|rest)\b"), r"put \1"),
     (re.compile(r"^(want|need)(?= (?:the|this|that|my|a)\b)"), r"i \1"),
     (re.compile(r"^(?:i am|we are) looking for\b"), "find"),
-    (re.compile(r"^(?:have|get) ((?:(?!and )\w+ )*?(?!and )\w+) (?:placed|put|moved|set|positioned|moved over)\b"), r"put \1"),
+    (
+        re.compile(r"^(?:have|get) ((?:(?!and )\w+ )*?(?!and )\w+) (?:placed|put|moved|set|positioned|moved over)\b"),
+        r"put \1",
+    ),
     (re.compile(r"(?:,? (?:that|it))? (?:would|will) be (?:very )?\w+(?: [.!])?$"), ""),
     (
         re.compile(r"\b(find|locate|look|search|go|approach|see) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"),
@@ -212,7 +215,9 @@ def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
         words = list(tokens[start + 1 : end])
         while words and (words[-1] in (*_CONNECTORS, "the") or (words[-1] == "to" and end < len(tokens))):
             words.pop()
-        clauses.append(Clause(base, "place" if _LOOSELY.get(base, frozenset()) & set(words) else verb_class, tuple(words)))
+        clauses.append(
+            Clause(base, "place" if _LOOSELY.get(base, frozenset()) & set(words) else verb_class, tuple(words))
+        )
     lead = list(tokens[: starts[0][0]])
     while lead and lead[-1] in _CONNECTORS:
         lead.pop()

@@ -72,7 +72,7 @@ class SimArm:
             return MotionOutcome(MotionStatus.STOPPED, "a stop is latched")
         world = self._world
         start_error = float(np.abs(trajectory.q[0] - world.arm_position).max())
-        if start_error > 0.05:
+        if not np.isfinite(trajectory.q).all() or not start_error <= 0.05:
             raise ToolError(
                 ErrorCode.EXECUTION_FAILED, f"The trajectory starts {start_error:.2f} rad away from where the arm is."
             )
@@ -105,8 +105,12 @@ class SimArm:
                 return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
             world.step()
         error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
+        elapsed = world.time - began
+        # Whatever holds the arm back must not be pressed against any longer.
+        world.command_arm(world.arm_position)
+        self._brake(np.zeros(7))
         message = f"the goal was missed by {error:.3f} rad at the deadline"
-        return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
+        return MotionOutcome(MotionStatus.FAILED, message, error, elapsed)
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         """Move the jaws until they arrive or stall."""

@@ -56,6 +56,9 @@ class ToolError(Exception):
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
+    def __reduce__(self) -> tuple[type[ToolError], tuple[ErrorCode, str, str]]:
+        return type(self), (self.code, self.message, self.hint)
+
 
 @dataclass(frozen=True)
 class ToolResult:

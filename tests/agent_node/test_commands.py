@@ -213,7 +213,7 @@ STRANGERS: list[Row] = [
     ("the jar farthest from the hotdog needs to go behind the bowl", "behind", "jar furthest from the hotdog", "bowl"),
     ("I need that jar on the right to be behind the cup", "behind", "jar on the right", "cup"),
     ("put the bottle nearest the lemon in front of the can", "in_front_of", "bottle nearest the lemon", "can"),
-    ("putting the tin behind the can would be nice", "behind", "tin", "can"),
+    ("putting the soup behind the can would be nice", "behind", "soup", "can"),
     ("move the torch elsewhere", "anywhere", "torch"),
 ]
 """Further people: chatty, curt, hasty at the keyboard, or at home in another language."""

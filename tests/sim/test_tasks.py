@@ -188,6 +188,14 @@ def test_a_random_task_can_be_done(seed: int) -> None:
     assert free_spot(task.scene.objects, target(task), task.relation, references) is not None
 
 
+def test_what_is_told_from_its_like_by_its_place_is_called_by_its_name_or_kind() -> None:
+    relational = [task for task in map(random, RANDOM) if task.category == "relational_pick"]
+    assert len(relational) >= 5
+    for task in relational:
+        product = target(task).product
+        assert product.name in task.text or product.kind in task.text
+
+
 def test_a_description_counts_only_if_nothing_else_could_be_meant() -> None:
     catalogue = load_catalogue()
     orange, juice, apple = catalogue["orange"], catalogue["orange juice"], catalogue["apple"]

@@ -240,6 +240,22 @@ def refusal(*things: Thing) -> ToolError:
     return caught.value
 
 
+def test_a_bin_is_not_held_by_its_rim_or_a_corner() -> None:
+    walls = "".join(
+        f'<geom type="box" size="{sx} {sy} .04" pos="{x} {y} .04"/>'
+        for x, y, sx, sy in (
+            (0.07, 0, 0.002, 0.08),
+            (-0.07, 0, 0.002, 0.08),
+            (0, 0.08, 0.07, 0.002),
+            (0, -0.08, 0.07, 0.002),
+        )
+    )
+    floor = '<geom type="box" size=".07 .08 .002" pos="0 0 .002"/>'
+    with pytest.raises(ToolError, match="too wide for the gripper") as caught:
+        grasp((0.5, 0.0, walls + floor))
+    assert caught.value.code is ErrorCode.NO_GRASP
+
+
 def test_a_thing_that_is_too_wide_is_refused_with_its_width() -> None:
     error = refusal((0.45, 0.0, box(0, 0.06, 0.06, 0.03)))
     assert error.code is ErrorCode.NO_GRASP

@@ -248,6 +248,12 @@ def test_a_place_that_cannot_be_used_is_refused_and_the_thing_still_held(holding
     assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE)).ok
 
 
+def test_a_place_inside_a_solid_thing_is_blocked_and_no_cavity(holding: Cell) -> None:
+    error = holding.refusal("robot.place_object_at_3d_location", placement_point_3d=holding.in_camera(*OCCUPIED))
+    assert error.code is ErrorCode.PLACE_BLOCKED
+    assert holding.station.manipulator.held is not None
+
+
 def test_a_thing_lost_from_the_hand_is_noticed_before_the_arm_moves(holding: Cell) -> None:
     world = holding.world
     address = world.model.jnt_qposadr[world.model.body("toy_block_1").jntadr[0]]

@@ -180,7 +180,18 @@ def test_a_generic_word_means_everything(phrase: str) -> None:
 
 @pytest.mark.parametrize(
     "phrase",
-    ["piano", "tennis ball", "tennis ball jar", "red and green carton", "purple water", "green box", "third box", "wooden box", "the can next to the piano", "two bunnies"],
+    [
+        "piano",
+        "tennis ball",
+        "tennis ball jar",
+        "red and green carton",
+        "purple water",
+        "green box",
+        "third box",
+        "wooden box",
+        "the can next to the piano",
+        "two bunnies",
+    ],
 )
 def test_what_is_not_there_is_named_together_with_what_is_seen(phrase: str) -> None:
     with pytest.raises(ToolError) as caught:
@@ -205,7 +216,9 @@ def test_a_piece_of_something_may_be_ambiguous() -> None:
 
 
 def test_a_colour_of_a_part_tells_things_apart() -> None:
-    shelf = [thing(name, "bottle", "grey", x, 0.5) for name, x in (("mustard", 0.2), ("shampoo", 0.5), ("olive oil", 0.8))]
+    shelf = [
+        thing(name, "bottle", "grey", x, 0.5) for name, x in (("mustard", 0.2), ("shampoo", 0.5), ("olive oil", 0.8))
+    ]
     assert named("the bottle with the red cap", shelf) == [("mustard", 0.2)]
     assert named("the bottle with a white lid", shelf) == [("shampoo", 0.5)]
     assert named("bottle with the yellow label", shelf) == [("olive oil", 0.8)]

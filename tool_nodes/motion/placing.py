@@ -40,7 +40,12 @@ class PlaceCandidate:
 
 
 def is_cavity(heights: HeightMap, point: FloatArray, rise: float = 0.02, radius: float = 0.13) -> bool:
-    """True if walls surround the point: in at least 6 of 8 directions something rises above it within the radius."""
+    """True if walls surround the point: in at least 6 of 8 directions something rises above it within the radius.
+
+    A point inside a solid thing is no cavity.
+    """
+    if heights.support_height(point[:2], 0.01) > point[2] + STEP_TOLERANCE:
+        return False
     walls = 0
     for angle in np.arange(8) * np.pi / 4:
         direction = np.array([np.cos(angle), np.sin(angle)])

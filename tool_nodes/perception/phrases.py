@@ -107,10 +107,10 @@ _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))|before(?= \w)"
 _FRONT += rf"|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
-_BACK = rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}|beyond"
-_BESIDE = (
-    r"(?:next|adjacent|close|near|nearby|as close as possible|as near as possible) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
+_BACK = (
+    rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}|beyond"
 )
+_BESIDE = r"(?:next|adjacent|close|near|nearby|as close as possible|as near as possible) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
 _RELATIONS = tuple(
     (relation, re.compile(f"(?:{pattern})(?= |$)"))
     for relation, pattern in (
@@ -121,7 +121,10 @@ _RELATIONS = tuple(
         ("next_to", _BESIDE),
         ("next_to", r"(?:at|on|to|by) the side of|side by side with|in the (?:vicinity|neighbourhood) of|around"),
         ("on", r"(?:from )?(?:on|onto|to|off) (?:the )?top of|on to|onto|on|upon|atop|over|above|off(?: of)?"),
-        ("in", r"(?:at|on|to|in) (?:the )?bottom of|inside of|in to|into|inside|within|in|(?:from )?(?:out|inside) of|from inside|from within|from"),
+        (
+            "in",
+            r"(?:at|on|to|in) (?:the )?bottom of|inside of|in to|into|inside|within|in|(?:from )?(?:out|inside) of|from inside|from within|from",
+        ),
         ("between", r"in between|between|midway between|halfway between|amid"),
         ("nearest_to", r"(?:the )?(?:closest|nearest|closer|nearer)(?: (?:to|by)|(?= (?:the|my|a)\b))"),
         ("farthest_from", r"(?:the )?(?:far|further|farther|furthest|farthest)(?: away)? from|away from"),
@@ -130,7 +133,7 @@ _RELATIONS = tuple(
 _DIRECTED = re.compile(r"^(?:into|in to|onto|on to|to |(?:on|to) (?:the )?top|toward)")
 _SIDE_WORD = "|".join(sorted(SIDES, key=len, reverse=True))
 _VIEWER = r"(?:the |this |your |my )?(?:camera|viewer|operator|front|me|us|lens)(?: lens)?"
-_ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base|you|yourself|back)(?: arm| base)?"
+_ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base(?! ball)|you|yourself|back)(?: arm| base)?"
 _AWAY = r"(?:(?:far|f[au]rther|f[au]rthest)(?: away)?|away)"
 _CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
 _REWRITES = tuple(
@@ -150,10 +153,10 @@ _REWRITES = tuple(
         (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
         (r"\bup front\b", " <near> "),
         (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:(?:to|on|towards?) the )?(?:left|right)\b)", " "),
-        (rf"\b{_CLOSE} {_VIEWER}{STOP}", " <near> "),
-        (rf"\b{_CLOSE} {_ROBOT}{STOP}", " <far> "),
-        (rf"\b{_AWAY} from {_VIEWER}{STOP}", " <far> "),
-        (rf"\b{_AWAY} from {_ROBOT}{STOP}", " <near> "),
+        (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
+        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far> "),
+        (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
+        (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near> "),
         (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
         (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
         (

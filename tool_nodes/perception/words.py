@@ -48,7 +48,14 @@ _SPELLINGS = _meaning(
         "aluminium": "aluminum",
         "chocolate": "choco",
     }
-) | {"infront": "in front", "ontop": "on top", "pb": "peanut butter", "gimme": "give me", "gonna": "going to", "wanna": "want to"}
+) | {
+    "infront": "in front",
+    "ontop": "on top",
+    "pb": "peanut butter",
+    "gimme": "give me",
+    "gonna": "going to",
+    "wanna": "want to",
+}
 """American to British, and slips in the words of the grammar. Names of things are mended against what is seen."""
 _POSSESSIVE_SIDE = re.compile(
     r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
