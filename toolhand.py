@@ -27,6 +27,9 @@ except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
     sys.exit(130)
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from agent_node.policy import Policy
     from sim.scenes import Scene
     from sim.station import Station
@@ -167,15 +170,21 @@ def run(
 
 
 def scene(
-    scene: Annotated[SceneName, tyro.conf.Positional] = "example", image: PngFile = None, as_json: AsJson = False
+    scene: Annotated[SceneName, tyro.conf.Positional] = "example",
+    image: PngFile = None,
+    view: Literal["scene", "wrist", "overview"] = "scene",
+    as_json: AsJson = False,
 ) -> int:
-    """Show a scene: what stands on the table, where, and how large it is; --image is what the scene camera sees."""
+    """Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.
+
+    Args:
+        view: Which picture: of the scene camera, of the camera on the wrist, or a spectator's.
+    """
     from sim.scene_files import scene_document
-    from sim.station import Station
 
     chosen = _load_scene(scene)
     if image is not None:
-        save_png(image, Station(chosen).camera.capture().rgb)
+        save_png(image, _picture(chosen, view))
     document = scene_document(chosen)
     if as_json:
         emit(document)
@@ -186,6 +195,17 @@ def scene(
         size = " x ".join(f"{s:.3f}" for s in entry["size_m"])
         print(f"{entry['name']:24}{entry['kind']:10}{entry['colour']:14}{x:7.3f}{y:7.3f}   {size}")
     return 0
+
+
+def _picture(scene: Scene, view: str) -> NDArray[np.uint8]:
+    from sim.cameras import overview_camera
+    from sim.station import Station
+    from tool_nodes.workspace import IMAGE_SIZE
+
+    station = Station(scene)
+    if view == "overview":
+        return station.make_camera(overview_camera(IMAGE_SIZE)).capture().rgb
+    return (station.wrist_camera if view == "wrist" else station.camera).capture().rgb
 
 
 def tools(as_json: AsJson = False) -> int:

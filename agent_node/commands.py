@@ -38,19 +38,7 @@ RELATION_WORDS = {
 
 _SEVERAL = "I carry out one command at a time: one object and at most one place."
 _OPPOSITES = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"in", "on"})
-_CONTAINERS = frozenset(
-    {
-        "bin",
-        "bowl",
-        "basket",
-        "crate",
-        "tray",
-        "bucket",
-        "container",
-        "tub",
-        "drawer",
-    }
-)
+_CONTAINERS = frozenset(("bin", "bowl", "basket", "crate", "tray", "bucket", "container", "tub", "drawer"))
 _QUESTION = re.compile(
     r"^(?:what|where|which|who|whose|why|how|when|is|are|am|was|were|do you|does|did|has|have you|should)\b"
 )
@@ -79,7 +67,8 @@ _SPOT = (
 _ANYWHERE = re.compile(
     rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}|(?:in|at|on|to|near) the (?:middle|centre) of {_TABLE}"
     rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
-    rf"|(?:any|some|else)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?|wherever(?: you (?:like|want))?){STOP}"
+    rf"|(?:any|some|else)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?"
+    rf"|wherever(?: you (?:like|want))?){STOP}"
 )
 _IN_HAND = re.compile(
     r"\b(?:over )?(?:to me|to us|over here|here|in the air|into the air|off the ground|high"
@@ -91,7 +80,6 @@ _ATTACHED = frozenset(
     {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
 )
 """Words after which a relation does not say where to place."""
-_PRONOUN_LISTS = [[pronoun] for pronoun in PRONOUNS]
 _INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|whether|as long as|until|otherwise)\b|^when\b")
 _BOTH_SIDES = re.compile(
@@ -232,9 +220,9 @@ def _is_particle(word: str, before: Sequence[str], rest: Sequence[str]) -> bool:
         return False
     if not rest or rest[0] in ("to", "toward", "towards", "and") or _starts_place(rest):
         return True
-    # "Over" alone is a place: "put it over the box".
+    # "Hand over the can", but "put it over the box".
     leads = not before and (rest[0] in DETERMINERS or rest[0] in PRONOUNS)
-    return word != "over" and (leads or before[-1:] in _PRONOUN_LISTS)
+    return leads or (word != "over" and before[-1:] in (["it"], ["them"])
 
 
 def _read(clause: Clause, draft: _Draft) -> None:
@@ -247,7 +235,7 @@ def _read(clause: Clause, draft: _Draft) -> None:
     resting = clause.verb_class != "place" and anywhere and not text[anywhere.start() :].startswith(("to ", "onto "))
     if anywhere and not resting:
         text = text[: anywhere.start()] + " " + text[anywhere.end() :]
-    lowered = "down" in words or clause.verb in LETTING_GO
+    lowered = "down" in words or "aside" in words or clause.verb in LETTING_GO
     if re.search(r"^(?:it |them )?(?:there|here)$", text.strip()):
         _refuse("The command does not say where to place it: name a thing that is there.")
     rest = _polished(rewrite(text.split()))

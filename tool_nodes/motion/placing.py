@@ -65,7 +65,7 @@ def footprint_support(heights: HeightMap, centre: FloatArray, R: FloatArray, hal
 
 
 def is_steady(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray, support: float) -> bool:
-    """True if a top face at height `support` [m] carries enough of the middle of a box's base; for the rest see above."""
+    """True if a top face at height `support` [m] carries enough of the middle of a box's base."""
     found, inside = _heights_under(heights, centre, R, np.minimum(half, _STEADY_M))
     carried = found[inside] > support - STEP_TOLERANCE
     return bool(len(carried)) and float(np.mean(carried)) >= _STEADY_SHARE

@@ -105,12 +105,17 @@ STOP = (
 _LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |far |immediate )?|(?:on|to|at) )?"
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
-_FRONT = rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))|before(?= \w)"
-_FRONT += rf"|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
+_FRONT = (
+    rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
+    rf"|before(?= \w)|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
+)
 _BACK = (
     rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}|beyond"
 )
-_BESIDE = r"(?:next|adjacent|close|near|nearby|as close as possible|as near as possible) to|(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
+_BESIDE = (
+    r"(?:next|adjacent|close|near|nearby|as (?:close|near) as possible) to|"
+    r"(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
+)
 _RELATIONS = tuple(
     (relation, re.compile(f"(?:{pattern})(?= |$)"))
     for relation, pattern in (
@@ -123,7 +128,8 @@ _RELATIONS = tuple(
         ("on", r"(?:from )?(?:on|onto|to|off) (?:the )?top of|on to|onto|on|upon|atop|over|above|off(?: of)?"),
         (
             "in",
-            r"(?:at|on|to|in) (?:the )?bottom of|inside of|in to|into|inside|within|in|(?:from )?(?:out|inside) of|from inside|from within|from",
+            r"inside of|in to|into|inside|within|in|(?:at|on|to|in) (?:the )?bottom of"
+            r"|(?:from )?(?:out|inside) of|from inside|from within|from",
         ),
         ("between", r"in between|between|midway between|halfway between|amid"),
         ("nearest_to", r"(?:the )?(?:closest|nearest|closer|nearer)(?: (?:to|by)|(?= (?:the|my|a)\b))"),
@@ -141,7 +147,7 @@ _REWRITES = tuple(
     for pattern, replacement in (
         (r"\bin the (?:middle|centre|space|gap|room|area) between\b", "between"),
         (rf"\bin the (?:middle|centre) of (?!(?:the |this |my )?{_SCENE}\b)(?=(?:\w+ )+?and \w)", "between "),
-        (r"\b(?:a |just a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
+        (r"\b(?:a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
         (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
         (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
         (r"(?<!the )\bright (?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)", " "),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -215,24 +215,33 @@ def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iter
     yield head, words
     if any(stem(word) in BRANDS for word in words):
         yield _without_brand(head, words)
-    known = {word for v in vocabularies for word in v.words} | set(COLOURS)
-    sayable = known | {word for word in SAME_STEM if SAME_STEM[word] in known} | set(NEAR_SYNONYMS)
+    known = {word for v in vocabularies for word in v.words}
+    here = known | {colour for v in vocabularies for colour in (*v.colour, *v.second) if colour}
+    groups = frozenset[int]().union(*(NEAR_SYNONYMS.get(word, frozenset()) for word in known))
+    sayable = here | {word for word in SAME_STEM if SAME_STEM[word] in known} | set(COLOURS)
+    sayable |= {word for word, near in NEAR_SYNONYMS.items() if near & groups}
     pairs = {a + b: (a, b) for v in vocabularies for name in v.names for a, b in pairwise(name)}
     mended: list[str] = []
     new_head = head
-    for word in words:
+    for i, word in enumerate(words):
         s = stem(word)
-        close = sorted({stem(k) for k in sayable if min(len(s), len(k)) >= 4 and one_letter_apart(s, k)})
         replacement: tuple[str, ...] = (word,)
-        if mended and stem(mended[-1]) + s in known:
+        joined = stem(words[i - 1]) + s if i else ""
+        if joined in known:
             mended[-1:] = []
-            replacement = (stem(words[words.index(word) - 1]) + s,)
+            replacement = (joined,)
         elif s in pairs and s not in known:
             replacement = pairs[s]
-        elif s not in known and s not in NEAR_SYNONYMS and word not in SHADES and len(close) == 1:
-            replacement = (close[0],)
+        elif s not in sayable and word not in SHADES:
+            replacement = (_meant(s, here) or _meant(s, sayable) or word,)
         if word == head:
             new_head = replacement[-1]
         mended += replacement
     if tuple(mended) != tuple(words):
         yield new_head, tuple(mended)
+
+
+def _meant(slip: str, words: Iterable[str]) -> str | None:
+    """The only word of which a word may be a slip of one letter."""
+    close = {stem(word) for word in words if min(len(slip), len(word)) >= 4 and one_letter_apart(slip, word)}
+    return close.pop() if len(close) == 1 else None
