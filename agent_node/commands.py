@@ -222,7 +222,7 @@ def _is_particle(word: str, before: Sequence[str], rest: Sequence[str]) -> bool:
         return True
     # "Hand over the can", but "put it over the box".
     leads = not before and (rest[0] in DETERMINERS or rest[0] in PRONOUNS)
-    return leads or (word != "over" and before[-1:] in (["it"], ["them"])
+    return leads or (word != "over" and before[-1:] in (["it"], ["them"]))
 
 
 def _read(clause: Clause, draft: _Draft) -> None:

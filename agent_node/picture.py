@@ -56,6 +56,8 @@ _WIDEST = math.radians(35.0)
 
 def still_there(relation: str | None, spot: Point, references: Sequence[Point]) -> bool:
     """True if a spot of the table is in a relation to the middle of the references, as far as points can tell."""
+    if relation == "on":
+        return False
     if not references or relation not in (*_DIRECTIONS, "between"):
         return True
     (at_spot,), things = table_points([spot], 0.0), table_points(references)

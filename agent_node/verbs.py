@@ -101,18 +101,19 @@ _OPENERS = re.compile(
     r"|are you able to|do you think you (?:can|could)|i was wondering if you could"
     r"|(?:i|we) (?:would (?:like|love|prefer)|want|need|wish|am going) to(?! have\b)"
     r"|you (?:should|must|need to|have to|can|could|may|will|are to|ought to)"
-    rf"|{_TASK}(?= ,)|{_TASK}(?: now| today)? is(?: to| that you)?"
+    rf"|{_TASK}(?= ,)|{_TASK}(?: now| today)? is(?: to(?! have\b)| that you)?"
     r"|use (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm) to"
     r"|go ahead and|go and|go(?= (?:get|grab|pick|fetch|take|put|place))|try(?: to| and)?|make sure (?:to|that you|you)"
     r"|be so kind (?:as to|and)|be a dear and|do me a favou?r (?:and|,)|do not forget to|remember to|let us|time to"
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
-    r"|reach out and|like(?= ,)|you(?= (?!are |is )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
+    r"|reach out and|it is time to|see (?:if|whether) (?:you|we) can|(?:make|let|have) the (?:arm|robot|gripper)(?= \w)"
+    r"|(?:i|we) (?:will|should|shall|can|could)(?= (?!not\b)\w)|like(?= ,)|you(?= (?!are |is )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
 )
 _ASIDES = re.compile(
     r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
     r"|when (?:you (?:can|are ready|get a chance))"
-    r"|for a (?:moment|second|minute|while|bit)|thx|ty|(?:already|ok|okay|alright)(?=$| [.?!]$)"
+    r"|for a (?:moment|second|minute|while|bit)|thx|ty|next$|(?:already|ok|okay|alright)(?=$| [.?!]$)"
     r"|real(?:ly)? quick|(?<=, )right(?= \?)|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
     r"|as soon as possible|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
     r"|(?:will|would|could|can) you$|(?<=[,.?!] )(?:can|could|would|will) you(?= (?!mind\b)\w)"
@@ -126,6 +127,8 @@ _IDIOMS = (
     (re.compile(r"\blet(?:ting)? go(?: of)?\b|\blet loose(?: of)?\b"), "release"),
     (re.compile(r"^(?:i|we) (?:would like|would love|want|need|wish) to have\b"), "i want"),
     (re.compile(r"\bget rid of\b"), "toss"),
+    (re.compile(rf"^{_TASK} is to have (.+)$"), r"put \1"),
+    (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b"), r"pick \1"),
     (re.compile(r"\b(?:in order|so as) to\b"), "and"),
     (re.compile(rf"\b(?:{_LATER})\b"), "then"),
     (re.compile(r"\b(?:so|such) (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
@@ -140,7 +143,9 @@ _IDIOMS = (
     ),
     (re.compile(r"(?:,? (?:that|it))? (?:would|will) be (?:very )?\w+(?: [.!])?$"), ""),
     (
-        re.compile(r"\b(find|locate|look|search|go|approach|see) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"),
+        re.compile(
+            r"\b(find|locate|look|search|approach|see|go(?! at)) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"
+        ),
         r"\1",
     ),
 )

@@ -349,7 +349,7 @@ def _on_top(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatA
     top = float(np.quantile(points[:, 2], 0.985))
     face, cap = points[points[:, 2] > top - 0.004], points[points[:, 2] > top - 0.012]
     centre, sides, _ = rectangle(outline(face[:, :2])) if len(face) >= 3 else (None, np.zeros(2), 0.0)
-    if centre is None or sides[1] < 0.025:
+    if centre is None or sides[1] < 0.035:
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is too small to carry anything.")
     if len(face) < 0.5 * len(cap):
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is not level, so nothing stays on it.")

@@ -41,6 +41,8 @@ _SPELLINGS = _meaning(
         "next": "nxt nex",
         "near": "neer",
         "please": "pls plz",
+        "your": "ur",
+        "thing": "thng thig",
         "immediately": "immediatly imediately",
         "you": "u ya",
         "yoghurt": "yogurt",
@@ -62,10 +64,10 @@ _POSSESSIVE_SIDE = re.compile(
 )
 _LONG_GRAMMAR = _words(
     "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
-    "should something anywhere somewhere wherever"
+    "should something adjacent alongside anywhere somewhere wherever"
 )
 """Words of the grammar that are long enough for any slip of one letter to be mended."""
-_SHORT_GRAMMAR = _words("would could right front thing third first place under")
+_SHORT_GRAMMAR = _words("would could close right front thing third first place under")
 """Words of the grammar that are like other words, so that only swapped or doubled letters are mended."""
 _IRREGULAR = {
     "knives": "knife",
@@ -81,7 +83,7 @@ SAME_STEM = _meaning(
     {
         "plush": "plushy",
         "drink": "beverage",
-        "can": "tin",
+        "can": "tin canned tinned",
         "ketchup": "catsup",
         "vegetable": "veggy",
         "soy": "soya",
