@@ -56,12 +56,13 @@ _DECLARED = re.compile(
     r"(?: (?P<how>picked up|picked|lifted|grabbed|taken|placed|put|moved|set|dropped|left|laid))?(?: down)?\b"
     r"(?P<rest>.*)$"
 )
+_LIFTED = re.compile(r" (?:to be )?(?:picked(?: up)?|lifted(?: up)?|grabbed|taken)$")
 _PARTICIPLE = re.compile(
     r"\b(?:to be|be|being|to go|to end up)(?: (?:placed|put|moved|set|positioned))?\b|\b(?:placed|moved|put)\b"
 )
 _TABLE = r"(?:the |this |my |your )?(?:table|desk|counter|surface|work surface|tabletop|workspace)(?: top)?"
 _SPOT = (
-    r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant) )+(?:\w+ )?"
+    r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant|another|different) )+(?:\w+ )?"
     r"(?:space|spot|place|area|room|location|surface|table)"
 )
 _ANYWHERE = re.compile(
@@ -196,6 +197,9 @@ def _wanted(rest: str) -> list[Clause]:
     explicit = _PARTICIPLE.search(rest)
     if explicit and explicit.start() > 0:
         return _picked_and_put(rest[: explicit.start()], rest[explicit.end() :])
+    lifted = _LIFTED.search(rest)
+    if lifted:
+        return [Clause("pick", "pick", tuple(rest[: lifted.start()].split()))]
     rest = _IN_HAND.sub("", rest)
     marks = find_relations(rewrite(rest.split()))
     inward = any(mark.relation in ("in", "on", "between") for mark in marks)

@@ -215,6 +215,17 @@ STRANGERS: list[Row] = [
     ("put the bottle nearest the lemon in front of the can", "in_front_of", "bottle nearest the lemon", "can"),
     ("putting the soup behind the can would be nice", "behind", "soup", "can"),
     ("move the torch elsewhere", "anywhere", "torch"),
+    ("move the sauce to another place", "anywhere", "sauce"),
+    ("set my can aside", "anywhere", "can"),
+    ("Could you hand over the salt?", "pick", "salt"),
+    ("we want the leftmost bottle picked up", "pick", "leftmost bottle"),
+    ("make the arm lift the jar", "pick", "jar"),
+    ("take this back tin off the table", "pick", "back tin"),
+    ("see if you can grab the pear", "pick", "pear"),
+    ("I'll take the jar", "pick", "jar"),
+    ("the goal is to have the ball to the bowl's left", "left_of", "ball", "bowl"),
+    ("put the jar directly behind the box", "behind", "jar", "box"),
+    ("we should put the can over the box", "on", "can", "box"),
 ]
 """Further people: chatty, curt, hasty at the keyboard, or at home in another language."""
 

@@ -91,6 +91,9 @@ def test_a_thing_set_down_beside_another_is_free_near_and_in_that_direction(seed
         if relation != "next_to":
             offset = xyz[:2] - reference.position_m[:2]
             assert offset @ towards[relation] > 0.75 * np.linalg.norm(offset)
+            # Judged with a margin: what is set down there must not be in doubt.
+            along = offset @ towards[relation]
+            assert along - np.sqrt(max(offset @ offset - along**2, 0.0)) > 0.01
     assert found >= len(scene.objects) - 2
 
 
@@ -146,7 +149,9 @@ def test_on_a_box_is_the_middle_of_its_top() -> None:
     assert np.allclose(place(frame, "on", 0), [0.45, 0.1, 0.135], atol=0.006)
 
 
-@pytest.mark.parametrize(("thing", "why"), [("tennis ball", "not level"), ("blue cup", "open"), ("pear", "top")])
+@pytest.mark.parametrize(
+    ("thing", "why"), [("tennis ball", "not level"), ("blue cup", "open"), ("pear", "top"), ("ketchup", "too small")]
+)
 def test_nothing_is_set_on_a_top_that_cannot_carry_it(thing: str, why: str) -> None:
     _, frame = arranged((thing, 0.45, 0.0))
     with pytest.raises(ToolError, match=why) as error:

@@ -123,6 +123,8 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("bottle with a white cap", [("water bottle", 0.21)]),
         ("the coconut water that I can see on the right", [("coconut water", 0.36)]),
         ("evian", [("water bottle", 0.21)]),
+        ("te ddy bear", [("teddy bear", 0.72)]),
+        ("blak bin", [("black bin", 0.13)]),
         ("the Perrier bottle", [("water bottle", 0.21)]),
         ("barilla", [("pasta box", 0.50)]),
         ("pasta packet", [("pasta box", 0.50)]),

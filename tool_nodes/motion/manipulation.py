@@ -186,9 +186,15 @@ class Manipulator:
             self._linear_up(carried, T, "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
-            if error.code is not ErrorCode.STOPPED:
-                self._retreat(scene, T)
-            raise
+            if error.code is ErrorCode.STOPPED:
+                raise
+            self._retreat(scene, T)
+            # Not the planner's code: that one says that nothing has moved.
+            raise ToolError(
+                ErrorCode.EXECUTION_FAILED,
+                f"The object was grasped and let go again. {error.message}",
+                "Look again and try another grasp.",
+            ) from error
         opening = self._arm.state().opening_m
         if opening < EMPTY_OPENING:
             self.held = None

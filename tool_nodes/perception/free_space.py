@@ -49,6 +49,9 @@ _GOOD_ANGLE = np.radians(22.0)
 _WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""
 
+_DOUBT_M = 0.016
+"""Seeing and placing are not exact enough closer than this to the bounds of a direction, 45 degrees either side [m]."""
+
 _BETWEEN_SHARE = (0.2, 0.8)
 _BETWEEN_ASIDE_M = 0.10
 _MIDDLE = np.array([0.47, 0.0])
@@ -255,6 +258,9 @@ def _wish(relation: str, table: _Table, things: Sequence[_Footprint], frame: Fra
     angle = _angle(table.xy - centre, direction)
     cost += (angle / _GOOD_ANGLE) ** 2
     cost[angle > widest_angle] = np.inf
+    along = (table.xy - centre) @ direction
+    across = np.abs((table.xy - centre) @ np.array([-direction[1], direction[0]]))
+    cost[along - across < _DOUBT_M] = np.inf
     for thing in things:
         cost[(table.xy - thing.centre) @ direction < 0.03] = np.inf
     return cost
@@ -349,10 +355,10 @@ def _on_top(surface: Surface, mask: BoolArray, phrases: Sequence[str]) -> FloatA
     top = float(np.quantile(points[:, 2], 0.985))
     face, cap = points[points[:, 2] > top - 0.004], points[points[:, 2] > top - 0.012]
     centre, sides, _ = rectangle(outline(face[:, :2])) if len(face) >= 3 else (None, np.zeros(2), 0.0)
-    if centre is None or sides[1] < 0.035:
-        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is too small to carry anything.")
     if len(face) < 0.5 * len(cap):
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is not level, so nothing stays on it.")
+    if centre is None or sides[1] < 0.035:
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"The top of the {name} is too small to carry anything.")
     if np.min(np.hypot(*(face[:, :2] - centre).T)) > 0.01:
         raise ToolError(ErrorCode.PLACE_BLOCKED, f"The {name} is open at the top, so nothing stands on it.")
     return np.array([*centre, top + surface.table_z(*centre)])

@@ -218,7 +218,7 @@ def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iter
     known = {word for v in vocabularies for word in v.words}
     here = known | {colour for v in vocabularies for colour in (*v.colour, *v.second) if colour}
     groups = frozenset[int]().union(*(NEAR_SYNONYMS.get(word, frozenset()) for word in known))
-    sayable = here | {word for word in SAME_STEM if SAME_STEM[word] in known} | set(COLOURS)
+    sayable = here | {word for word in SAME_STEM if SAME_STEM[word] in known} | set(COLOURS) | set(SHADES)
     sayable |= {word for word, near in NEAR_SYNONYMS.items() if near & groups}
     pairs = {a + b: (a, b) for v in vocabularies for name in v.names for a, b in pairwise(name)}
     mended: list[str] = []

@@ -158,8 +158,9 @@ DETERMINERS = _words(
 FILLERS = _words(
     "please very really most quite just exactly actually only nice lovely beautiful good favourite favorite shiny "
     "colour shape shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was "
-    "sitting standing lying laying located placed positioned resting situated present visible so also still already table "
-    "desk surface counter called named labelled labeled marked saying says been being be see over whole entire own"
+    "sitting standing lying laying located placed positioned resting situated present visible so also still already "
+    "table desk surface counter called named labelled labeled marked saying says been being be see over whole "
+    "entire own"
 )
 NUMBERS = {
     word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
