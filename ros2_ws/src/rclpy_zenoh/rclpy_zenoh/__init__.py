@@ -1,0 +1,1 @@
+"""ROS 2 interfaces on machines without ROS 2: message classes, type hashes and CDR."""

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.scene_generator import generate_scene
+from sim.scenes import PlacedObject
+from sim.station import Station
+from tool_nodes.geometry import pose
+from tool_nodes.motion.gripper import pad_depth
+from tool_nodes.ports import Planner
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory
+
+
+class NoWayWhileHolding:
+    """A planner that finds a way for the empty hand only."""
+
+    def __init__(self, planner: Planner) -> None:
+        self._planner = planner
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        if scene.attached:
+            raise ToolError(ErrorCode.PLAN_FAILED, "The straight line is blocked.")
+        return self._planner.plan(start, goal, scene, speed)
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+        return self._planner.reachable(T_base_gripper, scene)
+
+
+def test_a_lift_that_is_blocked_lets_go_and_does_not_claim_that_nothing_moved() -> None:
+    block = PlacedObject("block", "toy block", (0.45, 0.0, 0.023), 0.0)
+    station = Station(replace(generate_scene(0, n_objects=1), objects=(block,)), wrap_planner=NoWayWhileHolding)
+    T = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))
+    with pytest.raises(ToolError, match=r"let go again\. The straight line is blocked") as caught:
+        station.manipulator.grasp(T, station.camera.capture())
+    assert caught.value.code is ErrorCode.EXECUTION_FAILED
+    assert station.manipulator.held is None
+    assert station.world.opening_m > 0.08
+    resting = station.world.snapshot().objects["block"]
+    assert np.linalg.norm(resting.position_m - block.position_m) < 0.02
