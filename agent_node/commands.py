@@ -233,7 +233,7 @@ def _read(clause: Clause, draft: _Draft) -> None:
     """Add one clause to the draft. Raises ToolError when it asks for a second command."""
     words = words_only(clause.words)
     text = " ".join(words)
-    if clause.verb_class == "pick":
+    if clause.verb_class != "place":
         text = _IN_HAND.sub("", text)
     anywhere = _ANYWHERE.search(text)
     resting = clause.verb_class != "place" and anywhere and not text[anywhere.start() :].startswith(("to ", "onto "))

@@ -147,6 +147,7 @@ class _Episode:
         self._references: list[list[Point]] = []
         self._spot: Point | None = None
         self._failed_spots: list[Point] = []
+        self._refusal: Response | None = None
         self._failed_grasps = 0
         self._segmented = False
         self._missed = False
@@ -400,7 +401,7 @@ class _Episode:
         middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
         spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))
         if spot is None:
-            none_left = Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
+            none_left = self._refusal or Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
             raise _Setback(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
@@ -416,5 +417,6 @@ class _Episode:
         if response.ok:
             raise _Done("The gripper is open and the object is down.", f"Placed {self._name} {self._where}.")
         self._failed_spots.append(spot)
+        self._refusal = response
         self.holding = self.holding and response.error not in _LOST
         raise _Setback(f"place {self._name} {self._where}", response)

@@ -12,14 +12,14 @@ from tool_nodes.perception.words import one_letter_apart
 VerbClass = Literal["pick", "place", "mention", "unsupported"]
 
 _PICK = """
-    pick pickup grab grasp grip take get lift raise fetch hold keep collect retrieve clutch seize bring hand give pass
+    pick pickup grab grasp grip take get lift raise fetch hold collect retrieve clutch seize bring hand give pass
     have catch obtain snatch hoist carry deliver remove extract gather
 """
 _PLACE = """
     put place set drop lay move leave deposit position stack insert release transfer relocate shift store stow pop stick
     pack stash plop plonk add bury return rest load arrange rearrange reposition stand lower slide park nestle situate
 """
-_MENTION = "find locate spot identify detect see approach look search go notice check select choose"
+_MENTION = "find locate spot identify detect see approach look search go notice check select choose keep"
 """Verbs that only lead up to a command: "find the red box and pick it up"."""
 _UNSUPPORTED = """
     throw toss pour push pull open close shake stir rotate turn flip spin squeeze press cut wipe clean wash eat

@@ -225,6 +225,7 @@ STRANGERS: list[Row] = [
     ("I'll take the jar", "pick", "jar"),
     ("the goal is to have the ball to the bowl's left", "left_of", "ball", "bowl"),
     ("put the jar directly behind the box", "behind", "jar", "box"),
+    ("place the jar furthest right directly behind the box", "behind", "jar right", "box"),
     ("we should put the can over the box", "on", "can", "box"),
 ]
 """Further people: chatty, curt, hasty at the keyboard, or at home in another language."""
@@ -260,6 +261,7 @@ NOT_UNDERSTOOD = [
     ("find the red box", 'cannot only "find"'),
     ("throw the ball", 'cannot "throw"'),
     ("toss the can to me", 'cannot "toss"'),
+    ("keep the box where it is", 'cannot only "keep"'),
     ("pour the milk into the cup", 'cannot "pour"'),
     ("open the gripper", 'cannot "open"'),
     ("pick up the red box and shake it", 'cannot "shake"'),

@@ -325,6 +325,16 @@ def test_only_a_target_that_may_itself_be_in_the_way_is_lifted_from_a_blocked_pl
     assert world.names().count("robot.execute_grasp") == picked
 
 
+def test_the_top_of_a_thing_is_tried_at_its_middle_only_and_the_reason_is_told() -> None:
+    views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
+    place = "robot.place_object_at_2d_location"
+    world = TextWorld(views, {place: ["PLACE_BLOCKED: It has no surface as large as the held object."] * 3})
+    answer, _ = run("put the pony on the red box", world)
+    assert "no surface as large" in answer
+    assert answer.endswith("the gripper still holds the pony.")
+    assert world.names().count(place) == 1
+
+
 def test_what_is_no_container_is_said_before_anything_moves() -> None:
     views = [item("red box", 0.5, 0.5, "box"), item("pony", 0.6, 0.5, "figurine")]
     world = TextWorld(views, {"roborefer.detect_one": ["PLACE_BLOCKED: The red box is not open at the top."]})

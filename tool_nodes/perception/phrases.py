@@ -150,7 +150,11 @@ _REWRITES = tuple(
         (r"\b(?:a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
         (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
         (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
-        (r"(?<!the )\bright (?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)", " "),
+        (
+            r"(?<!the )(?<!est )(?<!most )(?<!far )\bright "
+            r"(?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)",
+            " ",
+        ),
         (
             r"\b(nearest|closest) (?!to )((?:\w+ ){1,4}?)to (?=(?:the|my|a) (?!left|right|front|back)|me\b|us\b|you\b)",
             r"\2 \1 to ",
