@@ -202,7 +202,7 @@ def _wanted(rest: str) -> list[Clause]:
         return [Clause("pick", "pick", tuple(rest[: lifted.start()].split()))]
     rest = _IN_HAND.sub("", rest)
     marks = find_relations(rewrite(rest.split()))
-    inward = any(mark.relation in ("in", "on", "between") for mark in marks)
+    inward = any(mark.directed or mark.relation in ("in", "on", "between") for mark in marks)
     placing = inward or bool(_ANYWHERE.search(rest))
     return [Clause("put" if placing else "pick", "place" if placing else "pick", tuple(rest.split()))]
 

@@ -130,6 +130,13 @@ _IDIOMS = (
     (re.compile(r"\bget rid of\b"), "toss"),
     (re.compile(rf"^{_TASK} is to have (.+)$"), r"put \1"),
     (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b"), r"pick \1"),
+    (
+        re.compile(
+            r"^(?:could|can|may|would|should) (?=(?:the|my|this|that|a)\b)(.+?) "
+            r"(?=be (?:placed|put|moved|set|picked|lifted|grabbed|taken)\b)"
+        ),
+        r"\1 should ",
+    ),
     (re.compile(r"\b(?:in order|so as) to\b"), "and"),
     (re.compile(rf"\b(?:{_LATER})\b"), "then"),
     (re.compile(r"\b(?:so|such) (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),

@@ -225,6 +225,9 @@ STRANGERS: list[Row] = [
     ("I'll take the jar", "pick", "jar"),
     ("the goal is to have the ball to the bowl's left", "left_of", "ball", "bowl"),
     ("put the jar directly behind the box", "behind", "jar", "box"),
+    ("could the front jar be placed on the left side of the cup?", "left_of", "front jar", "cup"),
+    ("I want the ball to the left of the cup", "left_of", "ball", "cup"),
+    ("I want the ball next to the cup", "pick", "ball next to the cup"),
     ("place the jar furthest right directly behind the box", "behind", "jar right", "box"),
     ("we should put the can over the box", "on", "can", "box"),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -21,9 +22,12 @@ _STEADY_SHARE = 0.9
 """On top of something, this share of the middle of the base, up to _STEADY_M from its centre, must be carried."""
 
 _YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
-_NUDGES = (0.0, 0.015, 0.03)
-_DROPS = (0.004, 0.015, 0.03)
-_DROPS_INTO = (0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13)
+_NUDGE = 0.01
+"""Small enough that a place that was chosen with a margin is still in the same relation to its neighbours [m]."""
+
+_DROPS = ((0.004, 0.015), (0.03,))
+_DROPS_INTO = ((0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13),)
+"""Heights of release [m]; every shift is tried with the first group before any with the next."""
 
 
 @dataclass(frozen=True)
@@ -92,29 +96,32 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap) ->
     """Hand poses that set the held object down on a point (3,) of the base frame.
 
     Into a cavity the object is lowered as far as hand and walls allow, so candidates rise up to above the rim. On
-    open ground it must rest on one surface, and may come to rest up to 3 cm beside the point if the point itself has
-    too little room.
+    open ground it must rest on one surface, and may come to rest 1 cm beside the point if the point itself has too
+    little room.
     """
     into = is_cavity(heights, point)
     shifts = [np.zeros(2)]
-    for radius in _NUDGES[1:] if not into else ():
-        shifts += [radius * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4]
-    for drop in _DROPS_INTO if into else _DROPS:
-        for shift in shifts:
-            target = point + np.array([*shift, 0.0])
-            if not workspace.within_reach(target[:2]):
+    if not into:
+        shifts += [_NUDGE * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4]
+    for drops, shift in product(_DROPS_INTO if into else _DROPS, shifts):
+        target = point + np.array([*shift, 0.0])
+        if not workspace.within_reach(target[:2]):
+            continue
+        for drop, yaw in product(drops, _YAWS):
+            R = rotation_z(yaw) @ held.R_base_gripper
+            support = float(point[2]) if into else _support(heights, target, R, held)
+            if support is None:
                 continue
-            for yaw in _YAWS:
-                R = rotation_z(yaw) @ held.R_base_gripper
-                support = float(point[2])
-                if not into:
-                    support = footprint_support(heights, target[:2], R, held.box.half_extents)
-                    if not abs(support - point[2]) <= STEP_TOLERANCE:
-                        continue
-                    raised = support > workspace.TABLE_Z + STEP_TOLERANCE
-                    if raised and not is_steady(heights, target, R, held.box.half_extents, support):
-                        continue
-                    support = support if raised else workspace.TABLE_Z
-                offset = R @ held.box.T_parent_box[:3, 3]
-                position = np.array([target[0] - offset[0], target[1] - offset[1], support + drop + held.bottom_m])
-                yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))
+            offset = R @ held.box.T_parent_box[:3, 3]
+            position = np.array([target[0] - offset[0], target[1] - offset[1], support + drop + held.bottom_m])
+            yield PlaceCandidate(pose(R, position), np.array([*target[:2], support]))
+
+
+def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldObject) -> float | None:
+    """Height [m] of the one surface that the object would rest on at a point (3,); None if there is none."""
+    height = footprint_support(heights, target, R, held.box.half_extents)
+    if not abs(height - target[2]) <= STEP_TOLERANCE:
+        return None
+    if height <= workspace.TABLE_Z + STEP_TOLERANCE:
+        return workspace.TABLE_Z
+    return height if is_steady(heights, target, R, held.box.half_extents, height) else None
