@@ -1,10 +1,17 @@
-"""The simulated arm behind the Arm port: servo references in lockstep, a stop that latches."""
+"""The simulated arm behind the Arm port: servo references in lockstep, a stop that latches.
+
+A motion is a generator that commands the servos and yields whenever physics must take one step. Whoever drives it
+decides what else happens in that step: `SimArm` steps until the motion is over, the simulator's ROS 2 node runs arm
+and gripper side by side.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Generator
+from typing import TypeVar
 
 import numpy as np
 
@@ -16,12 +23,118 @@ from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome
 
 GOAL_TOLERANCE = 0.01
 PATH_TOLERANCE = 0.20
+START_TOLERANCE = 0.05
 SETTLE_S = 0.5
 KNUCKLE_SPEED = 1.0
 GRIPPER_DEADLINE_S = 3.0
 STALL_S = 0.10
 STALL_TRAVEL = 0.008
 """The jaws rest when the knuckle stays within STALL_TRAVEL [rad] for STALL_S [s]."""
+
+Outcome = TypeVar("Outcome")
+Motion = Generator[None, None, Outcome]
+"""Yields once for each time step that it needs, and returns how it ended."""
+
+StopCheck = Callable[[], bool]
+
+
+def brake(world: World, reference_velocity: FloatArray) -> Motion[None]:
+    """Run the reference down to rest within the acceleration limits, then hold until still."""
+    dt = world.timestep
+    q, qd = world.arm_reference, reference_velocity.copy()
+    while np.abs(qd).max() > 0:
+        qd = np.sign(qd) * np.maximum(np.abs(qd) - ACCELERATION_LIMITS * dt, 0.0)
+        q = q + qd * dt
+        world.command_arm(q)
+        yield
+    for _ in range(round(SETTLE_S / dt)):
+        if np.abs(world.arm_velocity).max() < 1e-3:
+            break
+        yield
+
+
+def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) -> Motion[MotionOutcome]:
+    """Run a trajectory; its deadline is 1.1 times its duration plus 0.5 s of simulated time.
+
+    Args:
+        world: The physics.
+        trajectory: Must start where the arm is.
+        stopped: Polled in every step; True brakes and ends with STOPPED.
+
+    Raises:
+        ToolError: EXECUTION_FAILED, before the first step, where the trajectory starts elsewhere.
+    """
+    start_error = float(np.abs(trajectory.q[0] - world.arm_position).max())
+    if not np.isfinite(trajectory.q).all() or not start_error <= START_TOLERANCE:
+        raise ToolError(
+            ErrorCode.EXECUTION_FAILED, f"The trajectory starts {start_error:.2f} rad away from where the arm is."
+        )
+    began = world.time
+    steps = int(np.ceil(trajectory.duration / world.timestep))
+    times = np.minimum(np.arange(1, steps + 1) * world.timestep, trajectory.duration)
+    reference = np.column_stack([np.interp(times, trajectory.t, column) for column in trajectory.q.T])
+    for k in range(steps):
+        if stopped():
+            velocity = (reference[k] - reference[k - 1]) / world.timestep if k else np.zeros(7)
+            yield from brake(world, velocity)
+            return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
+        world.command_arm(reference[k])
+        yield
+        error = float(np.abs(reference[k] - world.arm_position).max())
+        if error > PATH_TOLERANCE:
+            world.command_arm(world.arm_position)
+            yield from brake(world, np.zeros(7))
+            message = f"the arm is {error:.2f} rad off its path, something is in the way"
+            return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
+    deadline = began + 1.1 * trajectory.duration + SETTLE_S
+    while world.time < deadline:
+        error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
+        if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < 0.02:
+            return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=world.time - began)
+        if stopped():
+            yield from brake(world, np.zeros(7))
+            return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
+        yield
+    error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
+    elapsed = world.time - began
+    # Whatever holds the arm back must not be pressed against any longer.
+    world.command_arm(world.arm_position)
+    yield from brake(world, np.zeros(7))
+    message = f"the goal was missed by {error:.3f} rad at the deadline"
+    return MotionOutcome(MotionStatus.FAILED, message, error, elapsed)
+
+
+def close_or_open(world: World, opening_m: float, stopped: StopCheck) -> Motion[GripperOutcome]:
+    """Move the jaws to an opening in [0, 0.085] m until they arrive or stall.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, before the first step, for an opening outside that range.
+    """
+    if not 0.0 <= opening_m <= MAX_OPENING + 1e-9:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The jaw opening must be between 0 and {MAX_OPENING} m, got {opening_m}."
+        )
+    dt = world.timestep
+    target = knuckle_from_opening(opening_m)
+    command = world.knuckle
+    began = world.time
+    window = max(round(STALL_S / dt), 1)
+    recent: deque[float] = deque(maxlen=window)
+    while world.time - began < GRIPPER_DEADLINE_S:
+        if stopped():
+            return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
+        command += float(np.clip(target - command, -KNUCKLE_SPEED * dt, KNUCKLE_SPEED * dt))
+        world.command_knuckle(command)
+        yield
+        # While the reference is still close ahead of the jaws, they stand still only because it moves slowly.
+        if abs(command - target) > 1e-6 and abs(command - world.knuckle) < 0.25:
+            recent.clear()
+        recent.append(world.knuckle)
+        if len(recent) == window and max(recent) - min(recent) < STALL_TRAVEL:
+            world.command_knuckle(target)
+            stalled = abs(world.knuckle - target) > 0.02
+            return GripperOutcome(MotionStatus.SUCCEEDED, world.opening_m, stalled)
+    return GripperOutcome(MotionStatus.FAILED, world.opening_m, False, "the jaws did not come to rest in time")
 
 
 class SimArm:
@@ -52,92 +165,24 @@ class SimArm:
         """Release the latch."""
         self._stopped.clear()
 
-    def _brake(self, reference_velocity: FloatArray) -> None:
-        """Run the reference down to rest within the acceleration limits, then hold until still."""
-        world, dt = self._world, self._world.timestep
-        q, qd = world.arm_reference, reference_velocity.copy()
-        while np.abs(qd).max() > 0:
-            qd = np.sign(qd) * np.maximum(np.abs(qd) - ACCELERATION_LIMITS * dt, 0.0)
-            q = q + qd * dt
-            world.command_arm(q)
-            world.step()
-        for _ in range(round(SETTLE_S / dt)):
-            if np.abs(world.arm_velocity).max() < 1e-3:
-                break
-            world.step()
-
     def follow(self, trajectory: Trajectory) -> MotionOutcome:
-        """Run a trajectory; its deadline is 1.1 times its duration plus 0.5 s of simulated time."""
+        """Run a trajectory to its end, or report why not; see `follow_trajectory`."""
         if self._stopped.is_set():
             return MotionOutcome(MotionStatus.STOPPED, "a stop is latched")
-        world = self._world
-        start_error = float(np.abs(trajectory.q[0] - world.arm_position).max())
-        if not np.isfinite(trajectory.q).all() or not start_error <= 0.05:
-            raise ToolError(
-                ErrorCode.EXECUTION_FAILED, f"The trajectory starts {start_error:.2f} rad away from where the arm is."
-            )
-        if self.first_motion_at is None:
-            self.first_motion_at = time.monotonic()
-        began = world.time
-        steps = int(np.ceil(trajectory.duration / world.timestep))
-        times = np.minimum(np.arange(1, steps + 1) * world.timestep, trajectory.duration)
-        reference = np.column_stack([np.interp(times, trajectory.t, column) for column in trajectory.q.T])
-        for k in range(steps):
-            if self._stopped.is_set():
-                velocity = (reference[k] - reference[k - 1]) / world.timestep if k else np.zeros(7)
-                self._brake(velocity)
-                return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
-            world.command_arm(reference[k])
-            world.step()
-            error = float(np.abs(reference[k] - world.arm_position).max())
-            if error > PATH_TOLERANCE:
-                world.command_arm(world.arm_position)
-                self._brake(np.zeros(7))
-                message = f"the arm is {error:.2f} rad off its path, something is in the way"
-                return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
-        deadline = began + 1.1 * trajectory.duration + SETTLE_S
-        while world.time < deadline:
-            error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
-            if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < 0.02:
-                return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=world.time - began)
-            if self._stopped.is_set():
-                self._brake(np.zeros(7))
-                return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
-            world.step()
-        error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
-        elapsed = world.time - began
-        # Whatever holds the arm back must not be pressed against any longer.
-        world.command_arm(world.arm_position)
-        self._brake(np.zeros(7))
-        message = f"the goal was missed by {error:.3f} rad at the deadline"
-        return MotionOutcome(MotionStatus.FAILED, message, error, elapsed)
+        return self._run(follow_trajectory(self._world, trajectory, self._stopped.is_set), moves_arm=True)
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
-        """Move the jaws until they arrive or stall."""
-        world, dt = self._world, self._world.timestep
-        if not 0.0 <= opening_m <= MAX_OPENING + 1e-9:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The jaw opening must be between 0 and {MAX_OPENING} m, got {opening_m}."
-            )
+        """Move the jaws until they arrive or stall; see `close_or_open`."""
         if self._stopped.is_set():
-            return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "a stop is latched")
-        target = knuckle_from_opening(opening_m)
-        command = world.knuckle
-        began = world.time
-        window = max(round(STALL_S / dt), 1)
-        recent: deque[float] = deque(maxlen=window)
-        while world.time - began < GRIPPER_DEADLINE_S:
-            if self._stopped.is_set():
-                return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
-            command += float(np.clip(target - command, -KNUCKLE_SPEED * dt, KNUCKLE_SPEED * dt))
-            world.command_knuckle(command)
-            world.step()
-            # While the reference is still close ahead of the jaws, they stand still only because it moves slowly.
-            if abs(command - target) > 1e-6 and abs(command - world.knuckle) < 0.25:
-                recent.clear()
-            recent.append(world.knuckle)
-            if len(recent) == window and max(recent) - min(recent) < STALL_TRAVEL:
-                world.command_knuckle(target)
-                stalled = abs(world.knuckle - target) > 0.02
-                return GripperOutcome(MotionStatus.SUCCEEDED, world.opening_m, stalled)
-        return GripperOutcome(MotionStatus.FAILED, world.opening_m, False, "the jaws did not come to rest in time")
+            return GripperOutcome(MotionStatus.STOPPED, self._world.opening_m, False, "a stop is latched")
+        return self._run(close_or_open(self._world, opening_m, self._stopped.is_set))
+
+    def _run(self, motion: Motion[Outcome], moves_arm: bool = False) -> Outcome:
+        try:
+            while True:
+                next(motion)
+                if moves_arm and self.first_motion_at is None:
+                    self.first_motion_at = time.monotonic()
+                self._world.step()
+        except StopIteration as end:
+            return end.value
