@@ -70,6 +70,12 @@ class Registry:
         """Full names of all interfaces that have a file of their own, sorted."""
         return sorted(self._files)
 
+    def path(self, name: str) -> Path:
+        """The file that defines an interface, such as "std_srvs/srv/Trigger". Raises InterfaceError."""
+        if name not in self._files:
+            raise InterfaceError(f"There is no interface {name}.")
+        return self._files[name]
+
     def has(self, name: str) -> bool:
         """True where the interface `name` has a file of its own."""
         return name in self._files

@@ -1,0 +1,52 @@
+"""Logging that a flood of bad packets cannot flood."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+logger = logging.getLogger("rclpy_zenoh.wire")
+
+
+class DropLog:
+    """Reports what one endpoint dropped: the first time at once, then at most once a second with a count.
+
+    Args:
+        where: What the reports are about, such as "Topic /chatter".
+        clock: Seconds that only grow.
+    """
+
+    INTERVAL_S = 1.0
+
+    def __init__(self, where: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._where, self._clock = where, clock
+        self._lock = threading.Lock()
+        self._next_report = float("-inf")
+        self._silent = 0
+
+    def report(self, what: str) -> None:
+        """Say what was dropped and why; never raises."""
+        with self._lock:
+            now = self._clock()
+            if now < self._next_report:
+                self._silent += 1
+                return
+            self._next_report = now + self.INTERVAL_S
+            silent, self._silent = self._silent, 0
+        more = f" ({silent} more were not reported)" if silent else ""
+        logger.warning("%s: dropped %s%s.", self._where, what, more)
+
+
+def shielded(drops: DropLog, callback: Callable[..., None]) -> Callable[..., None]:
+    """A callback for zenoh's threads from which no exception comes; it is reported instead."""
+
+    def call(*args: Any) -> None:
+        try:
+            callback(*args)
+        except Exception as error:
+            drops.report(f"an event ({type(error).__name__}: {str(error)[:200]})")
+
+    return call
