@@ -41,12 +41,13 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """Exit statuses that a shell gives to programs ended by Ctrl-C and by a reader that has gone away."""
 
-COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench")
+COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench", "ros")
 
 DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
 
-Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command. The exit status is
-0 if all was done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
+Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand ros` looks
+into a ROS 2 graph as the ros2 command line does. The exit status is 0 if all was done, 1 if the task was not done, 2
+for wrong input and 130 after Ctrl-C."""
 
 PolicyName = Literal["scripted"]
 CameraName = Literal["ray", "gl"]
@@ -334,14 +335,16 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     """The command with its arguments bound; SystemExit after --help or a complaint about the arguments."""
     from bench.grasp import bench_grasp
     from bench.manipulation import bench_manipulation
+    from bench.ros import bench_ros
 
     bench = tyro.extras.SubcommandApp()
     bench.command(name="manipulation")(_bound(bench_manipulation))
     bench.command(name="grasp")(_bound(bench_grasp))
+    bench.command(name="ros")(_bound(bench_ros))
     app = tyro.extras.SubcommandApp()
     for command in (run, scene, tools, call, doctor):
         app.command(_bound(command))
-    app.command(bench, name="bench", help="Measure success over many random scenes.")
+    app.command(bench, name="bench", help="Measure success over many random scenes, and the speed of ROS 2.")
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
 
 
@@ -360,9 +363,23 @@ def _parse_for_json(arguments: list[str]) -> Callable[[], int]:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
 
 
+def _ros(arguments: list[str]) -> int:
+    """Exit status of a command in ros2's own grammar; see `toolhand ros --help`."""
+    try:
+        from rclpy_zenoh.cli import main as ros_main
+
+        return ros_main(arguments)
+    except ImportError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, f"The ROS 2 client cannot be loaded: {error}.", "Install the extra: toolhand[ros]."
+        ) from error
+
+
 def _run_command(arguments: list[str], as_json: bool) -> int:
     """Exit status of the command; a failure is told in one sentence and, if wanted, as the JSON document."""
     try:
+        if arguments and arguments[0] == "ros":
+            return _ros(arguments[1:])
         if arguments and arguments[0] not in (*COMMANDS, "-h", "--help"):
             allowed = f"The commands are {', '.join(COMMANDS)}."
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {arguments[0][:60]!r}.", allowed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,9 @@ ALLOWED = {
     "training": {"tool_nodes", "sim", "agent_node"},
     "bench": {"tool_nodes", "sim", "agent_node"},
 }
-HEAVY = {"torch", "transformers", "ray", "verl", "trl", "vllm", "open3d", "pyzed", "curobo", "moveit", "rclpy"}
+HEAVY = {"torch", "transformers", "ray", "verl", "trl", "vllm", "open3d", "pyzed", "curobo", "moveit"}
+ROS_MODULE = re.compile(r".*_node|tool_nodes\.ros(\..*)?|(sim|agent_node|bench)\.ros_?.*")
+"""The nodes and the transport: only these know ROS 2, and nothing that runs in process imports them at its top."""
 
 
 def modules() -> dict[str, Path]:
@@ -57,6 +60,13 @@ def test_a_room_imports_only_the_rooms_below_it(module: str) -> None:
 @pytest.mark.parametrize("module", sorted(MODULES))
 def test_the_core_never_imports_heavy_packages(module: str) -> None:
     assert not {name.split(".")[0] for name in imports(MODULES[module])} & HEAVY
+
+
+@pytest.mark.parametrize("module", sorted(name for name in MODULES if not ROS_MODULE.fullmatch(name)))
+def test_only_nodes_and_the_transport_know_ros(module: str) -> None:
+    assert "rclpy" not in {name.split(".")[0] for name in imports(MODULES[module])}
+    needed = imports(MODULES[module], top_level_only=True) & set(MODULES)
+    assert not [name for name in needed if ROS_MODULE.fullmatch(name)]
 
 
 def test_no_module_imports_itself_through_others() -> None:

@@ -21,7 +21,9 @@ def test_every_tool_is_described() -> None:
         assert f"## `{name}({', '.join(spec.kinds)})`" in page, name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [*PAGES, ROOT / "ros2_ws" / "README.md"], ids=lambda page: page.parent.name + page.name
+)
 def test_links_between_documents_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\((?!http)([^)#]+)\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
@@ -29,8 +31,18 @@ def test_links_between_documents_lead_somewhere(page: Path) -> None:
 
 def test_error_codes_named_in_the_documents_exist() -> None:
     words = set(re.findall(r"\b[A-Z]+_[A-Z_]+\b", "".join(page.read_text(encoding="utf-8") for page in PAGES)))
-    known = {str(code) for code in ErrorCode} | {"OPENBLAS_NUM_THREADS", "MUJOCO_GL"}
-    assert words <= known
+    variables = {
+        word for word in words if word.startswith(("MUJOCO_", "OPENBLAS_", "RCLPY_", "RMW_", "ROS_", "ZENOH_"))
+    }
+    assert words - variables <= {str(code) for code in ErrorCode}
+
+
+def test_environment_variables_named_in_the_ros_page_are_read_somewhere() -> None:
+    page = (ROOT / "docs" / "ros.md").read_text(encoding="utf-8")
+    code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ros2_ws").rglob("*.py"))
+    named = set(re.findall(r"^\| ([A-Z_]{6,}) \|", page, re.MULTILINE))
+    assert named
+    assert not [name for name in named if f'"{name}"' not in code]
 
 
 def test_files_named_in_the_documents_exist() -> None:

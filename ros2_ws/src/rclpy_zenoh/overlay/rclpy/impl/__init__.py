@@ -1,0 +1,1 @@
+"""Modules that nodes import from rclpy.impl."""
