@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from rclpy_zenoh.interfaces import InterfaceError, deserialize, is_message, serialize
 from rclpy_zenoh.interfaces.catalogue import Catalogue
 from rclpy_zenoh.interfaces.message import Message

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from rclpy_zenoh.interfaces import InterfaceError, deserialize, get_class, registry, serialize
 from rclpy_zenoh.interfaces.definitions import FLOATS, INTEGER_RANGES, FieldType, Shape
 from rclpy_zenoh.interfaces.message import Message

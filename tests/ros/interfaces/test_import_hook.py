@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from rclpy_zenoh.interfaces import get_class, install_import_hook, remove_import_hook, use_distro
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from rclpy_zenoh.interfaces import InterfaceError
 from rclpy_zenoh.interfaces.catalogue import Catalogue
 from rclpy_zenoh.interfaces.definitions import FieldType, Shape

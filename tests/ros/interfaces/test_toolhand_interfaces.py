@@ -7,8 +7,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from rclpy_zenoh.interfaces import get_class, registry
 
+from rclpy_zenoh.interfaces import get_class, registry
 from tool_nodes.results import ErrorCode
 
 PACKAGE = Path(__file__).parents[3] / "ros2_ws" / "src" / "toolhand_interfaces"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from rclpy_zenoh.interfaces import InterfaceError, get_class, type_hash, use_distro
 from rclpy_zenoh.interfaces.parser import parse_interface
 from rclpy_zenoh.interfaces.registry import DISTROS, Registry
