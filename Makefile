@@ -19,7 +19,7 @@ $(VENV)/.dev: $(VENV)/.core
 	@touch $@
 
 run: $(VENV)/.core
-	@$(BIN)/toolhand run "$$TASK"
+	@$(BIN)/toolhand run "$$TASK" --transport ros
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

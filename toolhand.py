@@ -22,6 +22,7 @@ try:
     import tyro
 
     from bench.console import AsJson, Interrupt, chosen_by_the_user, emit, save_png, say
+    from bench.over_ros import Transport
     from tool_nodes.results import ErrorCode, ToolError
 except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
     sys.exit(130)
@@ -41,13 +42,16 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """Exit statuses that a shell gives to programs ended by Ctrl-C and by a reader that has gone away."""
 
-COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench", "ros")
+COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench", "ros", "up")
+
+ROS_COMMANDS = {"ros": "rclpy_zenoh.cli", "up": "rclpy_zenoh.launch.cli"}
+"""Commands whose grammar is ros2's: the module parses its own arguments, prints its own errors, returns the status."""
 
 DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
 
-Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand ros` looks
-into a ROS 2 graph as the ros2 command line does. The exit status is 0 if all was done, 1 if the task was not done, 2
-for wrong input and 130 after Ctrl-C."""
+Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand up` starts
+the nodes of a launch file and `toolhand ros` looks into their graph, as ros2 does. The exit status is 0 if all was
+done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
 
 PolicyName = Literal["scripted"]
 CameraName = Literal["ray", "gl"]
@@ -121,6 +125,7 @@ def run(
     turns: int = 24,
     runs_dir: Path = Path("runs"),
     animation: bool = True,
+    transport: Transport = "process",
     as_json: AsJson = False,
 ) -> int:
     """Carry out one sentence on the simulated robot and write a report.
@@ -133,6 +138,8 @@ def run(
         turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
         runs_dir: Where the folder of the run is made.
         animation: Render the motion for the report.
+        transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
+            that runs on this ROS domain or of one that is started with the scene and ended again.
     """
     from agent_node.recording import new_run_dir, write_json, write_trajectory
     from agent_node.report import write_report
@@ -140,6 +147,15 @@ def run(
 
     if turns < 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
+    about = {"scene": scene, "perception": perception, "policy": policy, "version": _version()}
+    if transport == "ros":
+        from bench.over_ros import run_over_ros
+
+        _load_scene(scene)
+        over_ros = run_over_ros(text, scene, perception, policy, seed, turns, runs_dir, animation, _progress, about)
+        if as_json:
+            emit(over_ros.result)
+        return INTERRUPTED if over_ros.interrupted else _status(over_ros.error_code, over_ros.success)
     station = _station(scene, perception, seed)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
@@ -151,10 +167,7 @@ def run(
                 turn_budget=turns, stopped=lambda: interrupt.hit, listener=_progress,
             )  # fmt: skip
             episode = outcome.episode
-            result = summarize(outcome, station) | {
-                "scene": scene, "perception": perception, "policy": policy,
-                "run_dir": str(run_dir), "version": _version(),
-            }  # fmt: skip
+            result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
             write_trajectory(run_dir, episode, station.toolbox.schemas())
             write_json(run_dir / "result.json", result)
             verdict = "done" if episode.success else f"not done ({episode.error_code})"
@@ -363,23 +376,11 @@ def _parse_for_json(arguments: list[str]) -> Callable[[], int]:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
 
 
-def _ros(arguments: list[str]) -> int:
-    """Exit status of a command in ros2's own grammar; see `toolhand ros --help`."""
-    try:
-        from rclpy_zenoh.cli import main as ros_main
-
-        return ros_main(arguments)
-    except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"The ROS 2 client cannot be loaded: {error}.", "Install the extra: toolhand[ros]."
-        ) from error
-
-
 def _run_command(arguments: list[str], as_json: bool) -> int:
     """Exit status of the command; a failure is told in one sentence and, if wanted, as the JSON document."""
     try:
-        if arguments and arguments[0] == "ros":
-            return _ros(arguments[1:])
+        if arguments and arguments[0] in ROS_COMMANDS:
+            return import_module(ROS_COMMANDS[arguments[0]]).main(arguments[1:])
         if arguments and arguments[0] not in (*COMMANDS, "-h", "--help"):
             allowed = f"The commands are {', '.join(COMMANDS)}."
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {arguments[0][:60]!r}.", allowed)

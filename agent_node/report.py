@@ -37,6 +37,7 @@ _FULL_SIZES = ((640, 80), (640, 60), (480, 60), (320, 50), (200, 40), (120, 30))
 _FILM_SIZES = ((480, 78), (400, 65), (320, 55), (240, 45), (160, 35), (100, 25))
 _STORY_SIZES = ((360, 78), (280, 60), (200, 45), (120, 35))
 
+_NO_FILM = "<!-- no film -->"
 _LEFT_OUT = '<p class="soft">The rest is left out to keep this file small; trajectory.jsonl holds everything.</p>'
 
 _SCRIPT = """
@@ -109,8 +110,37 @@ def write_report(
     write_atomically(path, encode(_page(f"Toolhand: {_clip(episode.task, 80)}", script, "\n".join(body))))
 
 
+def complete_report(
+    path: Path, success: bool, truth: Mapping[str, Any] | None, frames: Sequence[RGB], frame_times: Sequence[float]
+) -> None:
+    """Add what became known later to a report that was written without truth and frames.
+
+    Args:
+        path: The file.
+        success: What the tools reported.
+        truth, frames, frame_times: As in `write_report`.
+
+    Raises:
+        ToolError: UNAVAILABLE when the file cannot be read or written.
+    """
+    try:
+        page = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot read {path}: {error}.") from error
+    page = page.replace(_judgement(success, None), _judgement(success, truth), 1)
+    if len(frames):
+        page = page.replace(_digest(""), _digest(_SCRIPT), 1).replace(_NO_FILM, _film(frames, frame_times), 1)
+        before, _, after = page.rpartition("</body>")
+        page = f"{before.rstrip()}\n<script>{_SCRIPT}</script>\n</body>{after}"
+    write_atomically(path, encode(page))
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
 def _page(title: str, script: str, body: str) -> str:
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    digest = _digest(script)
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
     return f"""<!DOCTYPE html>
@@ -204,6 +234,19 @@ def _outcome(episode: Episode, truth: Mapping[str, Any] | None) -> str:
         badge = _badge(episode.error_code, "bad")
     else:
         badge = _badge("answered, no motion")
+    calls = f"{len(episode.turns)} turns, {episode.tool_calls} tool calls, {_seconds(episode.wall_s)}"
+    return f"""<header>
+<h1>Toolhand run</h1>
+<p class="bubble" dir="auto">{_text(episode.task, 2000)}</p>
+<div class="verdicts">
+<section class="card"><h2>As the tools reported it</h2>
+<p dir="auto">{badge} {_text(episode.answer or "No answer.")}</p><p class="soft">{calls}</p></section>
+{_judgement(episode.success, truth)}
+</div>
+</header>"""
+
+
+def _judgement(success: bool, truth: Mapping[str, Any] | None) -> str:
     if truth:
         moods = {True: "good", False: "bad"}
         judgement = "".join(
@@ -213,19 +256,10 @@ def _outcome(episode: Episode, truth: Mapping[str, Any] | None) -> str:
     else:
         judgement = "Not judged: this run has no simulator to ask."
     warning = ""
-    if truth and "success" in truth and bool(truth["success"]) != episode.success:
-        said = "success" if episode.success else "no success"
+    if truth and "success" in truth and bool(truth["success"]) != success:
+        said = "success" if success else "no success"
         warning = f'<p class="warning">The tools reported {said}; the simulator disagrees.</p>'
-    calls = f"{len(episode.turns)} turns, {episode.tool_calls} tool calls, {_seconds(episode.wall_s)}"
-    return f"""<header>
-<h1>Toolhand run</h1>
-<p class="bubble" dir="auto">{_text(episode.task, 2000)}</p>
-<div class="verdicts">
-<section class="card"><h2>As the tools reported it</h2>
-<p dir="auto">{badge} {_text(episode.answer or "No answer.")}</p><p class="soft">{calls}</p></section>
-<section class="card"><h2>Simulator's judgement</h2><p>{judgement}</p>{warning}</section>
-</div>
-</header>"""
+    return f"""<section class="card"><h2>Simulator's judgement</h2><p>{judgement}</p>{warning}</section>"""
 
 
 def _records(episode: Episode) -> list[CallRecord]:
@@ -254,7 +288,7 @@ def _story(episode: Episode) -> str:
 
 def _film(frames: Sequence[RGB], frame_times: Sequence[float]) -> str:
     if not len(frames):
-        return ""
+        return _NO_FILM
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(len(frames), MAX_FRAMES)).round().astype(int))
     pictures = [frames[i] for i in chosen]
     jpegs = _jpegs(pictures, _FILM_BYTES, _FILM_SIZES)

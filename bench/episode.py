@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import mujoco
 import numpy as np
@@ -13,17 +13,82 @@ import numpy as np
 from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
 from agent_node.commands import parse_command
 from agent_node.policy import Policy
-from sim.cameras import overview_camera
+from sim.cameras import CameraModel, overview_camera
 from sim.predicates import THRESHOLDS, PlaceRelation, Snapshot, judge_pick, judge_place
-from sim.station import Station
+from sim.scenes import Scene
+from sim.station import StationConfig
 from sim.world import LOG_PERIOD_S
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.perception.referring import refer
+from tool_nodes.ports import Camera
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
-from tool_nodes.types import ObjectView
+from tool_nodes.toolbox import Toolbox
+from tool_nodes.types import FloatArray, ObjectView
 
 ANIMATION_FRAMES = 60
 ANIMATION_SIZE = (400, 300)
+
+
+class JudgedWorld(Protocol):
+    """What a judge needs of a world, here or in another process; see sim.world.World."""
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The physics' model."""
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """A state for pictures of what was logged."""
+
+    @property
+    def log(self) -> list[tuple[float, FloatArray]]:
+        """(time [s], qpos) of the motion so far."""
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+
+    def snapshot(self) -> Snapshot:
+        """The objects' true state."""
+
+    def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
+        """Let time pass; snapshots every `every` seconds, first and last included."""
+
+
+class MovedArm(Protocol):
+    """Tells when the arm first began to move."""
+
+    first_motion_at: float | None
+
+
+class JudgedStation(Protocol):
+    """A station whose episodes can be judged: sim.station.Station, or one over ROS 2."""
+
+    @property
+    def scene(self) -> Scene:
+        """What stands on the table at the start."""
+
+    @property
+    def config(self) -> StationConfig:
+        """Backends and seed."""
+
+    @property
+    def world(self) -> JudgedWorld:
+        """Its physics."""
+
+    @property
+    def arm(self) -> MovedArm:
+        """Its arm."""
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """Its tools."""
+
+    def scene_camera(self) -> CameraModel:
+        """Calibration and true pose of the scene camera."""
+
+    def make_camera(self, model: CameraModel) -> Camera:
+        """A camera in its world."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +151,7 @@ class Outcome:
         return self.episode.success and self.truth is not None and not self.truth.success
 
 
-def true_views(station: Station) -> list[ObjectView]:
+def true_views(station: JudgedStation) -> list[ObjectView]:
     """The scene's objects as a perfect observer would describe them, in the order of `scene.objects`."""
     camera = station.scene_camera()
     T_camera_base = np.linalg.inv(camera.T_base_camera)
@@ -115,7 +180,7 @@ def true_views(station: Station) -> list[ObjectView]:
     return views
 
 
-def ground(text: str, station: Station) -> Goal | None:
+def ground(text: str, station: JudgedStation) -> Goal | None:
     """What a sentence asks for in the true scene; None when it asks for nothing that is there."""
     views = true_views(station)
     ids = [placed.id for placed in station.scene.objects]
@@ -130,7 +195,7 @@ def ground(text: str, station: Station) -> Goal | None:
     return Goal(targets, cast(PlaceRelation | None, command.relation), references)
 
 
-def lifted_ids(station: Station, before: Snapshot, start: float) -> set[str]:
+def lifted_ids(station: JudgedStation, before: Snapshot, start: float) -> set[str]:
     """Objects that were at least the threshold up for the whole hold time at some point of the motion."""
     model = station.world.model
     log = [(t, qpos) for t, qpos in station.world.log if t >= start]
@@ -148,7 +213,7 @@ def lifted_ids(station: Station, before: Snapshot, start: float) -> set[str]:
     return found
 
 
-def judge(goal: Goal | None, station: Station, before: Snapshot, start: float) -> Truth:
+def judge(goal: Goal | None, station: JudgedStation, before: Snapshot, start: float) -> Truth:
     """Let time pass as the thresholds say, then score. Raises ToolError INTERNAL on broken physics."""
     if goal is None:
         station.world.hold(0.1)
@@ -178,7 +243,7 @@ def judge(goal: Goal | None, station: Station, before: Snapshot, start: float) -
 
 
 def run_episode(
-    station: Station,
+    station: JudgedStation,
     policy: Policy,
     text: str,
     goal: Goal | None = None,
@@ -187,12 +252,18 @@ def run_episode(
     listener: Listener = lambda kind, payload: None,
 ) -> Outcome:
     """Run one command and judge it; `goal` None derives the meaning from the sentence and the true scene."""
+    agent = Agent(policy, station.toolbox, turn_budget, stopped, listener)
+    return judged(station, text, agent.run, goal)
+
+
+def judged(station: JudgedStation, text: str, carry_out: Callable[[str], Episode], goal: Goal | None = None) -> Outcome:
+    """Judge what is done about a command, whoever does it; `goal` as in `run_episode`."""
     world = station.world
     before, start = world.snapshot(), world.time
     goal = goal or ground(text, station)
     station.arm.first_motion_at = None
     began = time.monotonic()
-    episode = Agent(policy, station.toolbox, turn_budget, stopped, listener).run(text)
+    episode = carry_out(text)
     moved_at = station.arm.first_motion_at
     sim_time = world.time - start
     truth: Truth | None = None
@@ -204,7 +275,7 @@ def run_episode(
     return Outcome(episode, truth, None if moved_at is None else moved_at - began, sim_time)
 
 
-def summarize(outcome: Outcome, station: Station) -> dict[str, Any]:
+def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
     """The machine-readable result of a run."""
     episode, truth = outcome.episode, outcome.truth
     first = outcome.time_to_first_motion_s
@@ -228,7 +299,7 @@ def summarize(outcome: Outcome, station: Station) -> dict[str, Any]:
 
 
 def animate(
-    station: Station, cancelled: Callable[[], bool] = lambda: False
+    station: JudgedStation, cancelled: Callable[[], bool] = lambda: False
 ) -> tuple[Sequence[np.ndarray], Sequence[float]]:
     """Pictures of the logged motion, at most ANIMATION_FRAMES, and their simulated times [s]."""
     world = station.world

@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 from agent_node.scripted import ScriptedPolicy
 from bench.console import AsJson, emit, say
-from bench.episode import Goal, run_episode
+from bench.episode import Goal, JudgedStation, run_episode
+from bench.over_ros import Transport, ros_station
 from bench.parallel import run_jobs
 from bench.stats import format_report, machine, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.station import Station, StationConfig
-from sim.tasks import PAPER_SENTENCES, paper_task
+from sim.tasks import PAPER_SENTENCES, Task, paper_task
 from tool_nodes.results import ErrorCode, ToolError
 
 CATEGORIES = ("pick", "relational_pick", "pick_and_place")
@@ -24,11 +25,12 @@ Perception = Literal["sim", "pixels"]
 
 @dataclass(frozen=True)
 class Job:
-    """One episode: which sentence, which scene, which perception."""
+    """One episode: which sentence, which scene, which perception, tools in process or in a ROS 2 graph of its own."""
 
     sentence: int
     seed: int
     perception: Perception
+    transport: Transport = "process"
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,16 @@ class Record:
 def run_one(job: Job) -> Record:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
+    config = StationConfig(perception=job.perception, seed=job.seed)
+    if job.transport == "ros":
+        with ros_station(task.scene, config) as remote:
+            return _record(job, task, remote, [])
     planning: list[float] = []
-    station = Station(
-        task.scene,
-        StationConfig(perception=job.perception, seed=job.seed),
-        wrap_planner=lambda planner: TimedPlanner(planner, planning),
-    )
+    station = Station(task.scene, config, wrap_planner=lambda planner: TimedPlanner(planner, planning))
+    return _record(job, task, station, planning)
+
+
+def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[float]) -> Record:
     goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
     outcome = run_episode(station, ScriptedPolicy(), task.text, goal)
     episode, truth = outcome.episode, outcome.truth
@@ -121,7 +127,12 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
 
 
 def bench_manipulation(
-    seeds: int = 3, first_seed: int = 0, perception: Perception = "sim", jobs: int = 1, as_json: AsJson = False
+    seeds: int = 3,
+    first_seed: int = 0,
+    perception: Perception = "sim",
+    transport: Transport = "process",
+    jobs: int = 1,
+    as_json: AsJson = False,
 ) -> int:
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
 
@@ -129,18 +140,21 @@ def bench_manipulation(
         seeds: Scenes per sentence.
         first_seed: Seed of the first scene.
         perception: "sim" sees with simulator truth and noise, "pixels" with colour and depth only.
+        transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
+            with a domain and a router of its own, in lockstep.
         jobs: Processes. Timings are most meaningful with 1.
     """
     if seeds < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds and jobs must be 1 or more and first-seed 0 or more.")
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
-    work = [Job(sentence, seed, perception) for seed in chosen for sentence in range(len(PAPER_SENTENCES))]
-    say(f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}")
+    work = [Job(sentence, seed, perception, transport) for seed in chosen for sentence in range(len(PAPER_SENTENCES))]
+    say(f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}")
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "manipulation",
         "perception": perception,
+        "transport": transport,
         "machine": machine(),
         "seeds": list(chosen),
         "jobs": jobs,

@@ -1,5 +1,7 @@
 """`toolhand bench ros`: calls, pictures and goals between two processes, through the rclpy API as nodes use it.
 
+The whole graph is measured by `bench.ros_graph`.
+
 Every figure is taken with shared memory on and off, on a router and a domain of its own. What is timed is what a node
 waits for: `call_async` to the decoded response, stamp of a picture to its callback, `send_goal_async` to the result.
 """
@@ -33,25 +35,36 @@ PEER = Path(__file__).with_name("ros_peer.py")
 DOMAIN = 100 + os.getpid() % 100
 
 
-def bench_ros(n: int = 200, as_json: AsJson = False) -> int:
-    """Time service calls, a stream of pictures and action goals of the ROS 2 client that needs no ROS 2 install.
+def bench_ros(n: int = 200, graph: bool = False, stops: int = 0, seed: int = 0, as_json: AsJson = False) -> int:
+    """Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.
 
     Args:
         n: Samples of each kind, after a warm-up that is not counted.
+        graph: Also start the simulated graph: time until ready, idle load, memory and time to the first motion.
+        stops: Also stop picks and placements at this many random moments.
+        seed: Seeds the moments of the stops.
     """
-    if n < 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more, got {n}.")
+    if n < 1 or stops < 0 or seed < 0:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"n must be 1 or more, stops and seed 0 or more; got n={n}, stops={stops}, seed={seed}.",
+        )
     began = time.monotonic()
     load = os.getloadavg()[0]
     rows = []
     for shm in (True, False):
         say(f"{n} samples each, shared memory {'on' if shm else 'off'}")
         rows += measure(n, shm)
+    if graph or stops:
+        from bench.ros_graph import graph_rows, stopped_rows
+
+        rows += graph_rows() if graph else []
+        rows += stopped_rows(stops, seed) if stops else []
     document = {
         "bench": "ros",
         "machine": machine(),
         "load_before": round(load, 2),
-        "seeds": [],
+        "seeds": [seed] if stops else [],
         "warm_up": WARM_UP,
         "rows": rows,
         "wall_s": round(time.monotonic() - began, 1),
@@ -88,12 +101,21 @@ def latency_row(name: str, seconds: Sequence[float], **more: Any) -> dict[str, A
 
 def format_table(document: Mapping[str, Any]) -> str:
     """The rows as a text table, with the machine below."""
-    lines = [f"{'':20}{'shm':>5}{'n':>7}" + "".join(f"{head:>12}" for head in ("p50", "p95", "p99"))]
+    lines = [f"{'':32}{'shm':>5}{'n':>7}" + "".join(f"{head:>12}" for head in ("p50", "p95", "p99"))]
     for row in document["rows"]:
-        times = [row[f"p{percent}_ms"] for percent in (50, 95, 99)]
-        cells = "".join(f"{'-' if ms is None else f'{ms:.2f} ms':>12}" for ms in times)
-        lost = f"   {row['delivered']} of {row['sent']} delivered" if "sent" in row else ""
-        lines.append(f"{row['name']:20}{'on' if row['shm'] else 'off':>5}{row['n']:>7}{cells}{lost}")
+        if "p50_ms" in row:
+            times = [row[f"p{percent}_ms"] for percent in (50, 95, 99)]
+            cells = "".join(f"{'-' if ms is None else f'{ms:.2f} ms':>12}" for ms in times)
+            shm = {True: "on", False: "off"}.get(row.get("shm"), "")
+            lost = f"   {row['delivered']} of {row['sent']} delivered" if "sent" in row else ""
+            lines.append(f"{row['name']:32}{shm:>5}{row['n']:>7}{cells}{lost}")
+        else:
+            counts = ", ".join(f"{key} {value}" for key, value in row.items() if key not in ("name", "processes"))
+            lines.append(f"{row['name']:32}{counts}")
+            lines += [
+                f"  {name:30}{cost['cpu_percent']:>7.1f} % CPU{cost['rss_mb']:>9.1f} MB RSS{cost['pss_mb']:>9.1f} MB PSS"
+                for name, cost in row.get("processes", {}).items()
+            ]
     info = document["machine"]
     lines.append(
         f"{info['cpu']}, cores {info['cores']}, python {info['python']}, load {document['load_before']}; "

@@ -114,8 +114,12 @@ def close_or_open(world: World, opening_m: float, stopped: StopCheck) -> Motion[
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, f"The jaw opening must be between 0 and {MAX_OPENING} m, got {opening_m}."
         )
+    return (yield from move_knuckle(world, knuckle_from_opening(opening_m), stopped))
+
+
+def move_knuckle(world: World, target: float, stopped: StopCheck) -> Motion[GripperOutcome]:
+    """Move the driven knuckle to an angle in [0, 0.8] rad until the jaws arrive or stall."""
     dt = world.timestep
-    target = knuckle_from_opening(opening_m)
     command = world.knuckle
     began = world.time
     window = max(round(STALL_S / dt), 1)

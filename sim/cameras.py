@@ -7,15 +7,17 @@ the same seed give the same bytes.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
+from scipy.spatial.transform import Rotation
 
 from sim.ray_casting import MAX_DEPTH, OPAQUE, TRANSPARENT, Hits, PixelIndex, RayWorld, View
+from sim.scenes import Scene
 from sim.shading import (
     FloatImage,
     Lamp,
@@ -70,6 +72,14 @@ def scene_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
     focal = workspace.SCENE_CAMERA_FOCAL_PX * size[0] / workspace.IMAGE_SIZE[0]
     T_base_camera = geometry.look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
     return CameraModel(geometry.intrinsics(focal, *size), size, T_base_camera)
+
+
+def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
+    """The camera displaced by the scene's jitter; its calibration knows where it stands."""
+    offset = scene.camera_jitter_m
+    turn = Rotation.from_rotvec(scene.camera_jitter_rad).as_matrix()
+    T = geometry.pose(camera.T_base_camera[:3, :3] @ turn, camera.T_base_camera[:3, 3] + offset)
+    return replace(camera, T_base_camera=T)
 
 
 def wrist_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:

@@ -69,14 +69,15 @@ class SimPerception:
     The same seed and the same picture give the same answers, in any order of calls.
 
     Args:
-        scene: Which object each id means.
+        scene: Which object each id means: a scene, or the names of its catalogue items in the order of the ids.
         noise: How far to be from the truth; mild where None.
         seed: Seeds every random choice.
     """
 
-    def __init__(self, scene: Scene, noise: PerceptionNoise | None = None, seed: int = 0) -> None:
+    def __init__(self, scene: Scene | Sequence[str], noise: PerceptionNoise | None = None, seed: int = 0) -> None:
         catalogue = load_catalogue()
-        self._items = [catalogue[placed.item] for placed in scene.objects]
+        names = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
+        self._items = [catalogue[name] for name in names]
         self._noise = noise or PerceptionNoise()
         self._seed = seed
         self._scene = FrameCache(self._look)

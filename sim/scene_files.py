@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import numpy as np
 import yaml
 
 from sim.objects import cavity
-from sim.scenes import TABLE_RGB, PlacedObject, Scene, footprint, gap, invalid, object_ids, triple
+from sim.scene_generator import generate_scene
+from sim.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue, nearest_names
 from tool_nodes.types import FloatArray
@@ -30,9 +32,12 @@ class _LineLoader(yaml.SafeLoader):
 
 
 _LINE = "__line__"
-_SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb")
-_OBJECT_KEYS = ("name", "position", "id", "yaw_deg")
+_SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
+_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw")
 _RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
+_TABLE_X = (0.10, workspace.TABLE_X[1])
+"""Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
+
 _MAX_BYTES = 1_000_000
 
 
@@ -40,14 +45,57 @@ def load_scene(path: str | Path) -> Scene:
     """Read a scene from a YAML file.
 
     The file has `objects`: a list of mappings with `name` (of the catalogue), `position` ([x, y], standing on the
-    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` and `id`. Optional beside them:
-    `seed`, `name`, `light` ([x, y, z] [m]) and `table_rgb` (three numbers 0..1).
+    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]) and `id`. Optional
+    beside them: `seed`, `name`, `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the
+    scene camera: `camera_offset` ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
 
     Raises:
         ToolError: INVALID_ARGUMENT with one sentence that names file, line and what is allowed.
     """
     path = Path(path)
-    document = _read(path)
+    return _scene(_document(_read(path), path.name), path)
+
+
+def parse_scene(text: str, name: str = "scene.yaml") -> Scene:
+    """The scene that a YAML text describes; see `load_scene`. `name` stands for the file's name in errors."""
+    return _scene(_document(text.encode("utf-8"), name), Path(name))
+
+
+def scene_yaml(scene: Scene) -> str:
+    """A YAML text from which `parse_scene` makes an equal scene, to the last bit."""
+    document = {
+        "name": scene.name,
+        "seed": scene.seed,
+        "light": list(scene.light_position_m),
+        "table_rgb": list(scene.table_rgb),
+        "camera_offset": list(scene.camera_jitter_m),
+        "camera_turn": list(scene.camera_jitter_rad),
+        "objects": [
+            {"name": placed.item, "id": placed.id, "position": list(placed.position_m), "yaw": placed.yaw}
+            for placed in scene.objects
+        ],
+    }
+    return yaml.safe_dump(document, sort_keys=False, default_flow_style=None)
+
+
+def named_scene(name: str) -> Scene:
+    """The scene that a user names: a seed such as "3", the path of a YAML file, or "example".
+
+    Raises:
+        ToolError: INVALID_ARGUMENT with one sentence that says what is allowed.
+    """
+    if name == "example":
+        return load_scene(EXAMPLE_SCENE)
+    if re.fullmatch("-?[0-9]{1,19}", name):
+        if int(name) < 0:
+            raise invalid(f"A scene seed must be 0 or greater, got {name}.")
+        return generate_scene(int(name))
+    if not Path(name).is_file():
+        raise invalid(f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.")
+    return load_scene(name)
+
+
+def _scene(document: dict[str, Any], path: Path) -> Scene:
     where = f"{path.name}, line {document[_LINE]}"
     _check_keys(document, _SCENE_KEYS, where)
     rows = document.get("objects")
@@ -73,8 +121,8 @@ def load_scene(path: str | Path) -> Scene:
         seed=seed,
         objects=tuple(objects),
         light_position_m=triple(_numbers(document.get("light", [0.5, 0.0, 1.8]), "light", (3,), where)),
-        camera_jitter_m=(0.0, 0.0, 0.0),
-        camera_jitter_rad=(0.0, 0.0, 0.0),
+        camera_jitter_m=_camera_jitter(document, "camera_offset", where),
+        camera_jitter_rad=_camera_jitter(document, "camera_turn", where),
         table_rgb=triple(
             _numbers(document.get("table_rgb", list(TABLE_RGB[0])), "table_rgb", (3,), where, span=(0.0, 1.0))
         ),
@@ -103,30 +151,42 @@ def _object_document(placed: PlacedObject) -> dict[str, Any]:
     }
 
 
-def _read(path: Path) -> dict[str, Any]:
+def valid_object_id(text: str) -> bool:
+    """True if an object may have this id: letters, digits and underscores, and not a word with a meaning."""
+    return text.replace("_", "a").isalnum() and text not in _RESERVED_IDS
+
+
+def _camera_jitter(document: dict[str, Any], key: str, where: str) -> Vector3:
+    return triple(_numbers(document.get(key, [0.0, 0.0, 0.0]), key, (3,), where, span=(-0.5, 0.5)))
+
+
+def _read(path: Path) -> bytes:
     try:
-        raw = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
         reason = error.strerror or "it cannot be opened"
         raise invalid(f"{path.name} cannot be read ({reason}), give the path of a scene's YAML file.") from error
+
+
+def _document(raw: bytes, name: str) -> dict[str, Any]:
     if len(raw) > _MAX_BYTES:
-        raise invalid(f"{path.name} is too large, a scene file has at most {_MAX_BYTES} bytes.")
+        raise invalid(f"{name} is too large, a scene file has at most {_MAX_BYTES} bytes.")
     try:
         # A loader for plain data only: no tag of the file can build anything else.
         document = yaml.load(raw.decode("utf-8"), Loader=_LineLoader)
     except UnicodeDecodeError as error:
-        raise invalid(f"{path.name} is not text, a scene file is YAML in UTF-8.") from error
+        raise invalid(f"{name} is not text, a scene file is YAML in UTF-8.") from error
     except RecursionError as error:
-        raise invalid(f"{path.name} is nested too deeply, a scene is a mapping with {_listed(_SCENE_KEYS)}.") from error
+        raise invalid(f"{name} is nested too deeply, a scene is a mapping with {_listed(_SCENE_KEYS)}.") from error
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f", line {mark.line + 1}" if mark else ""
         problem = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
-        raise invalid(f"{path.name}{line}: this is not valid YAML ({problem}).") from error
+        raise invalid(f"{name}{line}: this is not valid YAML ({problem}).") from error
     except (ValueError, TypeError) as error:
-        raise invalid(f"{path.name} holds a value that YAML cannot read ({error}).") from error
+        raise invalid(f"{name} holds a value that YAML cannot read ({error}).") from error
     if not isinstance(document, dict):
-        raise invalid(f"{path.name}, line 1: a scene file must be a mapping with {_listed(_SCENE_KEYS)}.")
+        raise invalid(f"{name}, line 1: a scene file must be a mapping with {_listed(_SCENE_KEYS)}.")
     return document
 
 
@@ -147,7 +207,7 @@ def _object_name(row: Any, where: str, file: str) -> str:
 def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObject:
     item = load_catalogue()[row["name"]]
     object_id = row.get("id", default_id)
-    if not isinstance(object_id, str) or not object_id.replace("_", "a").isalnum() or object_id in _RESERVED_IDS:
+    if not isinstance(object_id, str) or not valid_object_id(object_id):
         raise invalid(
             f"{where}: id must be letters, digits and underscores and none of {_listed(_RESERVED_IDS)}, "
             f"not {object_id!r}."
@@ -155,14 +215,17 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     if "position" not in row:
         raise invalid(f"{where}: {object_id} needs a position, [x, y] or [x, y, z] in metres.")
     position = _numbers(row["position"], "position", (2, 3), where)
+    if "yaw" in row and "yaw_deg" in row:
+        raise invalid(f"{where}: {object_id} has yaw and yaw_deg, give one of them.")
     (yaw_deg,) = _numbers([row.get("yaw_deg", 0.0)], "yaw_deg", (1,), where)
+    (yaw,) = _numbers([row.get("yaw", math.radians(yaw_deg))], "yaw", (1,), where)
     half = item.size_m[2] / 2
     z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
     if not workspace.TABLE_Z + half - 1e-3 <= z <= workspace.TABLE_Z + 0.5:
         raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
-    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), math.radians(yaw_deg))
+    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), float(yaw))
     outline = footprint(placed)
-    for axis, (low, high) in enumerate((workspace.TABLE_X, workspace.TABLE_Y)):
+    for axis, (low, high) in enumerate((_TABLE_X, workspace.TABLE_Y)):
         if outline[:, axis].min() < low or outline[:, axis].max() > high:
             letter = "xy"[axis]
             raise invalid(

@@ -7,17 +7,15 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from sim.arm import SimArm
-from sim.cameras import CameraModel, make_camera, scene_camera, wrist_camera
+from sim.cameras import CameraModel, jittered, make_camera, scene_camera, wrist_camera
 from sim.perception import PerceptionNoise, SimPerception
 from sim.scenes import Scene
 from sim.world import World
 from tool_nodes import workspace
 from tool_nodes.bounding_box import BoundingBoxTools
 from tool_nodes.depth import DepthTools
-from tool_nodes.geometry import pose
 from tool_nodes.grasp_sampling import AnalyticGraspGenerator
 from tool_nodes.grasping import GraspTools
 from tool_nodes.motion.manipulation import Manipulator
@@ -51,14 +49,6 @@ class StationConfig:
     camera: CameraKind = "ray"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
-
-
-def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
-    """The camera displaced by the scene's jitter; its calibration knows where it stands."""
-    offset = scene.camera_jitter_m
-    turn = Rotation.from_rotvec(scene.camera_jitter_rad).as_matrix()
-    T = pose(camera.T_base_camera[:3, :3] @ turn, camera.T_base_camera[:3, 3] + offset)
-    return replace(camera, T_base_camera=T)
 
 
 class CameraWithoutIds:

@@ -63,6 +63,18 @@ class World:
     """
 
     def __init__(self, scene: Scene) -> None:
+        self.log: list[tuple[float, FloatArray]] = []
+        self._next_log = 0.0
+        self._compile(scene)
+        self.data.qpos[self._arm_qpos] = NAMED_STATES["Park"]
+        self.command_arm(np.asarray(NAMED_STATES["Park"], float))
+        mujoco.mj_forward(self.model, self.data)
+        self.step(round(SETTLE_S / self.timestep))
+        self.log.clear()
+        self._next_log = self.time
+
+    def _compile(self, scene: Scene) -> None:
+        """A fresh model and state, and where in them things are."""
         self.scene = scene
         self.model = build_model(scene)
         self.data = mujoco.MjData(self.model)
@@ -74,14 +86,61 @@ class World:
         self._knuckle_ctrl = self.model.actuator(GRIPPER_JOINT).id
         self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
         self._names = self._body_names()
-        self.log: list[tuple[float, FloatArray]] = []
-        self._next_log = 0.0
-        self.data.qpos[self._arm_qpos] = NAMED_STATES["Park"]
-        self.command_arm(np.asarray(NAMED_STATES["Park"], float))
+
+    def change_objects(self, scene: Scene) -> None:
+        """Put other objects on the table.
+
+        Time goes on; the robot and the objects whose id stays keep their state, and the log begins anew.
+        """
+        robot = [body for body in range(self.model.nbody) if self._names[body] in ("arm", "gripper")]
+        state = {self.model.body(body).name: self._joint_state(body) for body in [*robot, *self._bodies.values()]}
+        before = self.data
+        self._compile(scene)
+        for name, (qpos, qvel) in state.items():
+            body = mujoco.mj_name2id(self.model, mujoco.mjtObj.mjOBJ_BODY, name)
+            if body >= 0:
+                mine = self._joint_state(body)
+                mine[0][:], mine[1][:] = qpos, qvel
+        self.data.ctrl[:] = before.ctrl
+        self.set_time(before.time)
         mujoco.mj_forward(self.model, self.data)
-        self.step(round(SETTLE_S / self.timestep))
+
+    def _joint_state(self, body: int) -> tuple[FloatArray, FloatArray]:
+        """Views of the positions and velocities of a body's own joint; empty where it has none."""
+        if self.model.body_jntnum[body] == 0:
+            return np.zeros(0), np.zeros(0)
+        joint = self.model.body_jntadr[body]
+        free = self.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
+        qpos, qvel = self.model.jnt_qposadr[joint], self.model.jnt_dofadr[joint]
+        return self.data.qpos[qpos : qpos + (7 if free else 1)], self.data.qvel[qvel : qvel + (6 if free else 1)]
+
+    def place_object(
+        self, object_id: str, position_m: FloatArray, quat_wxyz: FloatArray, velocity: FloatArray | None = None
+    ) -> None:
+        """Put an object somewhere else at once.
+
+        Args:
+            object_id: As in the scene.
+            position_m: (3,) body origin, base frame [m].
+            quat_wxyz: (4,) rotation, base frame; of any length but zero.
+            velocity: (6,) linear [m/s], then angular [rad/s], base frame; at rest where it is None.
+        """
+        body = self._bodies[object_id]
+        qpos, qvel = self._joint_state(body)
+        qpos[:3], qpos[3:] = position_m, quat_wxyz / np.linalg.norm(quat_wxyz)
+        qvel[:] = 0.0 if velocity is None else velocity
+        if velocity is not None:
+            # MuJoCo has a free body's angular velocity in the body's own frame.
+            turn = np.zeros(4)
+            mujoco.mju_negQuat(turn, qpos[3:])
+            mujoco.mju_rotVecQuat(qvel[3:], velocity[3:], turn)
+        mujoco.mj_forward(self.model, self.data)
+
+    def set_time(self, time: float) -> None:
+        """Set the clock [s]; the log begins anew."""
+        self.data.time = time
         self.log.clear()
-        self._next_log = self.time
+        self._next_log = time
 
     def _body_names(self) -> list[str]:
         """Per body id: the object's id, "table" for the world, "gripper" or "arm" for the robot."""
@@ -163,6 +222,13 @@ class World:
                 self.log.append((self.time, self.data.qpos.copy()))
                 self._next_log += LOG_PERIOD_S
         self._check_health(started)
+
+    def pass_time(self, count: int) -> None:
+        """Let `count` time steps pass without physics: for a world in which nothing moves."""
+        self.data.time += count * self.timestep
+        while self.data.time >= self._next_log:
+            self.log.append((self.time, self.data.qpos.copy()))
+            self._next_log += LOG_PERIOD_S
 
     def _check_health(self, since: float) -> None:
         """Raises ToolError INTERNAL on a MuJoCo warning or NaN; `since` is told because MuJoCo resets its clock."""

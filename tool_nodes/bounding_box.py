@@ -155,6 +155,10 @@ class BoundingBoxTools:
             focal_length_px: Focal length in pixels.
         """
         require_matching("bounding_box.compute_bbox", point_cloud, mask)
+        return self.box(point_cloud, mask, focal_length_px)
+
+    def box(self, point_cloud: NDArray[np.float32], mask: BoolArray, focal_length_px: float) -> ToolResult:
+        """The result for a cloud (H*W, 3) [m] and a mask (H, W) that fit each other. Raises ToolError NO_DEPTH."""
         points = np.asarray(point_cloud[_inner(mask).reshape(-1)], float)
         points = points[np.isfinite(points).all(axis=1)]
         if len(points) < 4:

@@ -11,6 +11,7 @@ from tool_nodes.kinds import ImageIndex, SessionImage
 from tool_nodes.ports import DepthEstimator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
+from tool_nodes.types import Frame
 
 
 def depth_range(depth: NDArray[np.float32]) -> str:
@@ -19,6 +20,14 @@ def depth_range(depth: NDArray[np.float32]) -> str:
     if not known.size:
         raise ToolError(ErrorCode.NO_DEPTH, "The depth map holds no valid depth.", "Check the depth camera.")
     return f"{known.min():.2f}m to {known.max():.2f}m (mean: {known.mean():.2f}m)"
+
+
+def cloud_of(depth: NDArray[np.float32], focal_px: float, frame: Frame) -> NDArray[np.float32]:
+    """The points (H*W, 3) [m] of an estimated depth map (H, W) [m], about the principal point of the frame's camera."""
+    h, w = depth.shape
+    K = intrinsics(focal_px, w, h)
+    K[:2, 2] = frame.K[:2, 2]
+    return backproject(depth, K)
 
 
 class DepthTools:
@@ -57,10 +66,7 @@ class DepthTools:
         """
         depth, focal = self._estimate(image_index)
         h, w = depth.shape
-        frame = image_index.require_frame()
-        K = intrinsics(focal, w, h)
-        K[:2, 2] = frame.K[:2, 2]
-        cloud = backproject(depth, K)
+        cloud = cloud_of(depth, focal, image_index.require_frame())
         return ToolResult(
             value={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal, "width": w, "height": h},
             text=f"Generated {w}x{h} depth map and {len(cloud):,} 3D points. "

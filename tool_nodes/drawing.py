@@ -25,6 +25,15 @@ def draw_points(rgb: RGB, points: Sequence[tuple[float, float]], radius: int = 6
     return np.asarray(image)
 
 
+def draw_boxes(rgb: RGB, boxes: Sequence[tuple[int, int, int, int]]) -> RGB:
+    """Red frames around (left, top, right, bottom) [px], right and bottom exclusive."""
+    image = Image.fromarray(rgb)
+    draw = ImageDraw.Draw(image)
+    for left, top, right, bottom in boxes:
+        draw.rectangle((left, top, right - 1, bottom - 1), outline=RED, width=3)
+    return np.asarray(image)
+
+
 def draw_mask(rgb: RGB, mask: BoolArray) -> RGB:
     """Semi-transparent green mask (H, W) with a white outline."""
     out = rgb.copy()

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_nodes.drawing import draw_axes
 from tool_nodes.geometry import intrinsics, project, transform
@@ -34,35 +35,11 @@ def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> Bool
     return flat
 
 
-class GraspTools:
-    """Grasps by the analytic generator, or by whichever backend stands behind the GraspGenerator port.
+class GraspAlternatives:
+    """The tool, wherever its grasps come from: it counts the calls, so that the same call gives the next grasp."""
 
-    Args:
-        generator: Proposes grasps.
-        reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
-    """
-
-    def __init__(self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None) -> None:
-        self._generator = generator
-        self._reachable = reachable
+    def __init__(self) -> None:
         self._served: dict[str, int] = {}
-
-    def _choose(self, grasps: GraspSet, frame: Frame, skip: int) -> int:
-        """Index of the (skip+1)-th reachable grasp; wraps to the best when there are no more."""
-        found = []
-        for index in range(min(len(grasps.scores), MAX_CHECKED)):
-            T_base_gripper = frame.T_base_camera @ grasps.T_camera_gripper[index]
-            if self._reachable is None or self._reachable(T_base_gripper, frame):
-                found.append(index)
-                if len(found) > skip:
-                    return index
-        if not found:
-            raise ToolError(
-                ErrorCode.NO_GRASP,
-                f"None of the {len(grasps.scores)} collision-free grasps can be reached by the arm.",
-                "The object may be too far away or too close to the robot's base.",
-            )
-        return found[skip % len(found)]
 
     @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"})
     def compute_grasp(
@@ -81,11 +58,79 @@ class GraspTools:
         flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
         frame = image_index.require_frame()
         cloud = np.ascontiguousarray(point_cloud, np.float32)
-        grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
         key = hashlib.sha256(cloud.tobytes() + np.packbits(flat).tobytes()).hexdigest()
-        index = self._choose(grasps, frame, self._served.get(key, 0))
+        result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, self._served.get(key, 0))
         self._served[key] = self._served.get(key, 0) + 1
+        return result
 
+    def alternative(
+        self,
+        cloud: NDArray[np.float32],
+        mask: BoolArray,
+        focal_length_px: float,
+        rgb: NDArray[np.uint8],
+        frame: Frame,
+        number: int,
+    ) -> ToolResult:
+        """The best grasp (number 0), the next best one (1), and so on; after the last one it starts again.
+
+        Args:
+            cloud: (H*W, 3) points in the camera frame [m].
+            mask: (H, W), true on the object.
+            focal_length_px: For the drawing [px].
+            rgb: Picture (H, W, 3) to draw on.
+            frame: The camera frame that cloud and mask belong to.
+            number: Which one.
+
+        Raises:
+            ToolError: NO_GRASP.
+        """
+        raise NotImplementedError
+
+
+class GraspTools(GraspAlternatives):
+    """Grasps by the analytic generator, or by whichever backend stands behind the GraspGenerator port.
+
+    Args:
+        generator: Proposes grasps.
+        reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
+    """
+
+    def __init__(self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None) -> None:
+        super().__init__()
+        self._generator = generator
+        self._reachable = reachable
+
+    def _choose(self, grasps: GraspSet, frame: Frame, skip: int) -> int:
+        """Index of the (skip+1)-th reachable grasp; wraps to the best when there are no more."""
+        found = []
+        for index in range(min(len(grasps.scores), MAX_CHECKED)):
+            T_base_gripper = frame.T_base_camera @ grasps.T_camera_gripper[index]
+            if self._reachable is None or self._reachable(T_base_gripper, frame):
+                found.append(index)
+                if len(found) > skip:
+                    return index
+        if not found:
+            raise ToolError(
+                ErrorCode.NO_GRASP,
+                f"None of the {len(grasps.scores)} collision-free grasps can be reached by the arm.",
+                "The object may be too far away or too close to the robot's base.",
+            )
+        return found[skip % len(found)]
+
+    def alternative(
+        self,
+        cloud: NDArray[np.float32],
+        mask: BoolArray,
+        focal_length_px: float,
+        rgb: NDArray[np.uint8],
+        frame: Frame,
+        number: int,
+    ) -> ToolResult:
+        """See `GraspAlternatives`."""
+        flat = mask.reshape(-1)
+        grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
+        index = self._choose(grasps, frame, number)
         T = grasps.T_camera_gripper[index]
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)
@@ -99,6 +144,6 @@ class GraspTools:
             text=f"Generated collision-free grasp with confidence {score:.3f} from {int(flat.sum())}/{len(cloud)} "
             f"masked points. Filtered {grasps.sampled} → {len(grasps.scores)} collision-free grasps. "
             f"Projected 2D gripper points: [{shown}]. Use $grasp_pose (numpy array, 4x4) to reference it.",
-            image=draw_axes(image_index.rgb, axes_px[0], axes_px[1:], points_px),
+            image=draw_axes(rgb, axes_px[0], axes_px[1:], points_px),
             variables={"grasp_pose": T},
         )

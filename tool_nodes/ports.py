@@ -97,3 +97,13 @@ class Arm(Protocol):
 
     def reset_stop(self) -> None:
         """Release the latch."""
+
+
+class GraspAndPlace(Protocol):
+    """What the robot's hand can do as a whole: `tool_nodes.motion.manipulation.Manipulator`, or one elsewhere."""
+
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
+        """Grasp at a pose (4, 4), lift and carry away; returns the jaw opening [m]. Raises ToolError."""
+
+    def place(self, point_base: FloatArray, frame: Frame) -> None:
+        """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""

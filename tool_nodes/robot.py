@@ -11,26 +11,22 @@ from tool_nodes.depth import depth_range
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, transform
 from tool_nodes.kinds import Point2D, Point3D, Pose, SessionImage
-from tool_nodes.motion.manipulation import Manipulator, ray_to_base
-from tool_nodes.ports import Camera
+from tool_nodes.motion.manipulation import ray_to_base
+from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
 from tool_nodes.types import FloatArray, Frame
 
 
-class RobotTools:
-    """Perception and manipulation on the robot itself.
+class CameraTools:
+    """Pictures and depth from the robot's own camera.
 
     Args:
         camera: The scene camera.
-        manipulator: Grasps and places.
-        clock: Time that motions are reported in [s]; simulated time in lockstep.
     """
 
-    def __init__(self, camera: Camera, manipulator: Manipulator, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, camera: Camera) -> None:
         self._camera = camera
-        self._manipulator = manipulator
-        self._clock = clock
         self._seen: Frame | None = None
 
     def _look(self) -> Frame:
@@ -96,6 +92,21 @@ class RobotTools:
             image=colourize_depth(frame.depth, bar=False),
             variables={"depth_map": frame.depth, "point_cloud": cloud, "focal_length_px": focal},
         )
+
+
+class RobotTools(CameraTools):
+    """Perception and manipulation on the robot itself.
+
+    Args:
+        camera: The scene camera.
+        manipulator: Grasps and places.
+        clock: Time that motions are reported in [s]; simulated time in lockstep.
+    """
+
+    def __init__(self, camera: Camera, manipulator: GraspAndPlace, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(camera)
+        self._manipulator = manipulator
+        self._clock = clock
 
     @tool("robot.execute_grasp", motion=True)
     def execute_grasp(self, grasp_pose: Pose) -> ToolResult:

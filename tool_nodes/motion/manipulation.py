@@ -6,23 +6,24 @@ joint positions, the jaw opening after closing and after lifting, and a fresh pi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes import workspace
 from tool_nodes.geometry import transform
+from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.motion.kinematics import Kinematics, nearest_turn
 from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
 from tool_nodes.motion.robot import NAMED_STATES
-from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object, jaw_opening_for, target_mask
+from tool_nodes.motion.targets import HeldObject, held_object
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
 from tool_nodes.ports import Arm, Camera, Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (
-    Box,
     CollisionScene,
     FloatArray,
     Frame,
@@ -37,10 +38,50 @@ from tool_nodes.types import (
 EMPTY_OPENING = 0.006
 """Jaws closed further than this hold nothing [m]."""
 
-APPROACH = 0.10
 LIFT = 0.12
 CARRY_SPEED = 0.7
+
+PARK = np.asarray(NAMED_STATES["Park"], float)
+AT_PARK = 0.05
+"""The arm is parked when no joint is further away than this [rad]."""
 Legs = tuple[Trajectory, Trajectory]
+
+_NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
+"""After these the arm is not commanded any more: it was stopped, or does not answer."""
+
+
+@dataclass(frozen=True)
+class GraspPlan:
+    """How a grasp begins; nothing has moved yet.
+
+    Attributes:
+        legs: To the pre-grasp, and on to the grasp.
+        T_base_gripper: (4, 4) the grasp, or its mirror image.
+        scene: Obstacles without the target.
+        target: (N, 3) points of the target, base frame [m].
+    """
+
+    legs: Legs
+    T_base_gripper: FloatArray
+    scene: CollisionScene
+    target: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class PlacePlan:
+    """How the held object gets to its place; nothing has moved yet.
+
+    Attributes:
+        legs: To above the place, and down.
+        candidate: Where exactly it is set down.
+        scene: Obstacles, with the held object.
+        verify: True if a new picture can show that it stands there.
+    """
+
+    legs: Legs
+    candidate: PlaceCandidate
+    scene: CollisionScene
+    verify: bool
 
 
 class Manipulator:
@@ -50,15 +91,19 @@ class Manipulator:
         arm: The arm and gripper.
         planner: Plans motion.
         camera: Looked through after placing, to see whether the thing is there.
+        on_stage: Told what begins, e.g. "the lift", before it is planned and moved.
     """
 
-    def __init__(self, arm: Arm, planner: Planner, camera: Camera) -> None:
+    def __init__(
+        self, arm: Arm, planner: Planner, camera: Camera, on_stage: Callable[[str], None] = lambda stage: None
+    ) -> None:
         self._arm = arm
         self._planner = planner
         self._camera = camera
+        self._on_stage = on_stage
         self.held: HeldObject | None = None
-        self._cloud: tuple[Frame, NDArray[np.float32]] | None = None
-        self._obstacles: dict[bytes, tuple[Box, ...]] = {}
+        self._scenes = GraspScenes(planner)
+        self._last_scene = CollisionScene(table_z=workspace.TABLE_Z)
 
     # -- motions ---------------------------------------------------------------------------------
 
@@ -66,6 +111,7 @@ class Manipulator:
         return self._planner.plan(start, goal, scene, speed)
 
     def _follow(self, trajectory: Trajectory, stage: str) -> None:
+        self._on_stage(stage)
         outcome = self._arm.follow(trajectory)
         if outcome.status is MotionStatus.STOPPED:
             raise ToolError(ErrorCode.STOPPED, f"The arm was stopped during {stage}; it holds its position.")
@@ -73,9 +119,11 @@ class Manipulator:
             raise ToolError(ErrorCode.EXECUTION_FAILED, f"The arm could not finish {stage}: {outcome.message}.")
 
     def _move(self, goal: Goal, scene: CollisionScene, stage: str, speed: float = 1.0) -> None:
+        self._on_stage(stage)
         self._follow(self._plan(self._arm.state().q, goal, scene, speed), stage)
 
     def _jaws(self, opening_m: float, stage: str) -> float:
+        self._on_stage(stage)
         outcome = self._arm.move_gripper(opening_m)
         if outcome.status is MotionStatus.STOPPED:
             raise ToolError(ErrorCode.STOPPED, f"The gripper was stopped during {stage}.")
@@ -84,7 +132,7 @@ class Manipulator:
         return outcome.opening_m
 
     def _park(self, scene: CollisionScene, speed: float = 1.0) -> None:
-        self._move(JointGoal(np.asarray(NAMED_STATES["Park"])), scene, "the return to the park position", speed)
+        self._move(JointGoal(PARK), scene, "the return to the park position", speed)
 
     def _retreat(self, scene: CollisionScene, T_base_gripper: FloatArray) -> None:
         """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""
@@ -94,13 +142,14 @@ class Manipulator:
             self._linear_up(scene, T_base_gripper, "the retreat", (APPROACH, 0.05))
             self._park(scene)
         except ToolError as error:
-            if error.code is ErrorCode.STOPPED:
+            if error.code in _NOBODY_MOVES:
                 raise
 
     def _linear_up(
         self, scene: CollisionScene, T: FloatArray, stage: str, heights: Iterable[float], speed: float = 1.0
     ) -> None:
         """Straight up by the first height that can be planned [m]."""
+        self._on_stage(stage)
         failure: ToolError | None = None
         for height in heights:
             raised = T.copy()
@@ -124,30 +173,37 @@ class Manipulator:
         approach = self._plan(start, PoseGoal(before[None]), scene, speed)
         return approach, self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))
 
+    def return_to_park(self) -> None:
+        """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
+
+        It keeps what it holds. Obstacles are those of the last motion: a picture that shows the arm as well would show
+        it as one of them.
+
+        Raises:
+            ToolError: PLAN_FAILED, EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED.
+        """
+        q = self._arm.state().q
+        if np.abs(nearest_turn(PARK, q) - q).max() < AT_PARK:
+            return
+        stage = "the return from where the arm was left"
+        scene = self._last_scene
+        if self.held is None:
+            self._jaws(MAX_OPENING, stage)
+        else:
+            scene = replace(scene, attached=(self.held.box,))
+        try:
+            # Whatever stands around the hand, straight up leads away from it.
+            self._linear_up(replace(scene, boxes=(), attached=()), Kinematics().fk(q), stage, (LIFT, 0.06, 0.03))
+        except ToolError as error:
+            if error.code in _NOBODY_MOVES:
+                raise
+        self._move(JointGoal(PARK), scene, stage, CARRY_SPEED)
+
     # -- grasp -----------------------------------------------------------------------------------
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame) -> bool:
         """True if the arm can be at a grasp and at its pre-grasp, in the scene as seen in the frame."""
-        before = T_base_gripper.copy()
-        before[:3, 3] -= APPROACH * T_base_gripper[:3, 2]
-        return any(
-            self._planner.reachable(T_base_gripper, scene) and self._planner.reachable(before, scene)
-            for scene in self._grasp_scenes(frame, T_base_gripper)[0]
-        )
-
-    def _grasp_scenes(self, frame: Frame, T: FloatArray) -> tuple[tuple[CollisionScene, ...], NDArray[np.float32]]:
-        """Obstacles without the target, with the jaws wide open and just open enough; the target's points (N, 3)."""
-        if self._cloud is None or self._cloud[0] is not frame:
-            self._cloud = frame, cloud_in_base(frame)
-            self._obstacles.clear()
-        cloud = self._cloud[1]
-        mask = target_mask(cloud, T)
-        key = mask.tobytes()
-        if key not in self._obstacles:
-            self._obstacles[key] = fit_obstacles(frame, ignore=mask.reshape(frame.depth.shape))
-        scene = CollisionScene(self._obstacles[key], table_z=workspace.TABLE_Z)
-        target = cloud[mask]
-        return (scene, replace(scene, opening_m=jaw_opening_for(target, T))), target
+        return self._scenes.reachable(T_base_gripper, frame)
 
     def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
         """Grasp at a pose of `end_effector_link`, lift, and carry to the park position.
@@ -163,12 +219,23 @@ class Manipulator:
             ToolError: IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything moved; GRIPPER_EMPTY or
                 OBJECT_DROPPED after a retreat; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
         """
+        return self.run_grasp(self.plan_grasp(T_base_gripper, frame))
+
+    def plan_grasp(self, T_base_gripper: FloatArray, frame: Frame) -> GraspPlan:
+        """The first half of `grasp`, before anything moves; same arguments and errors."""
+        self._on_stage("planning")
         if self.held is not None:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, "The gripper already holds an object.", "Place it before the next grasp."
             )
-        scenes, target = self._grasp_scenes(frame, T_base_gripper)
+        scenes, target = self._scenes.of(T_base_gripper, frame)
         legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
+        return GraspPlan(legs, T, scene, target)
+
+    def run_grasp(self, plan: GraspPlan) -> float:
+        """The second half of `grasp`: moves. The arm must be where it was when the plan was made."""
+        legs, T, scene = plan.legs, plan.T_base_gripper, plan.scene
+        self._last_scene = scene
         self._jaws(scene.opening_m, "opening")
         self._follow(legs[0], "the move to the pre-grasp")
         self._follow(legs[1], "the approach")
@@ -180,13 +247,13 @@ class Manipulator:
                 f"The gripper closed to {1000 * opening:.0f} mm without holding anything.",
                 "Look again and try another grasp.",
             )
-        self.held = held_object(target, T, opening)
+        self.held = held_object(plan.target, T, opening)
         carried = CollisionScene(scene.boxes, (self.held.box,), scene.table_z, scene.margin)
         try:
             self._linear_up(carried, T, "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
-            if error.code is ErrorCode.STOPPED:
+            if error.code in _NOBODY_MOVES:
                 raise
             self._retreat(scene, T)
             # Not the planner's code: that one says that nothing has moved.
@@ -231,6 +298,11 @@ class Manipulator:
             ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
                 OBJECT_DROPPED on the way, or if the fresh picture shows nothing there; EXECUTION_FAILED; STOPPED.
         """
+        self.run_place(self.plan_place(point_base, frame))
+
+    def plan_place(self, point_base: FloatArray, frame: Frame) -> PlacePlan:
+        """The first half of `place`, before anything moves; same arguments and errors."""
+        self._on_stage("planning")
         held = self.held
         if held is None:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")
@@ -247,6 +319,12 @@ class Manipulator:
         heights = height_map(frame)
         scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
         legs, chosen = self._plan_place(point_base, held, heights, scene)
+        return PlacePlan(legs, chosen, scene, not is_cavity(heights, point_base))
+
+    def run_place(self, plan: PlacePlan) -> None:
+        """The second half of `place`: moves. The arm must be where it was when the plan was made."""
+        legs, chosen, scene = plan.legs, plan.candidate, plan.scene
+        self._last_scene = scene.without_attached()
         self._follow(legs[0], "the move above the place")
         if self._arm.state().opening_m < EMPTY_OPENING:
             self._dropped(scene)
@@ -258,7 +336,7 @@ class Manipulator:
         self._linear_up(bare, chosen.T_base_gripper, "the retreat", (APPROACH, 0.06, 0.03))
         self._jaws(MAX_OPENING, "opening")
         self._park(bare)
-        if not is_cavity(heights, point_base):
+        if plan.verify:
             self._verify_placed(chosen.point)
 
     def _dropped(self, scene: CollisionScene) -> None:
@@ -299,6 +377,7 @@ class Manipulator:
 
     def _verify_placed(self, point: FloatArray) -> None:
         """Look again: something higher than the support must stand where it was set down."""
+        self._on_stage("the look at the place")
         seen = height_map(self._camera.capture()).support_height(point[:2], 0.03)
         if not seen > point[2] + 0.008:
             raise ToolError(

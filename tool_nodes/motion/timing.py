@@ -52,6 +52,11 @@ def _sample(profile: ruckig.Trajectory, speed: float) -> tuple[FloatArray, Float
     return t, s, rate
 
 
+def _whole_ns(t: FloatArray) -> FloatArray:
+    """Times [s] as a message can carry them, so that a trajectory is the same in process and over ROS."""
+    return np.round(t, 9)
+
+
 def _rest(q: FloatArray) -> Trajectory:
     return Trajectory(ARM_JOINTS, np.array([0.0, SAMPLE_PERIOD]), np.vstack([q, q]), np.zeros((2, 7)))
 
@@ -83,7 +88,7 @@ def time_waypoints(waypoints: FloatArray, speed: float = 1.0) -> Trajectory:
     if not pieces:
         return _rest(waypoints[0])
     t, q, qd = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return Trajectory(ARM_JOINTS, t, q, qd)
+    return Trajectory(ARM_JOINTS, _whole_ns(t), q, qd)
 
 
 def time_path(s: Sequence[float] | FloatArray, path: FloatArray, speed: float = 1.0) -> Trajectory:
@@ -110,7 +115,7 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, speed: float = 
     q, qd = spline(along), spline(along, 1) * rate[:, None]
     q[0], q[-1] = path[0], path[-1]
     stretch = overload(Trajectory(ARM_JOINTS, t, q, qd), speed)
-    return Trajectory(ARM_JOINTS, stretch * t, q, qd / stretch)
+    return Trajectory(ARM_JOINTS, _whole_ns(stretch * t), q, qd / stretch)
 
 
 def overload(trajectory: Trajectory, speed: float = 1.0) -> float:

@@ -217,3 +217,15 @@ def test_what_goes_away_while_a_snapshot_is_read_stays_away() -> None:
 
     graph.load(snapshot())  # type: ignore[arg-type]
     assert [info.gid for info in graph.endpoints("publisher", "/chatter")] == [entity(2).gid]
+
+
+def test_a_ctrl_c_that_hits_a_callback_comes_once_more_after_it() -> None:
+    def hit() -> None:
+        raise KeyboardInterrupt
+
+    def go_on() -> None:
+        shielded(DropLog("Graph"), hit)()
+        time.sleep(10.0)
+
+    with pytest.raises(KeyboardInterrupt):
+        go_on()

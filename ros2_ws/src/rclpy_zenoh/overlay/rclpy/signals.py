@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from rclpy.context import interrupt_all
+from rclpy_zenoh.wire import in_callback, interrupt_later
 
 
 class SignalHandlerOptions(IntEnum):
@@ -27,6 +28,9 @@ _previous: dict[signal.Signals, Any] = {}
 def _handle(number: int, frame: FrameType | None) -> None:
     """Shut the contexts down, then do what was done before: Python's handler of SIGINT raises KeyboardInterrupt."""
     interrupt_all()
+    if in_callback(frame):
+        interrupt_later(number)
+        return
     previous = _previous.get(signal.Signals(number))
     if callable(previous):
         previous(number, frame)

@@ -15,7 +15,7 @@ from rclpy_zenoh.launch.plan import Argument, declared_arguments
 from rclpy_zenoh.launch.process import Usage
 
 BAD_INPUT = 2
-READY_TIMEOUT_S = 60.0
+READY_TIMEOUT_S = 180.0
 _WAKE_S = 0.1
 
 

@@ -5,6 +5,7 @@ from rclpy_zenoh.wire.client import WireClient
 from rclpy_zenoh.wire.errors import InvalidNameError, QoSError, SessionError, WireError
 from rclpy_zenoh.wire.graph import GraphCache
 from rclpy_zenoh.wire.keys import EndpointInfo, Entity, data_key, parse_token
+from rclpy_zenoh.wire.log import in_callback, interrupt_later
 from rclpy_zenoh.wire.names import check_full_name, check_namespace, check_node_name, check_topic_name, expand_name
 from rclpy_zenoh.wire.node import WireNode
 from rclpy_zenoh.wire.options import SessionOptions
@@ -55,6 +56,8 @@ __all__ = [
     "decode_qos",
     "encode_qos",
     "expand_name",
+    "in_callback",
+    "interrupt_later",
     "open_session",
     "pack_attachment",
     "parse_token",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import _thread
 import logging
+import signal
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 logger = logging.getLogger("rclpy_zenoh.wire")
@@ -40,13 +43,39 @@ class DropLog:
         logger.warning("%s: dropped %s%s.", self._where, what, more)
 
 
-def shielded(drops: DropLog, callback: Callable[..., None]) -> Callable[..., None]:
-    """A callback for zenoh's threads from which no exception comes; it is reported instead."""
+_AGAIN_S = 0.001
+_CALLBACK = "_zenoh_callback"
 
-    def call(*args: Any) -> None:
+
+def shielded(drops: DropLog, callback: Callable[..., None]) -> Callable[..., None]:
+    """A callback for zenoh's threads from which no exception comes; it is reported instead.
+
+    zenoh runs some callbacks in the thread that declares something. A Ctrl-C that hits the main thread there would be
+    printed and lost, so it is given once more when the callback has returned; see also `in_callback`.
+    """
+
+    def _zenoh_callback(*args: Any) -> None:
         try:
             callback(*args)
         except Exception as error:
             drops.report(f"an event ({type(error).__name__}: {str(error)[:200]})")
+        except KeyboardInterrupt:
+            interrupt_later(signal.SIGINT)
 
-    return call
+    return _zenoh_callback
+
+
+def in_callback(frame: FrameType | None) -> bool:
+    """True if a signal has come in the middle of a callback of zenoh's; nothing may be raised there."""
+    while frame is not None:
+        if frame.f_code.co_name == _CALLBACK:
+            return True
+        frame = frame.f_back
+    return False
+
+
+def interrupt_later(number: int) -> None:
+    """Handle a signal once more in the main thread, a moment later."""
+    again = threading.Timer(_AGAIN_S, _thread.interrupt_main, (number,))
+    again.daemon = True
+    again.start()

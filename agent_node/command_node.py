@@ -1,0 +1,222 @@
+"""ROS 2 node `agent`: carries out an operator's sentence, as the action run_command."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import rclpy
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.task import Future
+from std_srvs.srv import Trigger
+from toolhand_interfaces.action import RunCommand
+from toolhand_interfaces.msg import ToolStatus
+
+from agent_node.agent import TURN_BUDGET, Agent, Episode
+from agent_node.policy import Policy
+from agent_node.recording import new_run_dir
+from agent_node.ros_progress import Progress
+from agent_node.runs import write_run
+from agent_node.scripted import ScriptedPolicy
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros import parameters
+from tool_nodes.ros.calling import Deadlines, call
+from tool_nodes.ros.remote import remote_toolbox
+from tool_nodes.ros.spinning import run_node
+from tool_nodes.ros.status import failure
+from tool_nodes.toolbox import Toolbox
+
+ACTION = "run_command"
+POLICIES: dict[str, Callable[[int], Policy]] = {"scripted": lambda turns: ScriptedPolicy(max_turns=turns)}
+"""Name of a policy, which is also a mode of RunCommand, to what makes one for a number of turns."""
+
+OPERATOR_GONE_S = 1.0
+"""A command whose operator has not been seen for so long is stopped [s]."""
+
+_PARKING_AVAILABLE_S = 1.0
+
+MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
+
+
+def robot_toolbox(node: Node, deadlines: Deadlines, stopped: Callable[[], bool]) -> Toolbox:
+    """The robot's tools. An arm that a stop or a fault has left in the camera's view is brought back first."""
+    park = node.create_client(Trigger, "return_to_park")
+    try:
+        answer = call(park, Trigger.Request(), deadlines.motion_s, min(deadlines.availability_s, _PARKING_AVAILABLE_S))
+    except ToolError as error:
+        node.get_logger().warning(f"The arm was not parked: {error}")  # the motion tools say so themselves
+    else:
+        if not answer.success:
+            node.get_logger().warning(f"The arm was not parked: {answer.message}")
+    return remote_toolbox(node, deadlines, stopped)
+
+
+class Command:
+    """One command while it is carried out: why it should stop, if it should.
+
+    Args:
+        goal: Handle of its goal.
+        operators: How many listen to the feedback.
+    """
+
+    def __init__(self, goal: Any, operators: Callable[[], int]) -> None:
+        self.goal = goal
+        self._operators = operators
+        self._seen = False
+        self._last_seen = time.monotonic()
+
+    def stop_reason(self) -> str:
+        """Why it should not go on; empty where it should. Cheap enough to be polled."""
+        if self.goal.is_cancel_requested:
+            return "Cancelled by the operator"
+        now = time.monotonic()
+        if self._operators() > 0:
+            self._seen, self._last_seen = True, now
+        elif self._seen and now - self._last_seen > OPERATOR_GONE_S:
+            return "Stopped because the operator's client has gone away"
+        return ""
+
+    def stopped(self) -> bool:
+        """True once it should not go on."""
+        return bool(self.stop_reason())
+
+
+class CommandNode(Node):
+    """Serves RunCommand, one command at a time; a second one is answered "busy" at once.
+
+    Parameters: `policy`, `runs_dir`, `turns`, `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`.
+
+    Args:
+        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped.
+        options: For `rclpy.node.Node`.
+    """
+
+    def __init__(self, make_toolbox: MakeToolbox = robot_toolbox, **options: Any) -> None:
+        super().__init__("agent", **options)
+        self._make_toolbox = make_toolbox
+        self._policy = _known_mode("Parameter policy", parameters.text(self, "policy", "scripted", "Who decides"))
+        self._runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
+        self._turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")
+        if self._turns < 1:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Parameter turns must be 1 or more, got 0.")
+        self._deadlines = parameters.deadlines(self)
+        self._working = threading.Lock()
+        self._server = ActionServer(
+            self,
+            RunCommand,
+            ACTION,
+            self._execute,
+            callback_group=ReentrantCallbackGroup(),
+            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+        )
+        self._feedback_topic = self.resolve_topic_name(f"{ACTION}/_action/feedback")
+
+    async def _execute(self, goal: Any) -> Any:
+        """Run the command in a thread of its own: it blocks, and callbacks must not."""
+        if not self._working.acquire(blocking=False):
+            self.get_logger().warning(f"Refused, busy with another command: {goal.request.text[:200]!r}")
+            goal.abort()
+            busy = ToolError(
+                ErrorCode.UNAVAILABLE, "busy: another command is being carried out.", "Wait for its end, or cancel it."
+            )
+            return RunCommand.Result(status=failure(busy))
+        done = Future()
+        threading.Thread(target=self._work, args=(goal, done), daemon=True).start()
+        return await done
+
+    def _work(self, goal: Any, done: Future) -> None:
+        try:
+            result = self._carry_out(goal)
+        except ToolError as error:
+            result = RunCommand.Result(status=failure(error))
+            goal.abort()
+        except Exception as error:
+            self.get_logger().error(f"A command failed inside: {type(error).__name__}: {error}")
+            inside = ToolError(ErrorCode.INTERNAL, f"The agent failed inside: {type(error).__name__}: {error}.")
+            result = RunCommand.Result(status=failure(inside))
+            goal.abort()
+        self._working.release()
+        done.set_result(result)
+        if self.executor is not None:
+            self.executor.wake()  # some versions of rclpy do not look at futures that another thread completes
+
+    def _carry_out(self, goal: Any) -> Any:
+        """The result of a command; ends its goal. Raises ToolError where it cannot begin, or leave a report."""
+        request = goal.request
+        mode = _known_mode("mode", request.mode) if request.mode else self._policy
+        run_dir = new_run_dir(self._runs_dir)
+        command = Command(goal, lambda: self.count_subscribers(self._feedback_topic))
+        progress = Progress(POLICIES[mode](self._turns), goal.publish_feedback)
+        self.get_logger().info(f"Begins: {request.text[:200]!r}")
+        # A fresh node, so that no command inherits anything from the one before, and nothing is left of its clients.
+        executor = self.executor
+        assert executor is not None  # it has called us
+        node = rclpy.create_node(
+            f"{self.get_name()}_tools", namespace=self.get_namespace(), context=self.context,
+            use_global_arguments=False, start_parameter_services=False, enable_rosout=False,
+        )  # fmt: skip
+        executor.add_node(node)
+        try:
+            toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
+            agent = Agent(progress, toolbox, self._turns, command.stopped, progress.listen)
+            episode = agent.run(request.text)
+            _tell_why_it_stopped(episode, command.stop_reason())
+        finally:
+            executor.remove_node(node)
+            node.destroy_node()
+        write_run(run_dir, episode, toolbox, {"policy": mode, "transport": "ros"})
+        self.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
+        self._end(goal, episode)
+        return RunCommand.Result(
+            status=_status(episode),
+            answer=episode.answer,
+            turns=len(episode.turns),
+            tool_calls=episode.tool_calls,
+            run_dir=str(run_dir.absolute()),
+        )
+
+    @staticmethod
+    def _end(goal: Any, episode: Episode) -> None:
+        if episode.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+
+
+def _known_mode(what: str, name: str) -> str:
+    """The name of a policy. Raises ToolError INVALID_ARGUMENT."""
+    if name not in POLICIES:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{what} must be {' or '.join(POLICIES)}, got {name!r}.")
+    return name
+
+
+def _tell_why_it_stopped(episode: Episode, reason: str) -> None:
+    """A command that was cut short ends CANCELLED; its answer names what it was doing."""
+    if not reason or episode.success:
+        return
+    records = [record for turn in episode.turns for record in turn.calls]
+    error = records[-1].result.error if records else None
+    cut_short = error is not None and error.code in (ErrorCode.CANCELLED, ErrorCode.STOPPED)
+    during = f" during {records[-1].name}: {error}" if cut_short else " between two steps; the arm holds its position."
+    episode.error_code, episode.answer = ErrorCode.CANCELLED, f"{reason}{during}"
+
+
+def _status(episode: Episode) -> ToolStatus:
+    code = "" if episode.error_code is None else str(episode.error_code)
+    return ToolStatus(success=episode.success, error_code=code, message=episode.answer)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    run_node(CommandNode, args)
+
+
+if __name__ == "__main__":
+    main()

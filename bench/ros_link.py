@@ -1,0 +1,100 @@
+"""This process's place in a ROS 2 graph: one node that is spun in the background, and calls that end in time."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Any
+
+import rclpy
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+from std_srvs.srv import Trigger
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.calling import Deadlines, call
+
+_POLL_S = 0.02
+_DISCOVERY_S = 1.0
+
+
+class RosLink:
+    """A node of this process. A context manager; use it only while entered.
+
+    Args:
+        environment: Variables that lead to the graph, beside those of this process.
+        deadlines: How long to wait for others.
+    """
+
+    def __init__(self, environment: Mapping[str, str], deadlines: Deadlines | None = None) -> None:
+        self.deadlines = deadlines or Deadlines()
+        self._environment = environment
+        self._clients: dict[str, Any] = {}
+
+    def __enter__(self) -> RosLink:
+        self._context = rclpy.Context()
+        with _environment(self._environment):
+            # Ctrl-C is for the command, which cancels its goal; it must not tear the context down before.
+            rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
+        name = f"toolhand_{os.getpid()}"
+        self.node = rclpy.create_node(
+            name, context=self._context, use_global_arguments=False, start_parameter_services=False, enable_rosout=False
+        )
+        self._executor = MultiThreadedExecutor(num_threads=2, context=self._context)
+        self._executor.add_node(self.node)
+        self._thread = threading.Thread(target=self._spin, daemon=True)
+        self._thread.start()
+        return self
+
+    def _spin(self) -> None:
+        with contextlib.suppress(ExternalShutdownException):
+            self._executor.spin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(timeout_sec=1.0)
+        self.node.destroy_node()
+        rclpy.try_shutdown(context=self._context)
+        self._thread.join()
+
+    def offers(self, service: str) -> bool:
+        """True if a service of this full name is found within a second."""
+        end = time.monotonic() + _DISCOVERY_S
+        while time.monotonic() < end:
+            if service in (name for name, _ in self.node.get_service_names_and_types()):
+                return True
+            time.sleep(_POLL_S)
+        return False
+
+    def call(self, kind: Any, name: str, request: Any) -> Any:
+        """Call a service. Raises ToolError as tool_nodes.ros.calling.call."""
+        if name not in self._clients:
+            self._clients[name] = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
+        return call(self._clients[name], request, self.deadlines.response_s, self.deadlines.availability_s)
+
+    def trigger(self, name: str) -> str:
+        """Call a std_srvs/Trigger; its message. Raises ToolError, INTERNAL where it does not succeed."""
+        answer = self.call(Trigger, name, Trigger.Request())
+        if not answer.success:
+            raise ToolError(ErrorCode.INTERNAL, f"{name} failed: {answer.message}")
+        return str(answer.message)
+
+
+@contextlib.contextmanager
+def _environment(more: Mapping[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in more}
+    os.environ.update(more)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

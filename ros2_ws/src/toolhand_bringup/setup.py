@@ -1,0 +1,28 @@
+"""Installs launch files, parameters and the robot description; the nodes themselves come with `pip install toolhand`.
+
+`launch` and `urdf` here are links to the folders of the repository. setup.cfg holds the table of executables, which
+the launcher of machines without ROS 2 reads too.
+"""
+
+from glob import glob
+
+from setuptools import setup
+
+NAME = "toolhand_bringup"
+SHARE = f"share/{NAME}"
+
+setup(
+    name=NAME,
+    version="0.1.0",
+    packages=[NAME],
+    data_files=[
+        ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
+        (SHARE, ["package.xml"]),
+        (f"{SHARE}/launch", sorted(glob("launch/*.launch.yaml"))),
+        (f"{SHARE}/launch/params", sorted(glob("launch/params/*.yaml"))),
+        (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf") + glob("urdf/*.yaml"))),
+    ],
+    description="Launch files, parameters, robot description and executables of Toolhand's nodes.",
+    license="Apache-2.0",
+    zip_safe=True,
+)

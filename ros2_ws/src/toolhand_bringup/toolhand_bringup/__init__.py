@@ -1,0 +1,1 @@
+"""Empty on purpose: the nodes live in `tool_nodes`, `sim` and `agent_node`."""

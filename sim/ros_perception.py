@@ -1,0 +1,140 @@
+"""The simulator's perception for nodes: what a frame lacks, the object ids, comes from the simulator's own topics."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import Image
+from std_msgs.msg import String
+
+from sim.perception import SimPerception
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.perception.frames import FrameCache
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.messages import header_of, nanoseconds
+from tool_nodes.types import Frame, Segmentation
+
+IDS_TOPICS = ("/sim/scene_camera/instance_ids", "/sim/wrist_camera/instance_ids")
+LABELS_TOPIC = "/sim/labels"
+WAIT_S = 1.0
+"""How long the ids of a picture, or the labels, may come after the question [s]."""
+
+_KEPT = 8
+
+_Capture = tuple[str, int]
+"""Frame id of the camera and stamp [ns]."""
+
+
+class SimTopics:
+    """What sim_node tells of its pictures and of the things in them.
+
+    Args:
+        node: Listens; its executor needs a thread for that while a question waits.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._changed = threading.Condition()
+        self._items: list[str] | None = None
+        self._ids: OrderedDict[_Capture, NDArray[np.int32]] = OrderedDict()
+        group = MutuallyExclusiveCallbackGroup()  # labels and ids are taken in the order in which they came
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        node.create_subscription(String, LABELS_TOPIC, self._on_labels, latched, callback_group=group)
+        for topic in IDS_TOPICS:
+            node.create_subscription(Image, topic, self._on_ids, QoSProfile(depth=_KEPT), callback_group=group)
+
+    def items(self) -> list[str]:
+        """Names of the catalogue items in the order of the ids; another list for each world. Raises UNAVAILABLE."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._items is not None, WAIT_S):
+                raise ToolError(
+                    ErrorCode.UNAVAILABLE,
+                    f"The simulator's perception got no labels on {LABELS_TOPIC}.",
+                    "Start sim_node, or use the perception backend 'pixels'.",
+                )
+            assert self._items is not None
+            return self._items
+
+    def with_ids(self, frame: Frame) -> Frame:
+        """The frame with its object ids. Raises UNAVAILABLE for a picture that the simulator did not make."""
+        header = header_of(frame)
+        capture = header.frame_id, nanoseconds(header.stamp)
+        with self._changed:
+            self._changed.wait_for(lambda: capture in self._ids, WAIT_S)
+            ids = self._ids.get(capture)
+        if ids is None or ids.shape != frame.rgb.shape[:2]:
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                f"The simulator's perception has no object ids for the picture of {frame.stamp:.3f} s from "
+                f"{header.frame_id}.",
+                "Take a new picture, or use the perception backend 'pixels'.",
+            )
+        return replace(frame, ids=ids)
+
+    def _on_labels(self, message: String) -> None:
+        items = [entry["item"] for entry in json.loads(message.data)]
+        with self._changed:
+            self._items = items
+            self._ids.clear()  # pictures of this world may have the stamps of those of the last one
+            self._changed.notify_all()
+
+    def _on_ids(self, message: Image) -> None:
+        ids = np.frombuffer(message.data, "<i4").reshape(message.height, message.width)
+        with self._changed:
+            capture = message.header.frame_id, nanoseconds(message.header.stamp)
+            self._ids[capture] = ids
+            self._ids.move_to_end(capture)
+            while len(self._ids) > _KEPT:
+                self._ids.popitem(last=False)
+            self._changed.notify_all()
+
+
+class RosSimPerception:
+    """`SimPerception` over the topics of sim_node.
+
+    Args:
+        topics: Where ids and names come from.
+        seed: Seeds every random choice.
+    """
+
+    def __init__(self, topics: SimTopics, seed: int) -> None:
+        self._topics = topics
+        self._seed = seed
+        self._items: list[str] | None = None
+
+    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
+        """See ports.Pointer; UNAVAILABLE for a picture that the simulator did not make."""
+        perception = self._of_this_world()
+        return perception.points(self._with_ids(frame), text)
+
+    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+        """See ports.Segmenter; UNAVAILABLE for a picture that the simulator did not make."""
+        perception = self._of_this_world()
+        return perception.segment(self._with_ids(frame), points)
+
+    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+        """See ports.DepthEstimator."""
+        return self._of_this_world().estimate(frame)
+
+    def _of_this_world(self) -> SimPerception:
+        items = self._topics.items()
+        if items is not self._items:
+            self._items = items
+            self._perception = SimPerception(items, seed=self._seed)
+            self._with_ids = FrameCache(self._topics.with_ids)
+        return self._perception
+
+
+def factory(node: Node) -> Callable[[int], RosSimPerception]:
+    """What makes the perception of a node whose parameter `perception` is "sim"; see tool_nodes.ros.backends."""
+    topics = SimTopics(node)
+    load_catalogue()  # now rather than in the first question; it is kept
+    return lambda seed: RosSimPerception(topics, seed)

@@ -1,0 +1,115 @@
+"""The simulator as a ROS 2 node: from outside like ros2_kortex, two cameras and `simulation_interfaces`.
+
+Run it with `ros2 run toolhand_bringup sim_node`, or `python -m rclpy_zenoh.run sim.sim_node` without ROS 2. Its
+parameters are those of `sim.ros_settings.Settings`.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from sim.ros_cameras import CameraServer
+from sim.ros_controllers import GripperController, TrajectoryController
+from sim.ros_entities import Entities
+from sim.ros_physics import Physics
+from sim.ros_services import Services
+from sim.ros_settings import changed, declare
+from sim.ros_simulation import Simulation
+from sim.ros_state import StatePublisher
+from sim.ros_truth import Truth
+from sim.world import World
+from tool_nodes.ros.spinning import run_node
+
+CLOCK_JUMP_S = 10.0
+
+
+class SimNode(Node):
+    """The simulator.
+
+    Args:
+        options: Options of `rclpy.node.Node`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a bad parameter.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("sim", **options)
+        self.settings = declare(self)
+        world = World(self.settings.first_scene())
+        self.physics = Physics(
+            world,
+            self._observe,
+            self.get_logger().error,
+            real_time_factor=self.settings.real_time_factor,
+            playing=not self.settings.lockstep,
+        )
+        self._state_publisher = StatePublisher(self, self.settings.joint_state_rate)
+        self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
+        services = Services(self, self.physics)
+        self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
+        self._entity_server = Entities(services)
+        self._truth_server = Truth(services)
+        self._trajectory_controller = TrajectoryController(self, self.physics, lambda: self.settings.fault)
+        self._gripper_controller = GripperController(self, self.physics, self.settings.gripper_action)
+        self._settings_lock = threading.Lock()
+        self.add_on_set_parameters_callback(self._on_parameters)
+        self._apply_fault("", self.settings.fault)
+        self.physics.call(lambda world: self.physics.show())
+        self._camera_server.start()
+        self.physics.start()
+
+    def destroy_node(self) -> None:
+        """End the threads, then the node."""
+        self._camera_server.close()
+        self.physics.close()
+        super().destroy_node()
+
+    def _observe(self, world: World, at_once: bool) -> None:
+        """Publish the state; called in the physics thread."""
+        offset = self.physics.time_offset
+        try:
+            self._state_publisher.publish(world, offset, at_once)
+            self._truth_server.observe(world)
+            self._trajectory_controller.show_feedback(world, offset)
+            self._gripper_controller.show_feedback(world, offset)
+        except Exception:
+            # Once the context is shut down nothing can be published; the thread is ended soon after.
+            if self.context.ok():
+                raise
+
+    def _on_parameters(self, parameters: list[Parameter]) -> SetParametersResult:
+        with self._settings_lock:
+            before = self.settings
+            self.settings, result = changed(before, parameters)
+            if self.settings.real_time_factor != before.real_time_factor:
+                factor = self.settings.real_time_factor
+                self.physics.call(lambda world: self.physics.set_factor(factor))
+            self._apply_fault(before.fault, self.settings.fault)
+        return result
+
+    def _apply_fault(self, before: str, fault: str) -> None:
+        """What the physics has to do about the fault; the others read it where it matters."""
+
+        def apply(world: World) -> None:
+            self.physics.jam_gripper(fault == "gripper_jam")
+            self.physics.freeze(fault == "clock_pause")
+            if fault == "clock_jump":
+                self.physics.time_offset += CLOCK_JUMP_S
+
+        if fault != before:
+            self.physics.call(apply)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the simulator until it is interrupted."""
+    run_node(SimNode, args)
+
+
+if __name__ == "__main__":
+    main()

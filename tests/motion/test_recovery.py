@@ -1,0 +1,57 @@
+"""The way back to the park position from where a motion was broken off."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sim.scene_files import parse_scene
+from sim.station import Station
+from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import CollisionScene, JointGoal
+
+SCENE = "objects:\n  - {name: red box, position: [0.50, -0.15]}\n"
+
+
+class Stages(list[str]):
+    """What the manipulator told, without repetitions."""
+
+    def __call__(self, stage: str) -> None:
+        if stage not in self:
+            self.append(stage)
+
+
+@pytest.fixture
+def station() -> Station:
+    return Station(parse_scene(SCENE))
+
+
+def test_a_parked_arm_stays_where_it_is(station: Station) -> None:
+    time = station.world.time
+    station.manipulator.return_to_park()
+    assert station.world.time == time
+
+
+def test_an_arm_that_was_left_somewhere_comes_back(station: Station) -> None:
+    stages = Stages()
+    manipulator = Manipulator(station.arm, station.planner, station.camera, stages)
+    park = NAMED_STATES["Park"]
+    away = park + np.array([0.4, 0.2, 0.0, -0.2, 0.0, 0.0, 0.0])
+    station.arm.follow(station.planner.plan(park, JointGoal(away), CollisionScene()))
+    station.arm.move_gripper(0.03)
+    manipulator.return_to_park()
+    assert np.abs(station.arm.state().q - park).max() < 0.01
+    assert station.arm.state().opening_m > 0.08, "an empty hand is opened"
+    assert stages == ["the return from where the arm was left"]
+
+
+def test_a_stop_ends_the_way_back(station: Station) -> None:
+    away = NAMED_STATES["Park"] + 0.3 * np.eye(7)[0]
+    station.arm.follow(station.planner.plan(NAMED_STATES["Park"], JointGoal(away), CollisionScene()))
+    station.arm.stop()
+    with pytest.raises(ToolError) as caught:
+        station.manipulator.return_to_park()
+    assert caught.value.code is ErrorCode.STOPPED
+    assert "the return from where the arm was left" in caught.value.message

@@ -1,0 +1,207 @@
+"""The action run_command: what the operator hears, what is left on disk, and every way a command can end early."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from action_msgs.msg import GoalStatus
+
+from agent_node import command_node
+from agent_node.policy import Message
+from bench.over_ros import run_over_ros
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.ros.messages import image_to_rgb
+from tool_nodes.toolbox import Toolbox, tool
+
+Agent = Callable[..., Any]
+Operators = Callable[[], Operator]
+SUCCEEDED, CANCELED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
+
+
+class Slow:
+    """A motion that lasts until it is stopped, or let go."""
+
+    def __init__(self) -> None:
+        self.running = threading.Event()
+        self.let_go = threading.Event()
+        self.stopped: Callable[[], bool] = lambda: False
+
+    def toolbox(self, node: Any, deadlines: Any, stopped: Callable[[], bool]) -> Toolbox:
+        self.stopped = stopped
+        return Toolbox([self])
+
+    @tool("test.move", motion=True)
+    def move(self) -> ToolResult:
+        """Move for a while."""
+        self.running.set()
+        while not self.let_go.wait(0.01):
+            if self.stopped():
+                raise ToolError(ErrorCode.CANCELLED, "The motion was cancelled during the lift; the arm is still.")
+        return ToolResult(text="moved")
+
+
+class Script:
+    """A policy that calls the slow motion once and answers by what came back."""
+
+    name = "script"
+
+    def respond(self, conversation: Sequence[Message]) -> str:
+        if conversation[-1].role == "tool":
+            failed = "Error" in conversation[-1].text
+            return f"<think>seen</think><answer>{'EXECUTION_FAILED: it failed' if failed else 'Done.'}</answer>"
+        return '<think>moving</think><tool_call>{"name": "test.move", "arguments": {}}</tool_call>'
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
+    """A slow motion behind the policy `script`."""
+    monkeypatch.setitem(command_node.POLICIES, "script", lambda turns: Script())
+    return Slow()
+
+
+def test_a_command_is_carried_out_told_and_recorded(agent: Agent, operator: Operators, tmp_path: Path) -> None:
+    station = Station(load_scene(EXAMPLE_SCENE))
+    agent(lambda node, deadlines, stopped: station.toolbox)
+    person = operator()
+    status, result = person.run("pick up the far coconut water")
+    assert status == SUCCEEDED
+    assert result.status.success
+    assert result.answer == result.status.message != ""
+    run_dir = Path(result.run_dir)
+    assert run_dir.parent == tmp_path / "runs"
+    document = json.loads((run_dir / "result.json").read_text())
+    assert document["success"]
+    assert document["tool_calls"] == result.tool_calls > 0
+    assert document["truth"] is None
+    messages = json.loads((run_dir / "trajectory.jsonl").read_text())["messages"]
+    assert messages[1]["content"][0]["text"] == "pick up the far coconut water"
+    assert (run_dir / "report.html").stat().st_size > 10_000
+
+    calls = [json.loads(one.feedback.tool_call) for one in person.feedback if one.feedback.tool_call]
+    assert calls[0]["name"] == "robot.capture_image"
+    assert len(calls) == result.tool_calls
+    assert len([one for one in person.feedback if one.feedback.result_text]) == result.tool_calls
+    turns = [one.feedback.turn for one in person.feedback]
+    assert turns == sorted(turns)
+    assert (turns[0], turns[-1]) == (1, result.turns)
+    pictures = [image_to_rgb(one.feedback.image) for one in person.feedback if one.feedback.image.height]
+    assert len(pictures) == len(list((run_dir / "images").iterdir()))
+
+
+def test_a_second_command_is_refused_as_busy(agent: Agent, operator: Operators, slow: Slow) -> None:
+    agent(slow.toolbox, policy="script")
+    one, two = operator(), operator()
+    first = one.send("move")
+    assert slow.running.wait(PATIENCE_S)
+    status, result = two.run("move too")
+    assert status == ABORTED
+    assert (result.status.error_code, result.run_dir) == ("UNAVAILABLE", "")
+    assert result.status.message.startswith("busy: another command")
+    slow.let_go.set()
+    status, result = one.result(first)
+    assert (status, result.answer) == (SUCCEEDED, "Done.")
+    assert two.run("again")[0] == SUCCEEDED
+
+
+def test_cancel_stops_the_motion_and_names_it(agent: Agent, operator: Operators, slow: Slow) -> None:
+    agent(slow.toolbox, policy="script")
+    person = operator()
+    goal = person.send("move")
+    assert slow.running.wait(PATIENCE_S)
+    goal.cancel_goal_async()
+    status, result = person.result(goal)
+    assert status == CANCELED
+    assert result.status.error_code == "CANCELLED"
+    assert result.answer == (
+        "Cancelled by the operator during test.move: The motion was cancelled during the lift; the arm is still."
+    )
+    assert json.loads((Path(result.run_dir) / "result.json").read_text())["error_code"] == "CANCELLED"
+    slow.running.clear()
+    slow.let_go.set()
+    assert person.run("move")[0] == SUCCEEDED
+
+
+def test_the_command_of_an_operator_who_vanishes_is_stopped(agent: Agent, operator: Operators, slow: Slow) -> None:
+    agent(slow.toolbox, policy="script")
+    gone = operator()
+    gone.send("move")
+    assert slow.running.wait(PATIENCE_S)
+    gone.spun.close()
+    wait_until(slow.stopped)
+    person = operator()
+    slow.let_go.set()
+    wait_until(lambda: person.run("move")[0] == SUCCEEDED)
+
+
+def test_without_a_simulator_a_run_is_reported_but_not_judged(
+    agent: Agent, slow: Slow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    agent(slow.toolbox, policy="script")
+    slow.let_go.set()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
+    heard: list[str] = []
+    run = run_over_ros(
+        "move", "example", "sim", "scripted", 0, 24, tmp_path / "elsewhere", animation=True,
+        listener=lambda kind, payload: heard.append(kind), more={"version": "test"},
+    )  # fmt: skip
+    assert run.success
+    assert heard == ["thought", "call", "result", "thought"]
+    assert (run.result["truth"], run.result["version"], run.result["tool_calls"]) == (None, "test", 1)
+    assert "Not judged" in (Path(run.result["run_dir"]) / "report.html").read_text()
+
+
+def test_a_sentence_that_is_no_command_ends_with_its_code(agent: Agent, operator: Operators) -> None:
+    station = Station(load_scene(EXAMPLE_SCENE))
+    agent(lambda node, deadlines, stopped: station.toolbox)
+    status, result = operator().run("what a lovely day")
+    assert status == ABORTED
+    assert result.status.error_code == "NOT_UNDERSTOOD"
+    assert not result.status.success
+
+
+def test_an_unknown_mode_is_refused_with_what_is_allowed(agent: Agent, operator: Operators, slow: Slow) -> None:
+    agent(slow.toolbox, policy="script")
+    status, result = operator().run("move", mode="telepathy")
+    assert status == ABORTED
+    assert result.status.error_code == "INVALID_ARGUMENT"
+    assert "mode must be scripted or script, got 'telepathy'" in result.status.message
+
+
+def test_a_report_that_cannot_be_written_is_told(agent: Agent, operator: Operators, slow: Slow, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    agent(slow.toolbox, policy="script", runs_dir=str(tmp_path / "file" / "runs"))
+    status, result = operator().run("move")
+    assert status == ABORTED
+    assert result.status.error_code == "UNAVAILABLE"
+    assert "Cannot write" in result.status.message
+
+
+def test_nothing_is_left_of_a_command_in_the_graph(agent: Agent, operator: Operators, slow: Slow) -> None:
+    node = agent(slow.toolbox, policy="script")
+    slow.let_go.set()
+    person = operator()
+    for _ in range(3):
+        person.run("move")
+    assert sorted(node.get_node_names()) == ["agent", "operator"]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("policy", "genius", "Parameter policy must be scripted or script, got 'genius'."),
+        ("turns", 0, "Parameter turns must be 1 or more, got 0."),
+        ("response_deadline_s", 0.0, "response_deadline_s must be greater than 0 seconds, got 0.0."),
+    ],
+)
+def test_a_bad_parameter_is_told_at_the_start(agent: Agent, slow: Slow, name: str, value: Any, sentence: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        agent(slow.toolbox, **{name: value})
+    assert str(caught.value) == sentence

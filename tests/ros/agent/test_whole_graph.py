@@ -1,0 +1,189 @@
+"""The real graph in separate processes: the same results as in process, and what happens when a part of it fails."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent_node.scripted import ScriptedPolicy
+from bench.episode import run_episode
+from bench.manipulation import Perception
+from bench.over_ros import READY_SERVICES, READY_TIMEOUT_S, ros_station, run_over_ros, started_graph
+from bench.ros_command import Operator
+from bench.ros_link import RosLink
+from bench.ros_station import RemoteWorld
+from rclpy_zenoh.launch import LaunchedGraph
+from sim.station import Station, StationConfig
+from sim.tasks import paper_task
+from tool_nodes.results import ErrorCode
+
+SENTENCE = "pick up the far coconut water"
+PATIENCE_S = 60.0
+SAME_PLACE_M = 1e-4
+SAME_PICTURE = 0.005
+"""Share of values that may differ between two pictures of the same thing."""
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchedGraph]:
+    """The simulated graph in lockstep."""
+    runs = tmp_path_factory.mktemp("runs")
+    with started_graph({"lockstep": "true", "runs_dir": str(runs)}) as graph:
+        yield graph
+
+
+@pytest.fixture
+def fresh_graph(tmp_path: Path) -> Iterator[LaunchedGraph]:
+    """One for a test that leaves the arm where the next test's camera would see nothing else."""
+    with started_graph({"lockstep": "true", "runs_dir": str(tmp_path)}) as graph:
+        yield graph
+
+
+@pytest.fixture
+def link(graph: LaunchedGraph) -> Iterator[RosLink]:
+    with RosLink(graph.environment) as link:
+        yield link
+
+
+class Heard:
+    """Keeps what an operator hears, and does something at the first call of a tool."""
+
+    def __init__(self, tool: str = "", then: Any = None) -> None:
+        self.kinds: list[str] = []
+        self._tool, self._then = tool, then
+
+    def __call__(self, kind: str, payload: Any) -> None:
+        self.kinds.append(kind)
+        if self._then is not None and kind == "call" and payload.name == self._tool:
+            then, self._then = self._then, None
+            then()
+
+
+def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
+    monkeypatch.setattr("bench.episode.ANIMATION_FRAMES", 3)
+    heard = Heard()
+    run = run_over_ros(
+        SENTENCE,
+        "example",
+        "sim",
+        "scripted",
+        0,
+        24,
+        tmp_path,
+        animation=True,
+        listener=heard,
+        more={"scene": "example"},
+    )
+    assert run.success
+    assert run.result["truth"] == {"picked": True, "placed": None, "score": 1}
+    assert {"thought", "call", "result"} <= set(heard.kinds)
+    run_dir = Path(run.result["run_dir"])
+    assert run_dir.parent == tmp_path
+    assert json.loads((run_dir / "result.json").read_text())["truth"]["picked"]
+    report = (run_dir / "report.html").read_text()
+    assert "Not judged" not in report
+    assert "film" in report
+
+
+@pytest.mark.parametrize(("sentence", "perception"), [(0, "sim"), (13, "pixels")])
+def test_in_lockstep_an_episode_is_the_same_as_in_process(sentence: int, perception: Perception) -> None:
+    task, config = paper_task(sentence, 1), StationConfig(perception=perception, seed=1)
+    here = Station(task.scene, config)
+    expected = run_episode(here, ScriptedPolicy(), task.text)
+    with ros_station(task.scene, config) as there:
+        outcome = run_episode(there, ScriptedPolicy(), task.text)
+        objects = there.world.snapshot().objects
+    assert [message.text for message in outcome.episode.messages] == [m.text for m in expected.episode.messages]
+    assert outcome.truth == expected.truth
+    # A pose crosses as a quaternion and the jaws' opening as an angle. What that rounds off, 1e-13, contacts amplify.
+    for got, wanted in zip(outcome.episode.session.images, expected.episode.session.images, strict=True):
+        assert (got.rgb != wanted.rgb).mean() < SAME_PICTURE
+    for name, state in here.world.snapshot().objects.items():
+        np.testing.assert_allclose(objects[name].position_m, state.position_m, atol=SAME_PLACE_M)
+
+
+def test_a_tool_that_is_killed_in_the_middle_is_named_and_the_next_command_works(
+    graph: LaunchedGraph, link: RosLink
+) -> None:
+    process = graph.process("segmentation")
+    killed = Operator(link, Heard("sam2.segment_from_point", lambda: process.send(signal.SIGKILL)))
+    starts = process.starts
+    episode = killed.carry_out(SENTENCE)
+    if not episode.success:  # the call may have been over before the kill
+        assert episode.error_code is ErrorCode.UNAVAILABLE
+        assert "segment" in episode.answer
+    assert process.starts >= starts
+    graph.wait_ready(READY_TIMEOUT_S, READY_SERVICES)
+    again = Operator(link, Heard()).carry_out("what a lovely day")
+    assert again.error_code is ErrorCode.NOT_UNDERSTOOD
+
+
+def test_a_graph_that_runs_is_used_as_it_is(
+    graph: LaunchedGraph, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    for name, value in graph.environment.items():
+        monkeypatch.setenv(name, value)
+    run = run_over_ros(
+        "what a lovely day", "3", "sim", "scripted", 0, 24, tmp_path, animation=False, listener=Heard(), more={}
+    )
+    assert "Using the graph that runs on this domain" in capsys.readouterr().err
+    assert (run.success, run.error_code) == (False, ErrorCode.NOT_UNDERSTOOD)
+    assert not list(tmp_path.iterdir())
+    assert Path(run.result["run_dir"]).is_dir()
+
+
+def test_a_router_that_is_killed_in_the_middle_disturbs_nobody(graph: LaunchedGraph, link: RosLink) -> None:
+    router = graph.process("router")
+    before = router.starts
+    operator = Operator(link, Heard("robot.execute_grasp", lambda: router.send(signal.SIGKILL)))
+    episode = operator.carry_out("Pick up the cinnamon and place it in front of the rice box")
+    assert (episode.success, episode.error_code) == (True, None), episode.answer
+    assert router.starts == before + 1
+    graph.wait_ready(READY_TIMEOUT_S, READY_SERVICES)  # as somebody who comes new finds it
+    with RosLink(graph.environment) as newcomer:
+        assert Operator(newcomer, Heard()).carry_out("what a lovely day").error_code is ErrorCode.NOT_UNDERSTOOD
+
+
+def test_when_the_agent_dies_the_arm_stops_and_the_next_command_works(fresh_graph: LaunchedGraph) -> None:
+    graph, agent = fresh_graph, fresh_graph.process("agent")
+
+    def kill_during_the_motion() -> None:
+        threading.Timer(0.5, lambda: agent.send(signal.SIGKILL)).start()
+
+    with RosLink(graph.environment) as link:
+        world = RemoteWorld(link)
+        episode = Operator(link, Heard("robot.execute_grasp", kill_during_the_motion)).carry_out(SENTENCE)
+        assert episode.error_code is ErrorCode.UNAVAILABLE
+        assert "run_command went away" in episode.answer
+        graph.wait_ready(READY_TIMEOUT_S, READY_SERVICES)
+        # In lockstep time passes only while something moves. The motion notices after a second that its client is gone.
+        deadline = time.monotonic() + PATIENCE_S
+        before = -1.0
+        while world.time != before:
+            assert time.monotonic() < deadline, "the arm goes on moving"
+            before = world.time
+            time.sleep(2.0)
+        again = Operator(link, Heard()).carry_out(SENTENCE)
+        assert again.success, again.answer
+
+
+def test_after_a_cancel_in_the_middle_of_a_motion_the_same_command_works(fresh_graph: LaunchedGraph) -> None:
+    def cancel_during_the_motion() -> None:
+        threading.Timer(0.3, operator.cancel).start()
+
+    with RosLink(fresh_graph.environment) as link:
+        operator = Operator(link, Heard("robot.execute_grasp", cancel_during_the_motion))
+        episode = operator.carry_out(SENTENCE)
+        assert episode.error_code is ErrorCode.CANCELLED
+        assert episode.answer.startswith("Cancelled by the operator during robot.execute_grasp")
+        again = Operator(link, Heard()).carry_out(SENTENCE)
+        assert again.success, again.answer

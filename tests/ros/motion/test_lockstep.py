@@ -1,0 +1,111 @@
+"""In lockstep: motions over ROS are those of one process to the last bit, and can be stopped and cancelled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from action_msgs.msg import GoalStatus
+from builtin_interfaces.msg import Duration
+from control_msgs.action import FollowJointTrajectory
+from rclpy.action import ActionClient
+from simulation_interfaces.srv import StepSimulation
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from sim.station import Station
+from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.robot import ARM_JOINTS, NAMED_STATES
+
+
+@pytest.mark.parametrize("gripper_action", ["GripperCommand", "ParallelGripperCommand"])
+def test_the_same_motion_as_in_process(
+    make_cell: Any, target: Any, gripper_action: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, tuple[Any, Any]] = {}
+
+    def spy(name: str) -> None:
+        original = getattr(Manipulator, name)
+
+        def plan(self: Manipulator, where: Any, frame: Any) -> Any:
+            asked.setdefault(name, (where, frame))
+            return original(self, where, frame)
+
+        monkeypatch.setattr(Manipulator, name, plan)
+
+    spy("plan_grasp")
+    spy("plan_place")
+    cell = make_cell(lockstep=True, use_sim_time=True, gripper_action=gripper_action)
+    cell.start_simulator(lockstep=True, gripper_action=gripper_action)
+    _, grasped = cell.grasp(target.T_base_gripper).end()
+    assert grasped.status.success, grasped.status.message
+    after_grasp = cell.motion._arm.state()
+    _, placed = cell.place(target.place).end()
+    assert placed.status.success, placed.status.message
+    after_place = cell.motion._arm.state()
+
+    # The same pose and the same picture, as they came through the messages.
+    station = Station(target.scene)
+    began = station.arm.state().stamp
+    opening = station.manipulator.grasp(*asked["plan_grasp"])
+    expected = station.arm.state()
+    assert grasped.opening == opening
+    assert grasped.execution_time == pytest.approx(expected.stamp - began, abs=1e-9)
+    assert after_grasp.q.tobytes() == expected.q.tobytes()
+    assert after_grasp.qd.tobytes() == expected.qd.tobytes()
+    station.manipulator.place(*asked["plan_place"])
+    assert placed.execution_time == pytest.approx(station.arm.state().stamp - expected.stamp, abs=1e-9)
+    expected = station.arm.state()
+    assert after_place.q.tobytes() == expected.q.tobytes()
+    assert after_place.qd.tobytes() == expected.qd.tobytes()
+
+
+@pytest.fixture
+def cell(make_cell: Any) -> Any:
+    """In lockstep, where time passes only while somebody makes steps."""
+    cell = make_cell(lockstep=True, use_sim_time=True)
+    cell.start_simulator(lockstep=True)
+    return cell
+
+
+def test_stop_and_cancel(cell: Any, target: Any) -> None:
+    goal = cell.grasp(target.T_base_gripper)
+    cell.wait(lambda: cell.speed > 0.2, "motion")
+    answer = cell.stop()
+    assert answer.success, answer.message
+    _, result = goal.end()
+    assert result.status.error_code == "STOPPED"
+    stopped_at = cell.samples[-1].t
+    cell.assert_still()
+    assert cell.samples[-1].t == stopped_at, "no time passes while nothing moves"
+    assert cell.reset_stop().success
+
+    goal = cell.grasp(target.T_base_gripper)
+    cell.wait(lambda: cell.speed > 0.2 and goal.phases[-1] == "approaching", "motion")
+    goal.cancel()
+    _, result = goal.end()
+    assert result.status.error_code == "CANCELLED"
+    cell.assert_still()
+    _, result = cell.grasp(target.T_base_gripper).end()
+    assert result.status.success, result.status
+
+
+def test_a_stop_makes_the_steps_that_nobody_else_makes(cell: Any) -> None:
+    """Somebody begins a motion, steps it into its middle and goes away."""
+    client = ActionClient(cell.operator, FollowJointTrajectory, "joint_trajectory_controller/follow_joint_trajectory")
+    assert client.wait_for_server(60.0)
+    q = NAMED_STATES["Park"] + 0.5 * np.eye(7)[0]
+    point = JointTrajectoryPoint(positions=q.tolist(), time_from_start=Duration(sec=1))
+    goal = FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=list(ARM_JOINTS), points=[point]))
+    handle = cell.done(client.send_goal_async(goal))
+    assert handle.accepted
+    result = handle.get_result_async()
+    cell.call(StepSimulation, "step_simulation", steps=250)
+    cell.wait(lambda: cell.speed > 0.2, "motion")
+    answer = cell.stop()
+    assert answer.success, answer.message
+    cell.assert_still()
+    cell.call(StepSimulation, "step_simulation", steps=300)
+    assert cell.done(result).status == GoalStatus.STATUS_CANCELED, "no step takes the motion up again"
+    cell.assert_still()
+    client.destroy()

@@ -1,0 +1,88 @@
+"""The stop: latched, confirmed by measurement, honest where it cannot be confirmed; at random moments of a task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from simulation_interfaces.srv import ResetSimulation
+from std_srvs.srv import Trigger
+
+from bench.ros_stop import measure_stops, stop_rows
+from tool_nodes.motion.robot import NAMED_STATES
+
+Record = Callable[[str, object], None]
+
+
+def test_stops_at_random_moments(sim_cell: Any, record_property: Record) -> None:
+    samples = measure_stops(sim_cell.operator, n=20, seed=1)
+    rows = stop_rows(samples)
+    record_property("rows", rows)
+    print(*rows, Counter(sample.phase for sample in samples), sep="\n")
+    for sample in samples:
+        assert sample.confirmed, sample
+        assert sample.refused, sample
+        assert sample.quiet, sample
+        assert sample.usable, sample
+    assert any(sample.speed > 0.05 for sample in samples)
+    assert sum(not sample.next_code for sample in samples) >= 15
+
+
+def test_a_stop_latches_until_it_is_reset(sim_cell: Any, target: Any) -> None:
+    sim_cell.call(ResetSimulation, "reset_simulation")
+    sim_cell.set("motion", "seed", 0)
+    goal = sim_cell.grasp(target.T_base_gripper)
+    sim_cell.wait(lambda: sim_cell.speed > 0.2, "motion")
+    answer = sim_cell.stop()
+    assert answer.success, answer.message
+    assert "at rest" in answer.message
+    _, result = goal.end()
+    assert result.status.error_code == "STOPPED"
+    assert "during the move to the pre-grasp" in result.status.message
+    commands = sim_cell.commands
+    for _ in range(2):
+        _, result = sim_cell.grasp(target.T_base_gripper).end()
+        assert result.status.error_code == "STOPPED"
+        assert "/reset_stop" in result.status.hint
+        assert sim_cell.stop().success, "a second stop is a stop too"
+        assert not sim_cell.call(Trigger, "return_to_park").success
+    assert sim_cell.commands == commands
+    assert sim_cell.reset_stop().success
+    assert "No stop" in sim_cell.reset_stop().message
+    _, result = sim_cell.grasp(target.T_base_gripper).end()
+    assert result.status.success, result.status.message
+
+
+def test_an_arm_that_was_stopped_leaves_the_view_when_asked_to(sim_cell: Any, target: Any) -> None:
+    sim_cell.call(ResetSimulation, "reset_simulation")
+    sim_cell.set("motion", "seed", 0)
+    goal = sim_cell.grasp(target.T_base_gripper)
+    sim_cell.wait(lambda: any("approach" in text for text in goal.stages), "the approach")
+    assert sim_cell.stop().success
+    goal.end()
+    sim_cell.reset_stop()
+    answer = sim_cell.call(Trigger, "return_to_park")
+    assert answer.success, answer.message
+    commands = sim_cell.commands
+    assert sim_cell.call(Trigger, "return_to_park").success, "it is there already"
+    assert sim_cell.commands == commands
+    assert np.abs(sim_cell.motion._arm.state().q - NAMED_STATES["Park"]).max() < 0.05
+
+
+def test_without_joint_states_a_stop_says_that_it_is_not_confirmed(make_cell: Any) -> None:
+    cell = make_cell(stop_deadline_s=0.3)
+    answer = cell.stop()
+    assert not answer.success
+    assert "could not be confirmed" in answer.message
+    assert "no joint states" in answer.message
+    assert "Nobody serves" in answer.message
+    assert cell.motion._latch.is_set, "it is latched all the same"
+
+
+@pytest.mark.parametrize("name", ["stop_deadline_s", "availability_deadline_s", "still_velocity"])
+def test_deadlines_and_thresholds_must_be_positive(make_cell: Any, name: str) -> None:
+    with pytest.raises(Exception, match=name):
+        make_cell(**{name: 0.0})

@@ -1,0 +1,49 @@
+"""A router, and simulators with a domain of their own."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rclpy_zenoh.overlay import install
+
+install()
+
+from rclpy_zenoh.wire import start_router
+from tests.ros.sim_node.graph import Graph
+
+_domains = itertools.cycle(range(1, 100))
+
+
+@pytest.fixture(scope="session")
+def router() -> Iterator[str]:
+    with start_router(port=0) as process, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RCLPY_ZENOH_ROUTER", process.endpoint)
+        yield process.endpoint
+
+
+@pytest.fixture
+def start(router: str) -> Iterator[Callable[..., Graph]]:
+    """`start(lockstep=True, scene="3")` starts a simulator with these parameters."""
+    started: list[Graph] = []
+
+    def make(**parameters: Any) -> Graph:
+        started.append(Graph(next(_domains), {"image_width": 160, "image_height": 120} | parameters))
+        return started[-1]
+
+    yield make
+    for graph in started:
+        graph.close()
+
+
+@pytest.fixture
+def lockstep(start: Callable[..., Graph]) -> Graph:
+    return start(lockstep=True)
+
+
+@pytest.fixture
+def playing(start: Callable[..., Graph]) -> Graph:
+    return start()

@@ -1,0 +1,28 @@
+"""All tool nodes but motion and agent in one process; prints "ready" once they spin.
+
+Arguments for single nodes work as usual, e.g. `--ros-args -p perception:=pixels -r __ns:=/pixels`.
+"""
+
+from __future__ import annotations
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
+
+from tool_nodes.bounding_box_node import BoundingBoxNode
+from tool_nodes.camera_node import CameraNode
+from tool_nodes.depth_node import DepthNode
+from tool_nodes.grasping_node import GraspingNode
+from tool_nodes.pointing_node import PointingNode
+from tool_nodes.segmentation_node import SegmentationNode
+
+rclpy.init()
+executor = MultiThreadedExecutor(num_threads=8)
+for make in (CameraNode, PointingNode, SegmentationNode, DepthNode, BoundingBoxNode, GraspingNode):
+    executor.add_node(make())
+print("ready", flush=True)
+try:
+    executor.spin()
+except (KeyboardInterrupt, ExternalShutdownException):
+    pass
+finally:
+    rclpy.try_shutdown()

@@ -1,0 +1,114 @@
+"""Which perception a node gets, and what the simulated one says when the simulator is silent."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from sensor_msgs.msg import Image
+from std_msgs.msg import String
+
+from sim import ros_perception
+from sim.ros_perception import IDS_TOPICS, LABELS_TOPIC, RosSimPerception
+from sim.station import Station
+from tests.ros.tool_nodes.fake_camera import ids_message
+from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.backends import load_perception
+from tool_nodes.ros.messages import header_of
+
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def node(make_node: Any) -> Callable[..., Node]:
+    """Makes a node with parameters."""
+
+    def make(**parameters: Any) -> Node:
+        overrides = [Parameter(name, value=value) for name, value in parameters.items()]
+        made: Node = make_node(f"node_{next(_numbers)}", parameter_overrides=overrides)
+        return made
+
+    return make
+
+
+@pytest.mark.parametrize("name", ["pixels", "tool_nodes.ros.backends:pixels"])
+def test_a_perception_is_named_in_short_or_by_its_factory(node: Callable[..., Node], name: str) -> None:
+    used: list[Any] = []
+    load_perception(node(perception=name), used.append)
+    assert isinstance(used[0], PixelPerception)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "no.such:make", "tool_nodes.ros.backends:missing", ":", 5])
+def test_a_perception_that_does_not_exist_is_refused(node: Callable[..., Node], name: Any) -> None:
+    with pytest.raises(ToolError) as caught:
+        load_perception(node(perception=name), lambda perception: None)
+    assert caught.value.code in (ErrorCode.INVALID_ARGUMENT, ErrorCode.UNAVAILABLE)
+
+
+def test_each_seed_that_is_set_brings_a_fresh_perception(node: Callable[..., Node]) -> None:
+    used: list[Any] = []
+    one = node(perception="pixels")
+    load_perception(one, used.append)
+    for _ in range(2):  # the same value counts, too
+        assert one.set_parameters([Parameter("seed", value=3)])[0].successful
+    assert len({id(perception) for perception in used}) == 3
+    for value in (-1, "three", True):
+        outcome = one.set_parameters([Parameter("seed", value=value)])[0]
+        assert not outcome.successful
+        assert "0 or more" in outcome.reason
+    assert not one.set_parameters([Parameter("perception", value="sim")])[0].successful
+    assert len(used) == 3
+
+
+def test_without_a_simulator_the_simulated_perception_is_unavailable(
+    node: Callable[..., Node], station: Station, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ros_perception, "WAIT_S", 0.1)
+    perception = ros_perception.factory(node())(0)
+    frame = station.camera.capture()
+    for ask in (lambda: perception.points(frame, "can"), lambda: perception.estimate(frame)):
+        with pytest.raises(ToolError, match="got no labels") as caught:
+            ask()
+        assert caught.value.code is ErrorCode.UNAVAILABLE
+
+
+def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
+    node: Callable[..., Node], station: Station, monkeypatch: pytest.MonkeyPatch, wait_until: Any
+) -> None:
+    monkeypatch.setattr(ros_perception, "WAIT_S", 0.2)
+    publisher = node()
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    labels = publisher.create_publisher(String, LABELS_TOPIC, latched)
+    ids = publisher.create_publisher(Image, IDS_TOPICS[0], 5)
+    perception: RosSimPerception = ros_perception.factory(node())(0)
+    wait_until(lambda: ids.get_subscription_count() and labels.get_subscription_count(), "the perception listens")
+
+    frame = station.camera.capture()
+    assert frame.ids is not None
+    items = [placed.item for placed in station.scene.objects]
+    text = "[" + ", ".join(f'{{"id": "{k}", "item": "{item}"}}' for k, item in enumerate(items)) + "]"
+    labels.publish(String(data=text))
+    wait_until(lambda: _answers(lambda: perception.estimate(frame)), "the labels are known")
+    ids.publish(ids_message(frame.ids, header_of(frame)))
+    wait_until(lambda: _answers(lambda: perception.points(frame, "rice box")), "the ids are known")
+    assert perception.points(frame, "rice box") == station.perception.points(frame, "rice box")
+
+    labels.publish(String(data=text))
+    wait_until(lambda: not _answers(lambda: perception.points(frame, "rice box")), "the ids are forgotten")
+    ids.publish(ids_message(np.full_like(frame.ids, -1)[:10], header_of(frame)))
+    assert not _answers(lambda: perception.points(frame, "rice box"))
+
+
+def _answers(ask: Callable[[], Any]) -> bool:
+    try:
+        ask()
+    except ToolError:
+        return False
+    return True

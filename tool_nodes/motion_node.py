@@ -1,0 +1,375 @@
+"""ROS 2 node `motion`: grasps and places by the robot's controllers, and the stop.
+
+Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
+return_to_park for an arm that a stop has left in the camera's view, /stop and /reset_stop (`tool_nodes.ros.stop`).
+One motion at a time; it runs in a thread of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from types import SimpleNamespace
+from typing import Any
+
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.action import ActionServer, CancelResponse
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+from rclpy.task import Future
+from std_srvs.srv import Trigger
+from tf2_ros import Buffer, TransformListener
+from toolhand_interfaces.action import ExecuteGrasp, Place
+from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
+from toolhand_interfaces.srv import Place as PlaceOnce
+
+from tool_nodes.motion.manipulation import GraspPlan, Manipulator, PlacePlan
+from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.motion.plans import PlanBook
+from tool_nodes.ports import Planner
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros import parameters
+from tool_nodes.ros.controllers import GRIPPER_ACTION, GRIPPER_TYPES, TRAJECTORY_ACTION, RosArm, Stepper
+from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
+from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, Progress
+from tool_nodes.ros.spinning import run_node
+from tool_nodes.ros.status import answering, failure, success
+from tool_nodes.ros.stop import StopLatch, StopNode
+from tool_nodes.ros.topic_camera import SCENE_TOPICS, CameraTopics, TopicCamera
+from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
+
+CLIENT_GONE_S = 1.0
+"""A goal whose action has had no client for so long [s] is cancelled: nobody could cancel it any more."""
+
+LOST_OPENING = 0.012
+"""Jaws that are further open than when they closed [m] have lost what they held."""
+
+
+class InterruptedPlanning(Exception):
+    """Somebody stopped or cancelled what is being planned; no ToolError, which would make another plan be tried."""
+
+
+class InterruptiblePlanner:
+    """A planner that can be interrupted between two plans; see ports.Planner.
+
+    Args:
+        planner: Plans.
+        interrupted: Polled before each plan.
+    """
+
+    def __init__(self, planner: Planner, interrupted: Callable[[], bool]) -> None:
+        self._planner = planner
+        self._interrupted = interrupted
+
+    def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        """See ports.Planner. Raises InterruptedPlanning."""
+        self._check()
+        return self._planner.plan(start, goal, scene, speed)
+
+    def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
+        """See ports.Planner. Raises InterruptedPlanning."""
+        self._check()
+        return self._planner.reachable(T_base_gripper, scene)
+
+    def _check(self) -> None:
+        if self._interrupted():
+            raise InterruptedPlanning
+
+
+_SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
+"""Somebody did not answer; measuring once more would only delay the answer."""
+
+BUSY = ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wait for its end, or cancel it.")
+LATCHED = ToolError(ErrorCode.STOPPED, "A stop is latched; no motion begins.", "Call /reset_stop first.")
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What can be asked for: an action and the service of the same meaning."""
+
+    name: str
+    action: Any
+    service: Any
+    plan: type[GraspPlan] | type[PlacePlan]
+    phases: Mapping[str, Phase]
+
+
+GRASP = Kind("execute_grasp", ExecuteGrasp, ExecuteGraspOnce, GraspPlan, GRASP_PHASES)
+PLACE = Kind("place", Place, PlaceOnce, PlacePlan, PLACE_PHASES)
+
+
+@dataclass
+class Job:
+    """One request on its way to its result."""
+
+    kind: Kind
+    request: Any
+    result: Any
+    progress: Progress
+    cancel_asked: Callable[[], bool] = lambda: False
+    clients: Callable[[], int] = lambda: 1
+    _gone_since_s: float | None = None
+
+    @property
+    def abandoned(self) -> bool:
+        """True if nobody waits for the result any more."""
+        if self.clients():
+            self._gone_since_s = None
+        elif self._gone_since_s is None:
+            self._gone_since_s = time.monotonic()
+        return self._gone_since_s is not None and time.monotonic() - self._gone_since_s > CLIENT_GONE_S
+
+    def cancelled(self) -> bool:
+        """True once it should not go on."""
+        return self.cancel_asked() or self.abandoned
+
+
+class MotionNode(Node):
+    """Serves grasps and places.
+
+    Parameters: `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`, `lockstep`,
+    `time_step`, `base_frame`, `scene.image_topic` and the like, `availability_deadline_s`, `response_deadline_s`,
+    `motion_deadline_s`, `stop_deadline_s`, `still_velocity`.
+
+    Args:
+        options: For `rclpy.node.Node`.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__("motion", **options)
+        deadlines = parameters.deadlines(self)
+        # The camera and the frames.
+        base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
+        transforms = Buffer(node=self)
+        self._listener = TransformListener(transforms, self)
+        topics = CameraTopics(
+            *(
+                parameters.text(self, f"scene.{entry.name}_topic", getattr(SCENE_TOPICS, entry.name), "Topic")
+                for entry in fields(CameraTopics)
+            )
+        )
+        self._camera = TopicCamera(self, topics, transforms, deadlines.availability_s, base_frame)
+        self._frames = Frames(transforms, base_frame)
+        # The arm and the stop.
+        self._latch = StopLatch()
+        still_velocity = float(self.declare_parameter("still_velocity", 0.002).value)
+        if not still_velocity > 0.0:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"Parameter still_velocity must be greater than 0, got {still_velocity}."
+            )
+        stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
+        actions = (TRAJECTORY_ACTION, GRIPPER_ACTION)
+        self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity)
+        gripper_action = parameters.choice(
+            self, "gripper_action", "GripperCommand", tuple(GRIPPER_TYPES), "Type of the gripper's action"
+        )
+        time_step = parameters.seconds(self, "time_step", 0.002, "Simulated time of one step in lockstep")
+        lockstep = self.declare_parameter("lockstep", False).value
+        stepper = Stepper(self, deadlines, time_step) if lockstep else None
+        self._arm = RosArm(
+            self, self._stop.joints, self._latch, deadlines, gripper_action, stepper, still_velocity=still_velocity
+        )
+        # The motions.
+        self._busy = threading.Lock()
+        self._progress: Progress | None = None
+        self.add_on_set_parameters_callback(self._refuse_while_moving)
+        parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
+        self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
+        self.create_service(Trigger, "return_to_park", self._on_park, callback_group=ReentrantCallbackGroup())
+        self._stop.start()
+
+    def destroy_node(self) -> None:
+        """End the stop's thread, then the node."""
+        self._stop.close()
+        super().destroy_node()
+
+    def _begin_anew(self, seed: int) -> None:
+        planner = InterruptiblePlanner(EmbeddedPlanner(seed=seed), lambda: self._arm.halted)
+        self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter)
+        self._plans = PlanBook()
+
+    def _refuse_while_moving(self, changes: list[Parameter]) -> SetParametersResult:
+        refused = self._busy.locked() and any(change.name == "seed" for change in changes)
+        return SetParametersResult(
+            successful=not refused, reason="seed cannot be set while a motion runs." if refused else ""
+        )
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _serve(self, kind: Kind) -> ActionServer:
+        group = ReentrantCallbackGroup()
+        once = functools.partial(self._on_call, kind)
+        self.create_service(kind.service, f"{kind.name}_once", once, callback_group=group)
+        return ActionServer(
+            self,
+            kind.action,
+            kind.name,
+            functools.partial(self._on_goal, kind),
+            callback_group=group,
+            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+        )
+
+    async def _on_goal(self, kind: Kind, goal: Any) -> Any:
+        result = kind.action.Result()
+        feedback_topic = self.resolve_topic_name(f"{kind.name}/_action/feedback")
+        job = Job(
+            kind,
+            goal.request,
+            result,
+            Progress(kind.phases, kind.action.Feedback, goal.publish_feedback),
+            cancel_asked=lambda: goal.is_cancel_requested,
+            clients=lambda: self.count_subscribers(feedback_topic),
+        )
+        await self._carry_out(kind.name, result, lambda: self._move(job))
+        if result.status.success:
+            goal.succeed()
+        elif goal.is_cancel_requested:
+            goal.canceled()
+        else:
+            goal.abort()
+        return result
+
+    async def _on_call(self, kind: Kind, request: Any, response: Any) -> Any:
+        job = Job(kind, request, response, Progress(kind.phases, kind.action.Feedback, None))
+        await self._carry_out(kind.name, response, lambda: self._move(job))
+        return response
+
+    async def _on_park(self, request: Any, response: Any) -> Any:
+        outcome = SimpleNamespace(status=success("The arm is at its park position."))
+        await self._carry_out("return_to_park", outcome, self._park)
+        response.success, response.message = outcome.status.success, outcome.status.message
+        return response
+
+    async def _carry_out(self, name: str, result: Any, work: Callable[[], None]) -> None:
+        """Do the work in a thread of its own, because it blocks; what goes wrong is told in the result."""
+        if not self._busy.acquire(blocking=False):
+            result.status = failure(BUSY)
+            return
+        done = Future()
+        threading.Thread(target=self._work, args=(name, result, work, done), name=name, daemon=True).start()
+        await done
+
+    def _work(self, name: str, result: Any, work: Callable[[], None], done: Future) -> None:
+        with answering(self, result, name):
+            if self._latch.is_set:
+                raise LATCHED
+            work()
+        status = result.status
+        self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")
+        self._busy.release()
+        done.set_result(None)
+        if self.executor is not None:
+            self.executor.wake()  # some versions of rclpy do not look at futures that another thread completes
+
+    # -- motions ---------------------------------------------------------------------------------
+
+    def _enter(self, stage: str) -> None:
+        if self._progress is not None:
+            self._progress.enter(stage)
+
+    def _move(self, job: Job) -> None:
+        """Fill the result of a job. Raises ToolError, BadMessage."""
+        mode, modes = job.request.approval_mode, job.kind.action.Goal
+        if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{job.kind.name}: approval_mode must be {modes.AUTO}, {modes.PLAN_ONLY} or {modes.ASK}, got {mode!r}.",
+            )
+        if mode == modes.ASK:
+            raise ToolError(
+                ErrorCode.NOT_APPROVED, "Nobody can be asked here whether the motion may run.", "Use auto or plan_only."
+            )
+        self._progress, self._arm.cancelled = job.progress, job.cancelled
+        try:
+            self._plan_and_run(job, plan_only=mode == modes.PLAN_ONLY)
+        except ToolError as error:
+            raise self._told(error, job) from error
+        except InterruptedPlanning as interruption:
+            stopped = ToolError(ErrorCode.STOPPED, f"A stop came during {job.progress.stage}; the arm stands still.")
+            raise self._told(stopped, job) from interruption
+        finally:
+            self._progress, self._arm.cancelled = None, lambda: False
+
+    def _park(self) -> None:
+        """Bring the arm back from where it was left. Raises ToolError."""
+        try:
+            self._manipulator.return_to_park()
+        except InterruptedPlanning as interruption:
+            raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
+
+    def _plan_and_run(self, job: Job, plan_only: bool) -> None:
+        manipulator, result = self._manipulator, job.result
+        before = self._arm.state()
+        held = manipulator.held
+        if held is not None and before.opening_m > held.opening_m + LOST_OPENING:
+            manipulator.held = None  # the jaws were opened by somebody else, or the robot is another one now
+        if not plan_only and not job.request.plan_id:
+            manipulator.return_to_park()
+        plan = self._plan(job)
+        if plan_only:
+            result.status = success("The plan is ready; nothing has moved.")
+            return
+        result.plan_id = job.progress.plan_id
+        try:
+            if isinstance(plan, GraspPlan):
+                opening = manipulator.run_grasp(plan)
+                text = f"Grasp executed successfully. The gripper holds an object {opening:.3f} m wide."
+            else:
+                manipulator.run_place(plan)
+                text = "Object placed successfully. The gripper is open and empty."
+        except ToolError as error:
+            if error.code not in _SYSTEM_FAILED:
+                self._measure(result, before)
+            raise
+        self._measure(result, before)
+        with contextlib.suppress(ToolError):
+            frame = self._camera.capture()
+            result.image = rgb_to_image(frame.rgb, header_of(frame))
+        result.status = success(text)
+
+    def _measure(self, result: Any, before: ArmState) -> None:
+        with contextlib.suppress(ToolError):  # how the motion ended says more
+            after = self._arm.state()
+            result.execution_time, result.opening = max(0.0, after.stamp - before.stamp), after.opening_m
+
+    def _plan(self, job: Job) -> GraspPlan | PlacePlan:
+        """A new plan, or the one that the request names; its id is in the job's progress and result."""
+        request, manipulator = job.request, self._manipulator
+        job.progress.enter("planning")
+        frame, state = self._camera.capture(), self._arm.state()
+        if request.plan_id:
+            if request.approval_mode == job.kind.action.Goal.PLAN_ONLY:
+                raise ToolError(ErrorCode.INVALID_ARGUMENT, "A plan_id is run with auto; plan_only makes a new plan.")
+            plan = self._plans.take(request.plan_id, job.kind.plan, frame, state.q, manipulator.held)
+            job.progress.plan_id = request.plan_id
+            return plan
+        if job.kind is GRASP:
+            plan = manipulator.plan_grasp(self._frames.grasp_pose(request, frame), frame)
+        else:
+            plan = manipulator.plan_place(self._frames.place_point(request, frame), frame)
+        job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)
+        return plan
+
+    def _told(self, error: ToolError, job: Job) -> ToolError:
+        """The error as the caller reads it: which stage it was, and who ended it."""
+        stage = job.progress.stage
+        if error.code is ErrorCode.STOPPED and not self._latch.is_set and job.cancelled():
+            why = "was cancelled" if job.cancel_asked() else "was cancelled, because its client has gone away,"
+            return ToolError(ErrorCode.CANCELLED, f"The motion {why} during {stage}; the arm stands still.")
+        if error.code in _SYSTEM_FAILED:
+            return ToolError(error.code, f"During {stage}: {error.message}", error.hint)
+        return error
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    run_node(MotionNode, args)
+
+
+if __name__ == "__main__":
+    main()

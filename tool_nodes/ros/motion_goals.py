@@ -1,0 +1,144 @@
+"""What goals of execute_grasp and place ask for, and how far along they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rclpy.duration import Duration
+from rclpy.time import Time
+from tf2_ros import Buffer, TransformException
+from toolhand_interfaces.action import ExecuteGrasp, Place
+
+from tool_nodes.geometry import transform
+from tool_nodes.motion.manipulation import ray_to_base
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.messages import RosFrame, pose_to_matrix, rigid
+from tool_nodes.types import FloatArray
+
+TRANSFORM_WAIT_S = 1.0
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One phase of an action: its name in the feedback, and the share of the whole that is done when it begins."""
+
+    name: str
+    progress: float
+
+
+_Grasp, _Place = ExecuteGrasp.Feedback, Place.Feedback
+
+GRASP_PHASES: Mapping[str, Phase] = {
+    "planning": Phase(_Grasp.PLANNING, 0.0),
+    "opening": Phase(_Grasp.APPROACHING, 0.1),
+    "the move to the pre-grasp": Phase(_Grasp.APPROACHING, 0.15),
+    "the approach": Phase(_Grasp.APPROACHING, 0.4),
+    "closing": Phase(_Grasp.CLOSING, 0.55),
+    "the lift": Phase(_Grasp.LIFTING, 0.7),
+    "the return to the park position": Phase(_Grasp.LIFTING, 0.8),
+}
+"""Phases by the stages that `Manipulator` names; other stages, such as a retreat, belong to the phase before."""
+
+PLACE_PHASES: Mapping[str, Phase] = {
+    "planning": Phase(_Place.PLANNING, 0.0),
+    "the move above the place": Phase(_Place.CARRYING, 0.1),
+    "the descent": Phase(_Place.LOWERING, 0.45),
+    "the release": Phase(_Place.RELEASING, 0.6),
+    "the retreat": Phase(_Place.RETREATING, 0.7),
+    "the return to the park position": Phase(_Place.RETREATING, 0.8),
+    "the look at the place": Phase(_Place.RETREATING, 0.95),
+}
+
+
+class Progress:
+    """Turns stages into feedback, whose progress never decreases.
+
+    Args:
+        phases: By stage.
+        feedback_type: Class of the action's feedback.
+        show: Gets each feedback; None where nobody wants any.
+
+    Attributes:
+        stage: The newest.
+        plan_id: Of the plan that is run.
+    """
+
+    def __init__(self, phases: Mapping[str, Phase], feedback_type: Any, show: Callable[[Any], None] | None) -> None:
+        self._phases = phases
+        self._feedback_type = feedback_type
+        self._show = show
+        self._phase = phases["planning"]
+        self._shown = ""
+        self.stage = "planning"
+        self.plan_id = ""
+
+    def enter(self, stage: str) -> None:
+        """A stage begins; named twice, it is shown once."""
+        phase = self._phases.get(stage, self._phase)
+        if phase.progress >= self._phase.progress:
+            self._phase = phase
+        self.stage = stage
+        if self._show is None or stage == self._shown:
+            return
+        self._shown = stage
+        text = f"{stage[0].upper()}{stage[1:]} begins."
+        self._show(
+            self._feedback_type(phase=self._phase.name, progress=self._phase.progress, text=text, plan_id=self.plan_id)
+        )
+
+
+class Frames:
+    """Poses and points of goals in the frame of the robot's base.
+
+    Args:
+        transforms: Knows the other frames.
+        base_frame: Name of the base's frame.
+    """
+
+    def __init__(self, transforms: Buffer, base_frame: str) -> None:
+        self._transforms = transforms
+        self._base_frame = base_frame
+
+    def grasp_pose(self, request: Any, frame: RosFrame) -> FloatArray:
+        """T_base_gripper (4, 4) of a request for a grasp. Raises ToolError, BadMessage."""
+        return self._of(request.grasp.header, frame) @ pose_to_matrix(request.grasp.pose)
+
+    def place_point(self, request: Any, frame: RosFrame) -> FloatArray:
+        """The point (3,) in the base frame of a request to place. Raises ToolError, BadMessage."""
+        if request.target == Place.Goal.POINT_2D:
+            point_2d = np.array([request.point_2d.x, request.point_2d.y])
+            if not ((point_2d >= 0.0) & (point_2d <= 1.0)).all():
+                raise ToolError(ErrorCode.INVALID_ARGUMENT, "place: point_2d must be normalized, in [0, 1].")
+            return ray_to_base(frame, point_2d)
+        if request.target != Place.Goal.POINT_3D:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"place: target must be POINT_2D or POINT_3D, got {request.target}."
+            )
+        point = request.point_3d.point
+        xyz = np.array([point.x, point.y, point.z])
+        if not np.isfinite(xyz).all():
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "place: point_3d must not hold NaN or infinite numbers.")
+        return transform(self._of(request.point_3d.header, frame), xyz[None])[0]
+
+    def _of(self, header: Any, frame: RosFrame) -> FloatArray:
+        """T_base_x (4, 4) of the frame x that a header names."""
+        name = header.frame_id
+        if name == self._base_frame:
+            return np.eye(4)
+        if name == frame.frame_id:
+            return frame.T_base_camera
+        if not name:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"frame_id must name a frame, such as {self._base_frame}.")
+        try:
+            found = self._transforms.lookup_transform(
+                self._base_frame, name, Time.from_msg(header.stamp), timeout=Duration(seconds=TRANSFORM_WAIT_S)
+            ).transform
+        except TransformException as error:
+            raise ToolError(
+                ErrorCode.UNAVAILABLE, f"The pose of {name} in {self._base_frame} is unknown: {error}."
+            ) from error
+        p, q = found.translation, found.rotation
+        return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))

@@ -1,0 +1,102 @@
+"""Parameters of the tool nodes: declared, checked and read at the start. Only the seed can be set later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.calling import Deadlines, require_positive
+
+_A_COUNT = "an integer of 0 or more"
+
+
+def text(node: Node, name: str, default: str, description: str) -> str:
+    """A string that is not empty. Raises ToolError INVALID_ARGUMENT."""
+    value = _read(node, name, default, description)
+    if not isinstance(value, str) or not value:
+        raise _wrong(name, "a string that is not empty", value)
+    return value
+
+
+def choice(node: Node, name: str, default: str, allowed: Sequence[str], description: str) -> str:
+    """One of some strings. Raises ToolError INVALID_ARGUMENT."""
+    value = _read(node, name, default, f"{description}: {' or '.join(allowed)}")
+    if value not in allowed:
+        raise _wrong(name, " or ".join(allowed), value)
+    return str(value)
+
+
+def count(node: Node, name: str, default: int, description: str) -> int:
+    """An integer of 0 or more. Raises ToolError INVALID_ARGUMENT."""
+    value = _read(node, name, default, description)
+    if not _is_count(value):
+        raise _wrong(name, _A_COUNT, value)
+    return int(value)
+
+
+def seed(node: Node, description: str, use: Callable[[int], None]) -> None:
+    """The parameter `seed`, an integer of 0 or more: handed to `use` now, and again each time it is set.
+
+    Setting it, also to the same value, lets a node begin as if it were freshly started.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    value = _read(node, "seed", 0, description, read_only=False)
+    if not _is_count(value):
+        raise _wrong("seed", _A_COUNT, value)
+
+    def check(changes: list[Parameter]) -> SetParametersResult:
+        wrong = [change.value for change in changes if change.name == "seed" and not _is_count(change.value)]
+        reason = str(_wrong("seed", _A_COUNT, wrong[0])) if wrong else ""
+        return SetParametersResult(successful=not wrong, reason=reason)
+
+    def apply(changes: list[Parameter]) -> None:
+        for change in changes:
+            if change.name == "seed":
+                use(change.value)
+
+    node.add_on_set_parameters_callback(check)
+    node.add_post_set_parameters_callback(apply)
+    use(value)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def seconds(node: Node, name: str, default: float, description: str) -> float:
+    """A number greater than 0, written with or without a point. Raises ToolError INVALID_ARGUMENT."""
+    value = _read(node, name, default, f"{description} [s]")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise _wrong(name, "a number of seconds", value)
+    require_positive(name, value)
+    return float(value)
+
+
+def deadlines(node: Node) -> Deadlines:
+    """The parameters `availability_deadline_s`, `response_deadline_s` and `motion_deadline_s`."""
+    default = Deadlines()
+    return Deadlines(
+        availability_s=seconds(
+            node, "availability_deadline_s", default.availability_s, "How long to wait for another node"
+        ),
+        response_s=seconds(node, "response_deadline_s", default.response_s, "How long a service may take to answer"),
+        motion_s=seconds(node, "motion_deadline_s", default.motion_s, "How long a motion may take, by the wall clock"),
+    )
+
+
+def _read(node: Node, name: str, default: Any, description: str, read_only: bool = True) -> Any:
+    # Of any type, because a number of seconds may be written without a point and a wrong type deserves a sentence.
+    descriptor = ParameterDescriptor(description=description, read_only=read_only, dynamic_typing=True)
+    return node.declare_parameter(name, default, descriptor).value
+
+
+def _wrong(name: str, allowed: str, value: Any) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Parameter {name} must be {allowed}, got {value!r}.")

@@ -1,0 +1,272 @@
+"""Tools whose backends run in other nodes: the ports and tools of a process, over services and actions.
+
+The node that is given must be spun by an executor in another thread; everything here blocks its caller.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, PointStamped, PoseStamped
+from numpy.typing import NDArray
+from rclpy.action import ActionClient
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from std_msgs.msg import Header
+from toolhand_interfaces.action import ExecuteGrasp, Place
+from toolhand_interfaces.srv import (
+    ComputeBoundingBox,
+    ComputeGrasp,
+    DetectPoints,
+    EstimateDepth,
+    GetDepth,
+    Segment,
+)
+from vision_msgs.msg import Point2D
+
+from tool_nodes.bounding_box import BoundingBoxTools
+from tool_nodes.depth import DepthTools
+from tool_nodes.grasping import GraspAlternatives
+from tool_nodes.pointing import RoboReferTools, VlmTools
+from tool_nodes.results import ToolResult
+from tool_nodes.robot import RobotTools
+from tool_nodes.ros.calling import Deadlines, Service, run_goal
+from tool_nodes.ros.frame_memory import FrameMemory
+from tool_nodes.ros.messages import (
+    BASE_FRAME,
+    cloud_to_message,
+    header_of,
+    image_to_depth,
+    image_to_mask,
+    image_to_rgb,
+    mask_to_image,
+    matrix_to_pose,
+    pose_to_matrix,
+    put_frame,
+)
+from tool_nodes.ros.status import raise_failure
+from tool_nodes.segmentation import Sam2Tools
+from tool_nodes.toolbox import Toolbox
+from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
+from tool_nodes.vision_ops import VisionOps
+
+
+class RemoteCamera:
+    """The Camera port over the service get_depth.
+
+    Args:
+        node: Gets the client.
+        deadlines: How long to wait.
+        camera: "scene" or "wrist".
+    """
+
+    def __init__(self, node: Node, deadlines: Deadlines, camera: str = "scene") -> None:
+        self._camera = camera
+        self._get_depth = Service(node, GetDepth, "get_depth", deadlines)
+        self._frames = FrameMemory()
+
+    def capture(self) -> Frame:
+        """See ports.Camera. Raises ToolError UNAVAILABLE, NO_DEPTH or TIMEOUT."""
+        frame: Frame = self._get_depth(GetDepth.Request(camera=self._camera, data_only=True), self._frames.take)
+        return frame
+
+
+class RemotePerception:
+    """Pointer, Segmenter and DepthEstimator over the services of the perception nodes.
+
+    Args:
+        node: Gets the clients.
+        deadlines: How long to wait.
+    """
+
+    def __init__(self, node: Node, deadlines: Deadlines) -> None:
+        self._detect_points = Service(node, DetectPoints, "detect_points", deadlines)
+        self._segment = Service(node, Segment, "segment", deadlines)
+        self._estimate_depth = Service(node, EstimateDepth, "estimate_depth", deadlines)
+
+    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
+        """See ports.Pointer."""
+        request = DetectPoints.Request(object_name=text)
+        put_frame(request, frame)
+        return [(point.x, point.y) for point in self._detect_points(request).points]
+
+    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+        """See ports.Segmenter."""
+        request = Segment.Request(points=[Point2D(x=float(x), y=float(y)) for x, y in points])
+        put_frame(request, frame)
+        found: list[Segmentation] = self._segment(request, _segmentations)
+        return found
+
+    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+        """See ports.DepthEstimator."""
+        request = EstimateDepth.Request(data_only=True)
+        put_frame(request, frame)
+        depth: NDArray[np.float32]
+        depth, focal_px = self._estimate_depth(request, lambda found: (image_to_depth(found.depth), found.focal_length))
+        return depth, focal_px
+
+
+def _segmentations(response: Any) -> list[Segmentation]:
+    return [
+        Segmentation(image_to_mask(mask), float(score))
+        for mask, score in zip(response.masks, response.scores, strict=True)
+    ]
+
+
+class RemoteGraspTools(GraspAlternatives):
+    """`GraspTools` over the service compute_grasp.
+
+    Args:
+        node: Gets the client.
+        deadlines: How long to wait.
+    """
+
+    def __init__(self, node: Node, deadlines: Deadlines) -> None:
+        super().__init__()
+        self._compute_grasp = Service(node, ComputeGrasp, "compute_grasp", deadlines)
+
+    def alternative(
+        self,
+        cloud: NDArray[np.float32],
+        mask: BoolArray,
+        focal_length_px: float,
+        rgb: NDArray[np.uint8],
+        frame: Frame,
+        number: int,
+    ) -> ToolResult:
+        """See `GraspAlternatives`."""
+        header = header_of(frame)
+        request = ComputeGrasp.Request(
+            point_cloud=cloud_to_message(cloud, mask.shape[::-1], header),
+            mask=mask_to_image(mask, header),
+            focal_length=float(focal_length_px),
+            alternative=number,
+        )
+        put_frame(request, replace(frame, rgb=rgb))
+        result: ToolResult = self._compute_grasp(request, _grasp_result)
+        return result
+
+
+def _grasp_result(response: Any) -> ToolResult:
+    T = pose_to_matrix(response.grasp.pose)
+    return ToolResult(
+        value=(T, float(response.score)),
+        text=response.status.message,
+        image=image_to_rgb(response.visualization),
+        variables={"grasp_pose": T},
+    )
+
+
+class RemoteBoundingBoxTools(BoundingBoxTools):
+    """`BoundingBoxTools` over the service compute_bounding_box.
+
+    Args:
+        node: Gets the client.
+        deadlines: How long to wait.
+    """
+
+    def __init__(self, node: Node, deadlines: Deadlines) -> None:
+        self._compute_bounding_box = Service(node, ComputeBoundingBox, "compute_bounding_box", deadlines)
+
+    def box(self, point_cloud: NDArray[np.float32], mask: BoolArray, focal_length_px: float) -> ToolResult:
+        """See `BoundingBoxTools`."""
+        # The tool is given no picture, so the header can name neither camera nor capture.
+        request = ComputeBoundingBox.Request(
+            point_cloud=cloud_to_message(point_cloud, mask.shape[::-1], Header()),
+            mask=mask_to_image(mask, Header()),
+            focal_length=float(focal_length_px),
+        )
+        result: ToolResult = self._compute_bounding_box(request, _box_result)
+        return result
+
+
+def _box_result(response: Any) -> ToolResult:
+    corners_3d = [[corner.x, corner.y, corner.z] for corner in response.corners]
+    corners_2d = [[corner.x, corner.y] for corner in response.corners_2d]
+    edges = np.asarray(response.edges, int).reshape(-1, 2).tolist()
+    extent = np.array([response.extent.x, response.extent.y, response.extent.z])
+    return ToolResult(
+        value={
+            "corners_3d": corners_3d,
+            "corners_2d": corners_2d,
+            "edges": tuple(tuple(edge) for edge in edges),
+            "extent": extent,
+        },
+        text=response.status.message,
+        variables={"obb_corners_3d": corners_3d, "obb_corners_2d": corners_2d, "extent": extent, "edges": edges},
+    )
+
+
+class RemoteManipulator:
+    """Grasps and places over the actions execute_grasp and place.
+
+    Args:
+        node: Gets the clients.
+        deadlines: How long to wait.
+        stopped: Polled during a motion; True cancels it.
+
+    Attributes:
+        motion_time_s: Time that all motions so far took, by the clock of the robot [s].
+    """
+
+    def __init__(self, node: Node, deadlines: Deadlines, stopped: Callable[[], bool] = lambda: False) -> None:
+        group = ReentrantCallbackGroup()
+        self._execute_grasp = ActionClient(node, ExecuteGrasp, "execute_grasp", callback_group=group)
+        self._place = ActionClient(node, Place, "place", callback_group=group)
+        self._deadlines = deadlines
+        self._stopped = stopped
+        self.motion_time_s = 0.0
+
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
+        """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""
+        goal = ExecuteGrasp.Goal(approval_mode=ExecuteGrasp.Goal.AUTO)
+        goal.grasp = PoseStamped(header=_in_base(frame), pose=matrix_to_pose(T_base_gripper))
+        return float(self._run(self._execute_grasp, goal, "execute_grasp").opening)
+
+    def place(self, point_base: FloatArray, frame: Frame) -> None:
+        """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""
+        x, y, z = (float(value) for value in point_base)
+        goal = Place.Goal(approval_mode=Place.Goal.AUTO, target=Place.Goal.POINT_3D)
+        goal.point_3d = PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))
+        self._run(self._place, goal, "place")
+
+    def _run(self, client: ActionClient, goal: Any, name: str) -> Any:
+        result = run_goal(client, goal, name, self._deadlines, cancelled=self._stopped).result
+        self.motion_time_s += result.execution_time
+        raise_failure(result.status)
+        return result
+
+
+def _in_base(frame: Frame) -> Header:
+    """The base frame, at the time of the picture that a motion was chosen in."""
+    return Header(stamp=header_of(frame).stamp, frame_id=BASE_FRAME)
+
+
+def remote_toolbox(
+    node: Node, deadlines: Deadlines | None = None, stopped: Callable[[], bool] = lambda: False
+) -> Toolbox:
+    """The same tools as `sim.station.Station` has, with every backend in another node.
+
+    Args:
+        node: Gets the clients; spun by an executor in another thread.
+        deadlines: How long to wait for the other nodes.
+        stopped: Polled during motions; True cancels the one that runs.
+    """
+    deadlines = deadlines or Deadlines()
+    perception = RemotePerception(node, deadlines)
+    manipulator = RemoteManipulator(node, deadlines, stopped)
+    return Toolbox(
+        [
+            RoboReferTools(perception),
+            VlmTools(perception),
+            Sam2Tools(perception),
+            DepthTools(perception),
+            RemoteGraspTools(node, deadlines),
+            RemoteBoundingBoxTools(node, deadlines),
+            VisionOps(),
+            RobotTools(RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),
+        ]
+    )

@@ -1,0 +1,246 @@
+"""Stop: latched at once, passed on to the controllers, confirmed only by what the joints measure.
+
+It covers every goal at both controllers, whoever sent it, and every later motion of the process that serves it. It does
+not cover somebody else who sends a new goal to a controller afterwards, and it is no certified safety function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from action_msgs.srv import CancelGoal
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.clock import Clock
+from rclpy.clock_type import ClockType
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.task import Future
+from simulation_interfaces.srv import StepSimulation
+from std_srvs.srv import Trigger
+
+from tool_nodes.ros.calling import require_positive
+from tool_nodes.ros.joint_states import JointReading, JointStates
+
+SAMPLES = 3
+"""Successive measurements at rest that confirm a stop."""
+
+_LOOK_S = 0.02
+"""How often a stop that is not confirmed yet is looked at, besides at every measurement [s]."""
+
+_FROZEN_S = 0.3
+"""Time that has not passed for so long, by the wall clock, passes only if the stop makes the steps [s]."""
+
+_STEPS = 10
+
+
+class StopLatch:
+    """Whether motion is allowed, and whether there is any. Shared by those who move and those who stop them."""
+
+    def __init__(self) -> None:
+        self._set = threading.Event()
+        self._lock = threading.Lock()
+        self._moving = 0
+
+    @property
+    def is_set(self) -> bool:
+        """True from a stop to its reset."""
+        return self._set.is_set()
+
+    @property
+    def quiet(self) -> bool:
+        """True if no goal is on its way."""
+        with self._lock:
+            return self._moving == 0
+
+    def set(self) -> None:
+        """Forbid motion."""
+        self._set.set()
+
+    def clear(self) -> None:
+        """Allow motion."""
+        self._set.clear()
+
+    @contextlib.contextmanager
+    def goal_on_its_way(self) -> Iterator[None]:
+        """Surrounds a goal, from before it is sent until it has ended. Look at `is_set` inside, not before."""
+        with self._lock:
+            self._moving += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._moving -= 1
+
+
+@dataclass
+class _Stopping:
+    """A stop that is being confirmed."""
+
+    cancels: list[Future]
+    until_s: float
+    done: Future = field(default_factory=Future)
+    still: int = 0
+    moved_on_s: float = field(default_factory=time.monotonic)
+    stamp_ns: int = -1
+    frozen: bool = False
+
+
+class StopNode(Node):
+    """Serves /stop and /reset_stop, in a thread that nothing else runs in.
+
+    Names are resolved as the parent's, so that its namespace and remappings count.
+
+    Args:
+        parent: Node of the same process.
+        latch: Set by a stop.
+        actions: Names of the controllers' actions.
+        deadline_s: Wall-clock seconds within which a stop must be confirmed; greater than 0.
+        still_velocity: The arm is at rest below this [rad/s].
+
+    Attributes:
+        joints: What the robot measures.
+    """
+
+    def __init__(
+        self, parent: Node, latch: StopLatch, actions: Sequence[str], deadline_s: float, still_velocity: float
+    ) -> None:
+        require_positive("stop_deadline_s", deadline_s)
+        super().__init__(
+            f"{parent.get_name()}_stop",
+            namespace=parent.get_namespace(),
+            context=parent.context,
+            use_global_arguments=False,  # they would give both nodes one name
+            enable_rosout=False,
+            start_parameter_services=False,
+        )
+        self._latch = latch
+        self._deadline_s = deadline_s
+        self._still_velocity = still_velocity
+        self._stoppings: list[_Stopping] = []
+        group = ReentrantCallbackGroup()
+        self._cancels = {
+            name: self.create_client(
+                CancelGoal, parent.resolve_service_name(f"{name}/_action/cancel_goal"), callback_group=group
+            )
+            for name in actions
+        }
+        self._step = self.create_client(
+            StepSimulation, parent.resolve_service_name("step_simulation"), callback_group=group
+        )
+        self._stepping: Future | None = None
+        self.joints = JointStates(self, parent.resolve_topic_name("joint_states"), self._on_reading)
+        # Wall-clock time, because the robot's own may stand still.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._timer = self.create_timer(_LOOK_S, self._on_timer, clock=steady, callback_group=group)
+        self._timer.cancel()
+        self.create_service(Trigger, parent.resolve_service_name("stop"), self._on_stop, callback_group=group)
+        self.create_service(Trigger, parent.resolve_service_name("reset_stop"), self._on_reset, callback_group=group)
+        self._executor = SingleThreadedExecutor(context=parent.context)
+        self._executor.add_node(self)
+        self._thread = threading.Thread(target=self._spin, name="stop", daemon=True)
+
+    def start(self) -> None:
+        """Begin to serve."""
+        self._thread.start()
+
+    def close(self) -> None:
+        """End the thread and the node."""
+        self._executor.shutdown(timeout_sec=1.0)
+        self._thread.join(1.0)
+        self.destroy_node()
+
+    def _spin(self) -> None:
+        # The context is shut down by whoever runs the process, which ends this too.
+        with contextlib.suppress(Exception):
+            self._executor.spin()
+
+    # -- services --------------------------------------------------------------------------------
+
+    async def _on_stop(self, request: Any, response: Any) -> Any:
+        self._latch.set()
+        ready = [client for client in self._cancels.values() if client.service_is_ready()]
+        # A request without id and stamp means all goals.
+        stopping = _Stopping(
+            [client.call_async(CancelGoal.Request()) for client in ready], time.monotonic() + self._deadline_s
+        )
+        self._stoppings.append(stopping)
+        self._timer.reset()
+        reading: JointReading | None = await stopping.done
+        absent = [name for name, client in self._cancels.items() if client not in ready]
+        aside = f" Nobody serves {' or '.join(absent)}, so that nothing was cancelled there." if absent else ""
+        response.success = reading is not None
+        if reading is None:
+            why = self._why_not(stopping)
+            response.message = f"The stop is latched, but it could not be confirmed that the arm stands still: {why}."
+        else:
+            response.message = f"Stopped: all joints were measured at rest at t = {reading.stamp_ns / 1e9:.3f} s."
+        response.message += aside + " Motions are refused until /reset_stop."
+        self.get_logger().warning(response.message)
+        return response
+
+    def _on_reset(self, request: Any, response: Any) -> Any:
+        response.success = not self._stoppings
+        if self._stoppings:
+            response.message = "A stop is still being carried out; wait for its answer."
+        else:
+            response.message = "Motions are allowed again." if self._latch.is_set else "No stop was latched."
+            self._latch.clear()
+        return response
+
+    # -- confirmation ----------------------------------------------------------------------------
+
+    def _on_reading(self, reading: JointReading) -> None:
+        for stopping in list(self._stoppings):
+            if reading.stamp_ns != stopping.stamp_ns:
+                stopping.stamp_ns, stopping.moved_on_s = reading.stamp_ns, reading.received_s
+            if self._could_be_over(stopping) and reading.is_still(self._still_velocity):
+                stopping.still += 1
+            else:
+                stopping.still = 0
+            if stopping.still == SAMPLES:
+                self._end(stopping, reading)
+
+    def _could_be_over(self, stopping: _Stopping) -> bool:
+        return self._latch.quiet and all(cancel.done() for cancel in stopping.cancels)
+
+    def _on_timer(self) -> None:
+        now = time.monotonic()
+        for stopping in list(self._stoppings):
+            if now >= stopping.until_s:
+                self._end(stopping, None)
+            else:
+                stopping.frozen = stopping.frozen or now - stopping.moved_on_s > _FROZEN_S
+                if stopping.frozen and not stopping.still:
+                    self._let_time_pass()
+
+    def _end(self, stopping: _Stopping, reading: JointReading | None) -> None:
+        self._stoppings.remove(stopping)
+        if not self._stoppings:
+            self._timer.cancel()
+        stopping.done.set_result(reading)
+
+    def _let_time_pass(self) -> None:
+        """In lockstep nothing brakes unless somebody steps; a simulator whose time passes by itself refuses."""
+        if self._stepping is not None and not self._stepping.done():
+            return
+        if self._step.service_is_ready():
+            self._stepping = self._step.call_async(StepSimulation.Request(steps=_STEPS))
+
+    def _why_not(self, stopping: _Stopping) -> str:
+        reading = self.joints.newest
+        silent_s = None if reading is None else time.monotonic() - reading.received_s
+        if reading is None or silent_s is None:
+            return "no joint states have come yet"
+        if silent_s > _FROZEN_S:
+            return f"joint states have not come for {silent_s:.1f} s"
+        if not all(cancel.done() for cancel in stopping.cancels):
+            return "a controller did not answer the request to cancel its goals"
+        if not reading.is_still(self._still_velocity):
+            speed = float(abs(reading.qd).max())
+            return f"the fastest joint moves at {speed:.3f} rad/s"
+        return "a goal is still on its way"
