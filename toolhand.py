@@ -42,9 +42,12 @@ INTERRUPTED = 130
 BROKEN_PIPE = 141
 """Exit statuses that a shell gives to programs ended by Ctrl-C and by a reader that has gone away."""
 
-COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench", "ros", "up")
+COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench", "up", "ros")
 
-ROS_COMMANDS = {"ros": "rclpy_zenoh.cli", "up": "rclpy_zenoh.launch.cli"}
+ROS_COMMANDS = {
+    "up": ("rclpy_zenoh.launch.cli", "Start the nodes of a launch file, until Ctrl-C."),
+    "ros": ("rclpy_zenoh.cli", "Look into a ROS 2 graph, call and command it: the ros2 command without ROS 2."),
+}
 """Commands whose grammar is ros2's: the module parses its own arguments, prints its own errors, returns the status."""
 
 DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
@@ -358,6 +361,13 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     for command in (run, scene, tools, call, doctor):
         app.command(_bound(command))
     app.command(bench, name="bench", help="Measure success over many random scenes, and the speed of ROS 2.")
+    for name, (_, about) in ROS_COMMANDS.items():  # only for the help: they never come here
+
+        def listed() -> None:
+            pass
+
+        listed.__doc__ = about
+        app.command(listed, name=name)
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
 
 
@@ -380,7 +390,7 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
     """Exit status of the command; a failure is told in one sentence and, if wanted, as the JSON document."""
     try:
         if arguments and arguments[0] in ROS_COMMANDS:
-            return import_module(ROS_COMMANDS[arguments[0]]).main(arguments[1:])
+            return import_module(ROS_COMMANDS[arguments[0]][0]).main(arguments[1:])
         if arguments and arguments[0] not in (*COMMANDS, "-h", "--help"):
             allowed = f"The commands are {', '.join(COMMANDS)}."
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {arguments[0][:60]!r}.", allowed)

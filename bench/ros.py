@@ -112,10 +112,9 @@ def format_table(document: Mapping[str, Any]) -> str:
         else:
             counts = ", ".join(f"{key} {value}" for key, value in row.items() if key not in ("name", "processes"))
             lines.append(f"{row['name']:32}{counts}")
-            lines += [
-                f"  {name:30}{cost['cpu_percent']:>7.1f} % CPU{cost['rss_mb']:>9.1f} MB RSS{cost['pss_mb']:>9.1f} MB PSS"
-                for name, cost in row.get("processes", {}).items()
-            ]
+            for name, cost in row.get("processes", {}).items():
+                memory = f"{cost['rss_mb']:>9.1f} MB RSS{cost['pss_mb']:>9.1f} MB PSS"
+                lines.append(f"  {name:30}{cost['cpu_percent']:>7.1f} % CPU{memory}")
     info = document["machine"]
     lines.append(
         f"{info['cpu']}, cores {info['cores']}, python {info['python']}, load {document['load_before']}; "

@@ -250,7 +250,7 @@ WRONG = [
     (("bench", "manipulation", "--seeds", "0"), "seeds and jobs must be 1 or more"),
     (("bench", "grasp", "--n", "0"), "n and jobs must be 1 or more"),
     (("bench", "chess"), "manipulation, grasp"),
-    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, doctor, bench."),
+    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, doctor, bench, up, ros."),
 ]
 
 
@@ -324,7 +324,7 @@ def test_without_arguments_the_help_is_shown(cli: Cli) -> None:
     for command in toolhand.COMMANDS:
         assert f"• {command}" in asked.out
     assert 'toolhand run "pick up' in asked.out
-    assert "Measure success over many random scenes." in asked.out
+    assert "Measure success over many random scenes, and the speed of ROS 2." in asked.out
 
 
 @pytest.mark.parametrize("command", ["run", "scene", "call"])

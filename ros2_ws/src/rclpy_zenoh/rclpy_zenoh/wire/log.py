@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import logging
 import signal
 import threading
@@ -75,7 +74,7 @@ def in_callback(frame: FrameType | None) -> bool:
 
 
 def interrupt_later(number: int) -> None:
-    """Handle a signal once more in the main thread, a moment later."""
-    again = threading.Timer(_AGAIN_S, _thread.interrupt_main, (number,))
+    """Send the main thread a signal once more, a moment later."""
+    again = threading.Timer(_AGAIN_S, signal.pthread_kill, (threading.main_thread().ident, number))
     again.daemon = True
     again.start()
