@@ -361,13 +361,8 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     for command in (run, scene, tools, call, doctor):
         app.command(_bound(command))
     app.command(bench, name="bench", help="Measure success over many random scenes, and the speed of ROS 2.")
-    for name, (_, about) in ROS_COMMANDS.items():  # only for the help: they never come here
-
-        def listed() -> None:
-            pass
-
-        listed.__doc__ = about
-        app.command(listed, name=name)
+    for name, (_, about) in ROS_COMMANDS.items():
+        app.command(name=name, help=about)(lambda: None)  # only for the help: they never come here
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
 
 
