@@ -27,7 +27,7 @@ from sim.ros_physics import MotionFactory, Part, Physics, PreemptedError, Run
 from sim.ros_state import stamp_ns
 from sim.world import World
 from tool_nodes.motion.gripper import KNUCKLE_RANGE
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT
+from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, POSITION_LIMITS
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import nanoseconds, time_message
 from tool_nodes.types import GripperOutcome, MotionOutcome, MotionStatus, Trajectory
@@ -39,7 +39,14 @@ GRIPPER_ACTIONS = ("GripperCommand", "ParallelGripperCommand")
 FEEDBACK_PERIOD_NS = 50_000_000
 """As joint_trajectory_controller's action_monitor_rate has it, in simulated time."""
 
+MAX_DURATION_S = 600.0
+"""The longest trajectory; each of its time steps is kept in memory."""
+
+FARTHEST = 100.0
+"""No continuous joint is sent further from zero [rad]."""
+
 _KNUCKLE_SLACK = 1e-6
+_ARM_SLACK = 0.01
 
 Outcome = TypeVar("Outcome", MotionOutcome, GripperOutcome)
 Fault = Callable[[], str]
@@ -219,6 +226,8 @@ def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
     points = list(trajectory.points)
     if not points:
         raise GoalError("the trajectory has no points.")
+    order = [names.index(name) for name in ARM_JOINTS]
+    limits = np.minimum(POSITION_LIMITS + _ARM_SLACK, FARTHEST)
     times = [nanoseconds(point.time_from_start) for point in points]
     if times[0] < 0 or any(later <= earlier for earlier, later in pairwise(times)):
         raise GoalError("time_from_start must not be negative and must grow from point to point.")
@@ -227,9 +236,16 @@ def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
             raise GoalError(f"point {index} must have {len(names)} positions, got {len(point.positions)}.")
         if not np.isfinite(point.positions).all() or not np.isfinite(point.velocities).all():
             raise GoalError(f"point {index} holds NaN or an infinite number.")
-    if times[-1] == 0:
-        raise GoalError("the trajectory must take longer than 0 s.")
-    return points, [names.index(name) for name in ARM_JOINTS]
+        beyond = np.abs(np.asarray(point.positions)[order]) > limits
+        if beyond.any():
+            joint = int(np.argmax(beyond))
+            raise GoalError(
+                f"point {index} sends {ARM_JOINTS[joint]} to {point.positions[order[joint]]:.4g} rad, "
+                f"beyond its limit of {limits[joint]:.4g} rad."
+            )
+    if not 0 < times[-1] <= MAX_DURATION_S * 1e9:
+        raise GoalError(f"the trajectory must take more than 0 s and at most {MAX_DURATION_S:g} s.")
+    return points, order
 
 
 class GripperController(Controller[GripperOutcome]):

@@ -56,6 +56,10 @@ class Services:
             response.result = Result(result=error.code, error_message=str(error))
         except ToolError as error:
             response.result = Result(result=Result.RESULT_OPERATION_FAILED, error_message=str(error))
+        except Exception as error:  # one bad request must not end the simulation
+            self.node.get_logger().error(f"{type(response).__name__} failed inside: {error!r}")
+            sentence = f"Failed inside: {type(error).__name__}: {error}"
+            response.result = Result(result=Result.RESULT_OPERATION_FAILED, error_message=sentence)
         else:
             response.result = Result(result=Result.RESULT_OK)
 

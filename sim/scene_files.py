@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from sim.scene_generator import generate_scene
 from sim.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue, nearest_names
+from tool_nodes.motion.robot import load_robot_spec
 from tool_nodes.types import FloatArray
 
 EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
@@ -39,6 +41,7 @@ _TABLE_X = (0.10, workspace.TABLE_X[1])
 """Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
 
 _MAX_BYTES = 1_000_000
+_MAX_ID = 64
 
 
 def load_scene(path: str | Path) -> Scene:
@@ -152,8 +155,14 @@ def _object_document(placed: PlacedObject) -> dict[str, Any]:
 
 
 def valid_object_id(text: str) -> bool:
-    """True if an object may have this id: letters, digits and underscores, and not a word with a meaning."""
-    return text.replace("_", "a").isalnum() and text not in _RESERVED_IDS
+    """True if an object may have this id: letters, digits and underscores, no word with a meaning, no link's name."""
+    plain = len(text) <= _MAX_ID and text.replace("_", "a").isalnum()
+    return plain and text not in _RESERVED_IDS and text not in _robot_links()
+
+
+@cache
+def _robot_links() -> frozenset[str]:
+    return frozenset(body.name for body in load_robot_spec().bodies)
 
 
 def _camera_jitter(document: dict[str, Any], key: str, where: str) -> Vector3:
@@ -209,8 +218,8 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     object_id = row.get("id", default_id)
     if not isinstance(object_id, str) or not valid_object_id(object_id):
         raise invalid(
-            f"{where}: id must be letters, digits and underscores and none of {_listed(_RESERVED_IDS)}, "
-            f"not {object_id!r}."
+            f"{where}: id must be at most {_MAX_ID} letters, digits and underscores, no link of the robot and none of "
+            f"{_listed(_RESERVED_IDS)}, not {repr(object_id)[:80]}."
         )
     if "position" not in row:
         raise invalid(f"{where}: {object_id} needs a position, [x, y] or [x, y, z] in metres.")

@@ -75,8 +75,8 @@ class World:
 
     def _compile(self, scene: Scene) -> None:
         """A fresh model and state, and where in them things are."""
-        self.scene = scene
         self.model = build_model(scene)
+        self.scene = scene
         self.data = mujoco.MjData(self.model)
         self._arm_qpos = [self.model.joint(name).qposadr[0] for name in ARM_JOINTS]
         self._arm_dof = [self.model.joint(name).dofadr[0] for name in ARM_JOINTS]

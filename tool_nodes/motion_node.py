@@ -276,9 +276,9 @@ class MotionNode(Node):
         """Fill the result of a job. Raises ToolError, BadMessage."""
         mode, modes = job.request.approval_mode, job.kind.action.Goal
         if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
+            known = f"{modes.AUTO}, {modes.PLAN_ONLY} or {modes.ASK}"
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{job.kind.name}: approval_mode must be {modes.AUTO}, {modes.PLAN_ONLY} or {modes.ASK}, got {mode!r}.",
+                ErrorCode.INVALID_ARGUMENT, f"{job.kind.name}: approval_mode must be {known}, got {mode[:80]!r}."
             )
         if mode == modes.ASK:
             raise ToolError(

@@ -20,6 +20,9 @@ from tool_nodes.types import FloatArray
 
 TRANSFORM_WAIT_S = 1.0
 
+_SHOWN = 80
+"""So many characters of a name are repeated in a sentence."""
+
 
 @dataclass(frozen=True)
 class Phase:
@@ -132,13 +135,17 @@ class Frames:
             return frame.T_base_camera
         if not name:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"frame_id must name a frame, such as {self._base_frame}.")
+        if header.stamp.sec < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The stamp must not be negative, got {header.stamp.sec} s.")
         try:
             found = self._transforms.lookup_transform(
                 self._base_frame, name, Time.from_msg(header.stamp), timeout=Duration(seconds=TRANSFORM_WAIT_S)
             ).transform
         except TransformException as error:
+            shown = name[:_SHOWN]
+            why = str(error).replace(name, shown).rstrip(" .")
             raise ToolError(
-                ErrorCode.UNAVAILABLE, f"The pose of {name} in {self._base_frame} is unknown: {error}."
+                ErrorCode.UNAVAILABLE, f"The pose of {shown} in {self._base_frame} is unknown: {why}."
             ) from error
         p, q = found.translation, found.rotation
         return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))

@@ -85,6 +85,18 @@ def test_two_graphs_do_not_see_each_other(write: Write, package: Path, start: St
         one.graph.wait_ready(0.5, services=["/second/get_parameters"])
 
 
+def test_a_second_graph_of_the_same_names_is_refused(write: Write, package: Path, start: Start) -> None:
+    path = write("- arg: {name: name}\n- node: {pkg: launch_test, exec: talker, name: $(var name)}")
+    first = start(path, domain=13, name="alone")
+    first.graph.wait_ready(PATIENCE_S)
+    port = int(first.graph.endpoint.rpartition(":")[2])
+    with pytest.raises(LaunchError, match="The node /alone runs already in domain 13"):
+        launch(path, {"name": "alone"}, domain=13, router_port=port)
+    for domain, name in ((13, "another"), (14, "alone")):
+        with launch(path, {"name": name}, domain=domain, router_port=port) as graph:
+            graph.wait_ready(PATIENCE_S)
+
+
 def test_lines_of_a_quiet_process_are_shown_when_it_fails(write: Write, tmp_path: Path, start: Start) -> None:
     command = script(tmp_path, "fail.py", "import sys\nprint('reason')\nsys.exit(3)\n")
     running = start(write(f"- executable: {{cmd: {command}, name: failing}}"))

@@ -271,8 +271,11 @@ class Cell:
         return ExecuteGrasp.Goal(grasp=pose, approval_mode=mode, plan_id=plan_id)
 
     def grasp(self, T: FloatArray, mode: str = "auto", plan_id: str = "", frame_id: str = "base_link") -> Goal:
+        return self.send_grasp(self.grasp_goal(T, mode, plan_id, frame_id))
+
+    def send_grasp(self, goal: Any) -> Goal:
         assert self._grasps.wait_for_server(PATIENCE_S)
-        return Goal(self, self._grasps, self.grasp_goal(T, mode, plan_id, frame_id))
+        return Goal(self, self._grasps, goal)
 
     def send_place(self, goal: Any) -> Goal:
         assert self._places.wait_for_server(PATIENCE_S)

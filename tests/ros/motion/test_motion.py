@@ -122,6 +122,24 @@ def test_poses_may_be_in_any_frame_that_is_known(cell: Any, target: Any) -> None
     assert "frame_id" in result.status.message
 
 
+def test_a_stamp_before_the_beginning_of_time_and_an_endless_name_are_one_short_sentence(
+    cell: Any, target: Any
+) -> None:
+    goal = cell.grasp_goal(target.T_base_gripper, "plan_only", frame_id="camera_link")
+    goal.grasp.header.stamp.sec = -5
+    _, result = cell.send_grasp(goal).end()
+    assert (result.status.error_code, result.status.message) == (
+        "INVALID_ARGUMENT",
+        "The stamp must not be negative, got -5 s.",
+    )
+    _, result = cell.grasp(target.T_base_gripper, "plan_only", frame_id="n" * 5000).end()
+    assert result.status.error_code == "UNAVAILABLE"
+    assert len(result.status.message) < 400
+    _, result = cell.grasp(target.T_base_gripper, "y" * 5000).end()
+    assert result.status.error_code == "INVALID_ARGUMENT"
+    assert len(result.status.message) < 200
+
+
 def test_a_place_may_be_a_point_of_the_picture(cell: Any, target: Any) -> None:
     def place(x: float, mode: str = "auto") -> Any:
         goal = Place.Goal(target=Place.Goal.POINT_2D, point_2d=Point2D(x=x, y=0.5), approval_mode=mode)

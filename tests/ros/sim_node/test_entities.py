@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -84,6 +85,27 @@ def test_what_is_spawned_stands_there_and_the_others_stay(lockstep: Graph) -> No
         assert np.allclose(after[name].position_m, state.position_m, atol=1e-6)
     lockstep.wait(lambda: labels and "cola_1" in labels[-1].data)
     assert spawn(lockstep, at(0.45, 0.2, 0.3)).entity_name == "cola_2"
+
+
+@pytest.mark.parametrize("name", ["base_link", "camera_link", "gripper", "a/b", "a" * 65])
+def test_a_name_that_cannot_be_an_entitys_is_refused(lockstep: Graph, name: str) -> None:
+    before = entities(lockstep)
+    answer = spawn(lockstep, at(0.45, 0.0, 0.065), name=name)
+    assert answer.result.result == SpawnEntity.Response.NAME_INVALID
+    assert entities(lockstep) == before
+
+
+def test_a_request_that_fails_inside_is_answered_and_the_simulation_goes_on(
+    lockstep: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = entities(lockstep)
+    with monkeypatch.context() as patch:
+        patch.setattr("sim.world.build_model", Mock(side_effect=KeyError("a defect")))
+        answer = spawn(lockstep, at(0.45, 0.0, 0.065))
+    assert answer.result.result == Result.RESULT_OPERATION_FAILED
+    assert "a defect" in answer.result.error_message
+    assert entities(lockstep) == before
+    assert spawn(lockstep, at(0.45, 0.0, 0.065)).result.result == Result.RESULT_OK
 
 
 def test_the_arm_moves_on_while_something_is_spawned_and_deleted(lockstep: Graph) -> None:

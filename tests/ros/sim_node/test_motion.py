@@ -204,8 +204,32 @@ def no_time(goal: FollowJointTrajectory.Goal) -> None:
     del goal.trajectory.points[1:]
 
 
+def absurd_position(goal: FollowJointTrajectory.Goal) -> None:
+    goal.trajectory.points[3].positions[0] = 1e300  # a continuous joint
+
+
+def beyond_a_stop(goal: FollowJointTrajectory.Goal) -> None:
+    goal.trajectory.points[-1].positions[1] = 2.3
+
+
+def a_whole_year(goal: FollowJointTrajectory.Goal) -> None:
+    goal.trajectory.points[-1].time_from_start.sec = 31_536_000
+
+
 @pytest.mark.parametrize(
-    "spoil", [no_points, six_joints, twice_the_same_joint, nan_position, too_few_positions, unsorted_times, no_time]
+    "spoil",
+    [
+        no_points,
+        six_joints,
+        twice_the_same_joint,
+        nan_position,
+        too_few_positions,
+        unsorted_times,
+        no_time,
+        absurd_position,
+        beyond_a_stop,
+        a_whole_year,
+    ],
 )
 def test_a_malformed_trajectory_is_rejected(
     lockstep: Graph, spoil: Callable[[FollowJointTrajectory.Goal], None]

@@ -28,6 +28,7 @@ ROUTER = "router"
 ROUTER_RESPAWN_S = 0.5
 _ROUTER_START_S = 20.0
 _TRIES = 3
+_DISCOVERY_S = 0.5
 _SWEEP_PATIENCE_S = 1.0
 _POLL_S = 0.01
 
@@ -124,11 +125,29 @@ class LaunchedGraph:
             self._show(message)
         if self._options.router is not None and not router_answers(self._options.router):
             self._start_router()
+        else:
+            self._refuse_a_second_graph()
         self.environment = {"ROS_DOMAIN_ID": str(self.domain), "RCLPY_ZENOH_ROUTER": self.endpoint}
         extra = self.environment | {guard.VARIABLE: self._id}
         self._processes = [Supervised(process, extra, self._heard, self._on_end) for process in self._plan.processes]
         for process in self._processes:
             process.start()
+
+    def _refuse_a_second_graph(self) -> None:
+        """Raises LaunchError where nodes of the same names run already: they would answer each other's requests."""
+        wanted = self._named_nodes()
+        with contextlib.closing(_session(self._options)) as session:
+            deadline = time.monotonic() + _DISCOVERY_S
+            while not (running := wanted & _nodes(session)) and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+        if running:
+            raise LaunchError(
+                f"The node {min(running)} runs already in domain {self.domain} at {self.endpoint}; "
+                "end that graph, or choose another --domain."
+            )
+
+    def _named_nodes(self) -> set[str]:
+        return {plan.node for plan in self._plan.processes if plan.node is not None}
 
     def _start_router(self) -> None:
         """Raises LaunchError where it does not listen soon."""
@@ -213,7 +232,7 @@ class LaunchedGraph:
             LaunchError: A process ended before, or the time is over; the sentence names what is missing.
         """
         began = time.monotonic()
-        wanted = {plan.node for plan in self._plan.processes if plan.node is not None}
+        wanted = self._named_nodes()
         with contextlib.closing(_session(self._options)) as session:
             while missing := _missing(session, wanted, services):
                 if failure := self._first_failure or self._hopeless(wanted, session):

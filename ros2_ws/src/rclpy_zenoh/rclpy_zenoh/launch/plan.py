@@ -91,7 +91,7 @@ def read_plan(file: Path, arguments: Mapping[str, str]) -> Plan:
     reader.run_file(file, scope)
     declared = [argument.name for argument in reader.plan.arguments]
     if unknown := [name for name in arguments if name not in declared]:
-        known = ", ".join(declared) or "none"
+        known = ", ".join(dict.fromkeys(declared)) or "none"
         raise LaunchError(f"{file.name} has no argument '{unknown[0]}'; it has: {known}.")
     return reader.plan
 
