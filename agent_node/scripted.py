@@ -40,6 +40,9 @@ _NOTHING_MOVABLE = re.compile(
     r"(?:is|are) in the way"
 )
 """What is in the way of a place when no thing is."""
+_BEFORE_MOTION = _SAME_VIEW | {ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED}
+"""Errors of a grasp that is refused before anything moves."""
+
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
 
 
@@ -151,6 +154,7 @@ class _Episode:
         self._failed_grasps = 0
         self._segmented = False
         self._missed = False
+        self._moved = False
         self.holding = command.target is None
 
     @property
@@ -214,10 +218,10 @@ class _Episode:
             held = "whatever the gripper held it may still hold" if code not in _LOST else "the gripper holds nothing"
         elif self.holding:
             held = f"the gripper still holds {self._name}"
+        elif unknown and self._segmented:
+            held = "check the gripper before the next command"
         else:
-            held = (
-                "check the gripper before the next command" if unknown and self._segmented else "the gripper is empty"
-            )
+            held = "the gripper is empty" if self._moved else "nothing has moved"
         sentence = sentence.strip().rstrip(".")
         return f"{code}: {sentence[0].upper()}{sentence[1:]}; {held}."
 
@@ -379,6 +383,7 @@ class _Episode:
     def _grasp(self) -> _Script:
         call = _Call("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
         [response] = yield _Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
+        self._moved = self._moved or response.error not in _BEFORE_MOTION
         if not response.ok:
             self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
             raise _Setback(f"pick up {self._name}", response)

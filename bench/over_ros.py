@@ -78,7 +78,7 @@ def run_over_ros(
 
     Args:
         listener: Hears every step, as of agent_node.agent.Agent.
-        more: Further entries of the result.
+        more: Further entries of the result; those that a running graph may contradict are left out there.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started.
@@ -96,6 +96,7 @@ def run_over_ros(
         environment: Mapping[str, str] = {}
         if graph_runs(pip_client):
             say("Using the graph that runs on this domain, with the scene and perception it was started with.")
+            more = {key: value for key, value in more.items() if key not in ("scene", "perception", "policy")}
         else:
             began = time.monotonic()
             graph = stack.enter_context(started_graph(arguments))

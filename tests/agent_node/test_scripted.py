@@ -239,7 +239,7 @@ def test_an_unknown_object_is_looked_for_twice_and_what_is_seen_is_named() -> No
     answer, _ = run("pick up the piano", world)
     assert world.names().count("robot.capture_image") == 2
     assert "I see: red box, two coconut waters" in answer
-    assert "the gripper is empty" in answer
+    assert "nothing has moved" in answer
 
 
 def test_a_detection_miss_is_mended_by_a_second_look() -> None:
@@ -251,7 +251,7 @@ def test_a_blocked_place_is_known_before_anything_moves() -> None:
     world = TextWorld(table(), {"roborefer.detect_one": ["PLACE_BLOCKED: There is no free table left of the red box."]})
     answer, turns = run("put the coconut water on the right to the left of the red box", world)
     assert answer.startswith("PLACE_BLOCKED: ")
-    assert "the gripper is empty" in answer
+    assert "nothing has moved" in answer
     assert turns == 3
     assert not set(world.names()) & set(MOTIONS)
 
@@ -340,7 +340,7 @@ def test_what_is_no_container_is_said_before_anything_moves() -> None:
     world = TextWorld(views, {"roborefer.detect_one": ["PLACE_BLOCKED: The red box is not open at the top."]})
     answer, _ = run("put the pony in the red box", world)
     assert answer.startswith("PLACE_BLOCKED: Cannot place the pony in the red box")
-    assert answer.endswith("the gripper is empty.")
+    assert answer.endswith("nothing has moved.")
 
 
 def test_three_failed_grasps_end_in_a_truthful_answer() -> None:
@@ -495,3 +495,10 @@ def test_responses_are_read_back() -> None:
     assert (failed.error, failed.text, failed.points) == (ErrorCode.GRIPPER_EMPTY, "Nothing. Look again.", ())
     assert read_response(NOT_RUN).error is ErrorCode.CANCELLED
     assert read_episode([Message("assistant", "hello")]) == ("", [])
+
+
+def test_what_an_earlier_command_left_in_the_gripper_is_not_denied() -> None:
+    held = "INVALID_ARGUMENT: The gripper already holds an object."
+    answer, _ = run("pick up the pony", TextWorld(table(), {"robot.execute_grasp": [held] * 9}))
+    assert "already holds an object" in answer
+    assert "empty" not in answer
