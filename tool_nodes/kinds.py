@@ -9,36 +9,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Annotated, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from tool_nodes.pictures import SessionImage
+from tool_nodes.types import BoolArray, FloatArray
 
 VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
 
 _SHOWN_VARIABLES = 8
+_SHOWN_CHARACTERS = 240
 """So many names in the answer to a wrong one: a long conversation must not make it grow."""
-
-
-@dataclass(frozen=True)
-class SessionImage:
-    """One picture of a conversation and the camera frame that it shows (None for foreign pictures)."""
-
-    rgb: NDArray[np.uint8]
-    frame: Frame | None
-
-    def require_frame(self) -> Frame:
-        """The camera frame behind the picture. Raises ToolError UNAVAILABLE when there is none."""
-        if self.frame is None:
-            raise ToolError(
-                ErrorCode.UNAVAILABLE,
-                "This picture has no link to a camera frame.",
-                "Use the image_index of a picture from robot.capture_image.",
-            )
-        return self.frame
 
 
 class Lookup(Protocol):
@@ -53,8 +37,22 @@ class Lookup(Protocol):
         """Pictures in the order of their indices."""
 
 
+class Level(IntEnum):
+    """The order in which a value is checked (E-ViC, section E.7)."""
+
+    INDEX = 1
+    TYPE = 2
+    CARDINALITY = 3
+    BOUNDS = 4
+    GEOMETRY = 5
+
+
 class BadValue(ValueError):
     """Why a value does not fit its kind; the text completes the sentence "argument 'x' ..."."""
+
+    def __init__(self, text: str, level: Level = Level.TYPE) -> None:
+        super().__init__(text)
+        self.level = level
 
 
 def describe(value: Any) -> str:
@@ -71,11 +69,17 @@ def describe(value: Any) -> str:
     return type(value).__name__
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """At most 60 characters of a value, for a sentence about it."""
     try:
         text = repr(value)
     except (RecursionError, ValueError):  # nested too deeply, or an integer of thousands of digits
         return f"a value of type {type(value).__name__} too large to show"
+    return shortened(text.replace("\n", " "))  # arrays
+
+
+def shortened(text: str) -> str:
+    """At most 60 characters of a text."""
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -83,15 +87,23 @@ def resolve(value: Any, lookup: Lookup) -> Any:
     """The value behind a `$name`; any other value unchanged."""
     if not (isinstance(value, str) and value.startswith("$")):
         return value
-    if not VARIABLE.match(value):
-        raise BadValue(f"must be a variable such as $name, got {_show(value)}")
+    if not VARIABLE.fullmatch(value):
+        raise BadValue(f"must be a variable such as $name, got {show(value)}")
     if value[1:] not in lookup.variables:
-        newest = list(lookup.variables.items())[-_SHOWN_VARIABLES:]
-        known = ", ".join(f"${name} ({describe(v)})" for name, v in newest) or "none yet"
-        if len(lookup.variables) > len(newest):
-            known += f" and {len(lookup.variables) - len(newest)} older ones"
-        raise BadValue(f"refers to {value}, which does not exist; known variables: {known}")
+        named = [f"${shortened(name)} ({describe(v)})" for name, v in lookup.variables.items()]
+        newest = named[-_SHOWN_VARIABLES:]
+        while len(", ".join(newest)) > _SHOWN_CHARACTERS:
+            del newest[0]
+        known = ", ".join(newest) or "none yet"
+        if len(named) > len(newest):
+            known += f" and {len(named) - len(newest)} older ones"
+        raise BadValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
     return lookup.variables[value[1:]]
+
+
+def reference_schema(what: str) -> dict[str, Any]:
+    """JSON schema of a `$variable` that holds what is named."""
+    return {"type": "string", "pattern": VARIABLE.pattern, "description": f"variable holding a {what}"}
 
 
 class Kind(Protocol):
@@ -104,9 +116,10 @@ class Kind(Protocol):
         """The checked Python value. Raises BadValue."""
 
 
-def _number(value: Any) -> float:
+def finite_number(value: Any) -> float:
+    """The value as a finite float; a boolean or a string is none. Raises BadValue."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
-        raise BadValue(f"must be a number, got {_show(value)}")
+        raise BadValue(f"must be a number, got {show(value)}")
     try:
         number = float(value)
     except OverflowError:
@@ -118,24 +131,31 @@ def _number(value: Any) -> float:
 
 @dataclass(frozen=True)
 class NumberKind:
-    """A finite number in [low, high]; `$variables` that hold a number are accepted."""
+    """A finite number in [low, high].
+
+    Attributes:
+        low, high: Bounds.
+        exclusive_low: The lower bound itself is refused.
+        reference: A `$variable` that holds a number is accepted too.
+    """
 
     low: float = -math.inf
     high: float = math.inf
     exclusive_low: bool = False
+    reference: bool = False
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema of the number or of a reference to one."""
+        """JSON schema of the number, or of a reference to one where that is accepted."""
         number: dict[str, Any] = {"type": "number"}
         if math.isfinite(self.low):
             number["exclusiveMinimum" if self.exclusive_low else "minimum"] = self.low
         if math.isfinite(self.high):
             number["maximum"] = self.high
-        return number
+        return {"anyOf": [number, reference_schema("number")]} if self.reference else number
 
     def parse(self, value: Any, lookup: Lookup) -> float:
         """The number."""
-        number = _number(resolve(value, lookup))
+        number = finite_number(resolve(value, lookup) if self.reference else value)
         low_ok = number > self.low if self.exclusive_low else number >= self.low
         if not (low_ok and number <= self.high):
             bound = f"greater than {self.low:g}" if math.isinf(self.high) else f"between {self.low:g} and {self.high:g}"
@@ -156,7 +176,7 @@ class TextKind:
     def parse(self, value: Any, lookup: Lookup) -> str:
         """The text, stripped."""
         if not isinstance(value, str):
-            raise BadValue(f"must be a string, got {_show(value)}")
+            raise BadValue(f"must be a string, got {show(value)}")
         text = value.strip()
         if not text or len(text) > self.max_length:
             raise BadValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
@@ -164,12 +184,32 @@ class TextKind:
 
 
 @dataclass(frozen=True)
+class IntegerKind:
+    """An integer in [low, high]."""
+
+    low: int
+    high: int
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+    def parse(self, value: Any, lookup: Lookup) -> int:
+        """The integer."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadValue(f"must be an integer, got {show(value)}")
+        if not self.low <= value <= self.high:
+            raise BadValue(f"must be between {self.low} and {self.high}, got {show(value)}")
+        return value
+
+
+@dataclass(frozen=True)
 class ImageKind:
     """A picture, by its index in the conversation or by a variable that holds one."""
 
     def schema(self) -> dict[str, Any]:
-        """JSON schema."""
-        return {"type": "integer", "minimum": 0}
+        """JSON schema of the index or of a reference to a picture."""
+        return {"anyOf": [{"type": "integer", "minimum": 0}, reference_schema("picture")]}
 
     def parse(self, value: Any, lookup: Lookup) -> SessionImage:
         """The picture."""
@@ -177,12 +217,25 @@ class ImageKind:
         if isinstance(value, SessionImage):
             return value
         if isinstance(value, bool) or not isinstance(value, int):
-            raise BadValue(f"must be the integer index of an image, got {_show(value)}")
+            raise BadValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
         if not lookup.images:
-            raise BadValue("refers to an image, but there is none yet; call robot.capture_image first")
+            raise BadValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
         if not 0 <= value < len(lookup.images):
-            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {_show(value)}")
+            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
         return lookup.images[value]
+
+
+@dataclass(frozen=True)
+class SessionKind:
+    """The conversation itself, which the toolbox passes: no caller gives it, and no schema shows it."""
+
+    def schema(self) -> dict[str, Any]:
+        """Never shown."""
+        return {}
+
+    def parse(self, value: Any, lookup: Lookup) -> Lookup:
+        """The conversation."""
+        return lookup
 
 
 @dataclass(frozen=True)
@@ -209,7 +262,7 @@ class ArrayKind:
 
     def schema(self) -> dict[str, Any]:
         """JSON schema: a reference, or nested lists where they are allowed."""
-        reference = {"type": "string", "pattern": r"^\$[A-Za-z_]\w*$", "description": f"variable holding a {self.what}"}
+        reference = reference_schema(self.what)
         if not self.literal:
             return reference
         items: dict[str, Any] = {"type": "number"}
@@ -230,7 +283,7 @@ class ArrayKind:
                 if self.literal
                 else f"a $variable holding a {self.what}"
             )
-            raise BadValue(f"must be {form}, got {_show(value)}")
+            raise BadValue(f"must be {form}, got {show(value)}")
         found = resolve(value, lookup)
         if self.mixed and isinstance(found, SessionImage):
             return found.rgb
@@ -258,9 +311,10 @@ class ArrayKind:
         return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
 
 
+Conversation = Annotated[Lookup, SessionKind()]
 Text = Annotated[str, TextKind()]
 Unit = Annotated[float, NumberKind(0.0, 1.0)]
-FocalLength = Annotated[float, NumberKind(0.0, exclusive_low=True)]
+FocalLength = Annotated[float, NumberKind(0.0, exclusive_low=True, reference=True)]
 ImageIndex = Annotated[SessionImage, ImageKind()]
 Data = Annotated[NDArray[Any], ArrayKind("numeric array (H, W) or (H, W, C)", mixed=True)]
 Mask = Annotated[BoolArray, ArrayKind("boolean segmentation mask (H, W)", (None, None), boolean=True)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.pictures import SessionImage
 from tool_nodes.types import (
     ArmState,
     BoolArray,
@@ -19,6 +20,7 @@ from tool_nodes.types import (
     GripperOutcome,
     MotionOutcome,
     Segmentation,
+    TextSpan,
     Trajectory,
 )
 
@@ -30,7 +32,15 @@ class Camera(Protocol):
         """One picture; the same stamp gives the same frame."""
 
 
-class Pointer(Protocol):
+class Perceiving(Protocol):
+    """What every perception port tells of itself."""
+
+    @property
+    def backend(self) -> str:
+        """Name of the backend, e.g. "pixels"; callers are told who answered."""
+
+
+class Pointer(Perceiving, Protocol):
     """Finds things by words."""
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
@@ -41,21 +51,38 @@ class Pointer(Protocol):
         """
 
 
-class Segmenter(Protocol):
-    """Finds the object under one or more points."""
+class Segmenter(Perceiving, Protocol):
+    """Outlines objects."""
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        """Masks, best first. Raises ToolError EMPTY_MASK where there is no object."""
+        """Masks of the object under one or more points, best first. Raises ToolError EMPTY_MASK where there is none."""
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """Every object, best first."""
 
 
-class DepthEstimator(Protocol):
+class DepthEstimator(Perceiving, Protocol):
     """Metric depth of a picture."""
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """(depth (H, W) [m], focal length [px])."""
 
 
-class GraspGenerator(Protocol):
+class TextReader(Perceiving, Protocol):
+    """Reads what is printed in a picture."""
+
+    def read(self, picture: SessionImage) -> list[TextSpan]:
+        """Texts in reading order, boxes in px of the picture; nothing where there is none."""
+
+
+class CodeRunner(Perceiving, Protocol):
+    """Runs model-written Python where it can do no harm."""
+
+    def run(self, code: str, mode: str, variables: Mapping[str, Any], timeout_s: float | None = None) -> Any:
+        """The outcome of statements (mode "exec") or of an expression ("eval"). Raises ToolError."""
+
+
+class GraspGenerator(Perceiving, Protocol):
     """Proposes grasps for a masked subset of a cloud."""
 
     def generate(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:

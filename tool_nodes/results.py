@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tool_nodes.pictures import SessionImage
 
 
 class ErrorCode(StrEnum):
@@ -70,6 +73,10 @@ class ToolResult:
         image: uint8 RGB (H, W, 3) picture of the result, or None.
         variables: New `$name` values, kept by the caller's toolbox session.
         error: None when the call succeeded.
+        source: The session's picture that `image` was drawn over or cut from, as `SessionImage.redrawn` and `cropped`
+            give it; None where the image shows something else.
+        backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
+            the text.
     """
 
     value: Any = None
@@ -77,6 +84,8 @@ class ToolResult:
     image: NDArray[np.uint8] | None = None
     variables: Mapping[str, Any] = field(default_factory=dict)
     error: ToolError | None = None
+    source: SessionImage | None = None
+    backend: str = ""
 
     @property
     def ok(self) -> bool:

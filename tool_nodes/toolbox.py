@@ -1,13 +1,14 @@
 """The toolbox: a method's signature and docstring are its JSON schema; every call is checked first.
 
-Order of one call: name and aliases, argument names, argument values (`$variables` and image indices
-resolved), the method, then new variables and the picture enter the session. Nothing enters the session
-when a call fails.
+Order of one call: name and aliases, size, argument names, argument values (`$variables` and image indices
+resolved), repetition, the method within its time, then new variables and the picture enter the session. Nothing
+enters the session when a call fails.
 """
 
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -19,11 +20,18 @@ from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
 from numpy.typing import NDArray
 
-from tool_nodes.kinds import BadValue, Kind, SessionImage
+from tool_nodes.guards import CallHistory, Guard
+from tool_nodes.kinds import BadValue, Kind, SessionKind, show
+from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.types import Frame
 
 F = TypeVar("F", bound=Callable[..., ToolResult])
+
+TIMEOUT_S = 30.0
+
+_PASSING_ERRORS = (ErrorCode.TIMEOUT, ErrorCode.UNAVAILABLE)
+"""A call that ended so may end otherwise the next time."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +40,36 @@ class _Mark:
     aliases: tuple[str, ...]
     renamed: Mapping[str, str]
     motion: bool
+    stepwise: bool
+    timeout_s: float | None
+    repeatable: bool
 
 
 def tool(
-    name: str, *, aliases: Iterable[str] = (), renamed: Mapping[str, str] | None = None, motion: bool = False
+    name: str,
+    *,
+    aliases: Iterable[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    motion: bool = False,
+    stepwise: bool = False,
+    timeout_s: float | None = TIMEOUT_S,
+    repeatable: bool = False,
 ) -> Callable[[F], F]:
-    """Offer a method as a tool.
+    """Offer a method as a tool; the class attribute `suite` of its class says whose it is.
 
     Args:
         name: Released name, e.g. "sam2.segment_from_point".
         aliases: Other names of the same tool.
         renamed: Other names of its arguments, {other: own}.
         motion: True if the call moves the robot.
+        stepwise: True if only the problems of the first level that has any are reported, not all of them.
+        timeout_s: Longest time of a call [s]; None for a tool that keeps deadlines of its own.
+        repeatable: True if the same call may give another result the next time.
     """
 
     def mark(function: F) -> F:
-        function.__tool__ = _Mark(name, tuple(aliases), dict(renamed or {}), motion)  # type: ignore[attr-defined]
+        marked = _Mark(name, tuple(aliases), dict(renamed or {}), motion, stepwise, timeout_s, repeatable)
+        function.__tool__ = marked  # type: ignore[attr-defined]
         return function
 
     return mark
@@ -60,8 +82,16 @@ class ToolSpec:
     Attributes:
         name: Released name.
         description: First sentences of the docstring.
-        kinds: Argument name to kind, in order. All arguments without a default are required.
+        kinds: Argument name to kind, in order, without those that the toolbox gives itself (`given`).
+        argument_docs: Argument name to its description.
+        required: Arguments without a default.
+        aliases: Other names of the tool.
+        renamed: Other names of its arguments, {other: own}.
         motion: True if the call moves the robot.
+        function: Called with the checked values by name.
+        suite: Which paper's toolbox it belongs to.
+        given: Arguments that receive the conversation.
+        stepwise, timeout_s, repeatable: See `tool`.
     """
 
     name: str
@@ -73,6 +103,11 @@ class ToolSpec:
     renamed: Mapping[str, str]
     motion: bool
     function: Callable[..., ToolResult]
+    suite: str = ""
+    given: tuple[str, ...] = ()
+    stepwise: bool = False
+    timeout_s: float | None = TIMEOUT_S
+    repeatable: bool = False
 
     def schema(self) -> dict[str, Any]:
         """The tool in the function-calling form that chat templates expect."""
@@ -96,7 +131,7 @@ class ToolSpec:
         }
 
 
-def _spec(function: Callable[..., Any]) -> ToolSpec:
+def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
     mark: _Mark = function.__tool__  # type: ignore[attr-defined]
     hints = get_type_hints(function, include_extras=True)
     doc = parse_docstring(inspect.getdoc(function) or "", DocstringStyle.GOOGLE)
@@ -107,17 +142,30 @@ def _spec(function: Callable[..., Any]) -> ToolSpec:
         if not metadata:
             raise TypeError(f"{mark.name}: argument {parameter.name!r} needs a kind, e.g. Unit or Mask")
         kinds[parameter.name] = metadata[0]
+    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionKind))
     return ToolSpec(
         name=mark.name,
         description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
-        kinds=kinds,
+        kinds={name: kind for name, kind in kinds.items() if name not in given},
         argument_docs={p.arg_name: (p.description or "").replace("\n", " ") for p in doc.params},
-        required=tuple(p.name for p in parameters if p.default is inspect.Parameter.empty),
+        required=tuple(p.name for p in parameters if p.default is inspect.Parameter.empty and p.name not in given),
         aliases=mark.aliases,
         renamed=mark.renamed,
         motion=mark.motion,
         function=function,
+        suite=suite,
+        given=given,
+        stepwise=mark.stepwise,
+        timeout_s=mark.timeout_s,
+        repeatable=mark.repeatable or mark.motion,
     )
+
+
+def _specs_of(provider: object) -> Iterable[ToolSpec]:
+    if hasattr(provider, "tool_specs"):
+        return list(provider.tool_specs())
+    members = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
+    return [_spec(member, getattr(provider, "suite", "")) for member in members]
 
 
 @dataclass
@@ -126,6 +174,7 @@ class Session:
 
     variables: dict[str, Any] = field(default_factory=dict)
     images: list[SessionImage] = field(default_factory=list)
+    history: CallHistory = field(default_factory=CallHistory, repr=False)
 
     def newest_frame(self) -> Frame | None:
         """The frame of the newest camera picture."""
@@ -154,15 +203,25 @@ class CallRecord:
 
 
 class Toolbox:
-    """All tools of a set of providers, by name."""
+    """All tools of a set of providers, by name.
 
-    def __init__(self, providers: Iterable[object]) -> None:
+    Args:
+        providers: Objects with methods marked by `tool`, or with a method `tool_specs` that gives their tools.
+        suites: Which suites to offer; None offers all.
+        guard: Limits of every call.
+    """
+
+    def __init__(
+        self, providers: Iterable[object], suites: Iterable[str] | None = None, guard: Guard | None = None
+    ) -> None:
         self.specs: dict[str, ToolSpec] = {}
         self._names: dict[str, str] = {}
+        self._guard = guard or Guard()
+        chosen = None if suites is None else frozenset(suites)
         for provider in providers:
-            for _, member in inspect.getmembers(provider, callable):
-                if hasattr(member, "__tool__"):
-                    self._add(_spec(member))
+            for spec in _specs_of(provider):
+                if chosen is None or spec.suite in chosen:
+                    self._add(spec)
 
     def _add(self, spec: ToolSpec) -> None:
         for name in (spec.name, *spec.aliases):
@@ -200,25 +259,29 @@ class Toolbox:
                 ErrorCode.INVALID_ARGUMENT,
                 f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}.",
             )
+        self._guard.check_size(spec.name, arguments)
         given: dict[str, Any] = {}
-        problems = []
+        problems: list[tuple[int, str]] = []
         for key, value in arguments.items():
             own = key if key in spec.kinds else spec.renamed.get(key)
             if own is None:
-                problems.append(f"argument {key!r} is unknown; allowed: {', '.join(spec.kinds) or 'none'}")
+                allowed = ", ".join(spec.kinds) or "none"
+                problems.append((0, f"argument {show(key)} is unknown; allowed: {allowed}"))
             elif own in given:
-                problems.append(f"argument {key!r} is given twice")
+                problems.append((0, f"argument {key!r} is given twice"))
             else:
                 given[own] = value
-        problems += [f"argument {key!r} is missing" for key in spec.required if key not in given]
+        problems += [(0, f"argument {key!r} is missing") for key in spec.required if key not in given]
         values = {}
         for key, value in given.items():
             try:
                 values[key] = spec.kinds[key].parse(value, session)
             except BadValue as problem:
-                problems.append(f"argument {key!r} {problem}")
+                problems.append((problem.level, f"argument {key!r} {problem}"))
         if problems:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {'; '.join(problems)}.")
+            first = min(level for level, _ in problems)
+            told = [text for level, text in problems if not spec.stepwise or level == first]
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(told)}.")
         return spec, values
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
@@ -228,33 +291,53 @@ class Toolbox:
         values: dict[str, Any] = {}
         try:
             spec, values = self.check(name, arguments, session)
-            result = spec.function(**values)
-            if not isinstance(result, ToolResult):
-                raise TypeError(f"it returned {type(result).__name__}, not a ToolResult")
+            result = self._run(spec, values, session)
         except ToolError as error:
             result = ToolResult(error=error)
         except Exception as error:
-            message = f"{name} failed inside: {type(error).__name__}: {error}."
+            cause = " ".join(str(error).split())[:200]
+            message = f"{name} failed inside: {type(error).__name__}: {cause}."
             result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))
             result.error.__cause__ = error  # type: ignore[union-attr]
         if result.error is not None:
-            result = replace(result, text=f"Error {result.error.code}: {result.error}", image=None, variables={})
+            if result.error.code in _PASSING_ERRORS:
+                session.history = CallHistory()
+            text = self._guard.short(f"Error {result.error.code}: {result.error}")
+            result = replace(result, text=text, image=None, variables={})
         session.variables.update(result.variables)
         if result.image is not None:
             image_index = len(session.images)
-            session.images.append(_as_session_image(result.image, result.variables, values))
+            session.images.append(_as_session_image(result.image, result, values))
         recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}
         wall_s = time.monotonic() - started
         return CallRecord(name, recorded, result, image_index, started, wall_s, motion=self.is_motion(name))
 
+    def _run(self, spec: ToolSpec, values: Mapping[str, Any], session: Session) -> ToolResult:
+        # A tool that is given the conversation may answer otherwise when a variable has another value.
+        known = {**values, **dict.fromkeys(spec.given, session.variables)}
+        times = self._guard.note(session.history, spec.name, known, spec.repeatable)
+        work = functools.partial(spec.function, **values, **dict.fromkeys(spec.given, session))
+        result = self._guard.run(spec.name, work, spec.timeout_s)
+        if not isinstance(result, ToolResult):
+            raise TypeError(f"it returned {type(result).__name__}, not a ToolResult")
+        if result.error is not None:
+            return result
+        if result.image is not None:
+            self._guard.check_picture(spec.name, result.image)
+        text = self._guard.short(result.text)
+        if result.backend:
+            text += f" (backend: {result.backend})"
+        if times > 1:
+            text += f" (the same call as before, {times} times in a row: its result cannot change)"
+        return replace(result, text=text)
 
-def _as_session_image(
-    picture: NDArray[np.uint8], variables: Mapping[str, Any], values: Mapping[str, Any]
-) -> SessionImage:
-    """The result's picture. A drawing over a frame keeps the link to the frame it was drawn on."""
-    for value in variables.values():
-        if isinstance(value, SessionImage):
-            return SessionImage(picture, value.frame)
-    frame = next((v.frame for v in values.values() if isinstance(v, SessionImage)), None)
-    same_size = frame is not None and picture.shape == frame.rgb.shape
-    return SessionImage(picture, frame if same_size else None)
+
+def _as_session_image(picture: NDArray[np.uint8], result: ToolResult, values: Mapping[str, Any]) -> SessionImage:
+    """The result's picture, with its link to a camera frame: a picture kept as a variable, a crop, or a drawing."""
+    if result.source is not None:
+        return result.source.redrawn(picture)
+    for value in result.variables.values():
+        if isinstance(value, SessionImage) and value.rgb is picture:
+            return value
+    drawn_over = next((v for v in values.values() if isinstance(v, SessionImage)), None)
+    return SessionImage(picture) if drawn_over is None else drawn_over.redrawn(picture)

@@ -14,6 +14,23 @@ BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
+class TextSpan:
+    """Text in a picture.
+
+    Attributes:
+        text: What it says; LaTeX where it is a formula.
+        box: (left, top, right, bottom) [px].
+        score: Confidence in [0, 1].
+        kind: "text", "formula", or "cell" of a table.
+    """
+
+    text: str
+    box: tuple[float, float, float, float]
+    score: float = 1.0
+    kind: str = "text"
+
+
+@dataclass(frozen=True)
 class Frame:
     """One RGB-D picture with its calibration.
 
@@ -25,7 +42,9 @@ class Frame:
         stamp: Time of the picture [s].
         camera: "scene" or "wrist".
         ids: int32 (H, W) object index in the scene, -1 elsewhere. Only simulator perception reads
-            it; None on a real camera.
+            it and the two below; None on a real camera.
+        labels: What each id is called; None where the scene says so.
+        texts: What is printed where in the picture; None where nobody knows.
     """
 
     rgb: NDArray[np.uint8]
@@ -35,6 +54,8 @@ class Frame:
     stamp: float
     camera: str = "scene"
     ids: NDArray[np.int32] | None = None
+    labels: tuple[str, ...] | None = None
+    texts: tuple[TextSpan, ...] | None = None
 
     @property
     def size(self) -> tuple[int, int]:

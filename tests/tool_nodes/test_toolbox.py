@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.kinds import Data, ImageIndex, Mask, Point2D, SessionImage, Text, Unit
+from tool_nodes.kinds import Data, ImageIndex, Mask, Point2D, Text, Unit
+from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import CallRecord, Session, Toolbox, tool
 from tool_nodes.types import Frame
@@ -113,7 +114,17 @@ def test_the_schema_is_the_signature_and_the_docstring() -> None:
                         "description": "Normalized x, from the left.",
                     },
                     "y": {"type": "number", "minimum": 0.0, "maximum": 1.0, "description": "Normalized y."},
-                    "image_index": {"type": "integer", "minimum": 0, "description": "Index of the image."},
+                    "image_index": {
+                        "anyOf": [
+                            {"type": "integer", "minimum": 0},
+                            {
+                                "type": "string",
+                                "pattern": r"^\$[A-Za-z_]\w*$",
+                                "description": "variable holding a picture",
+                            },
+                        ],
+                        "description": "Index of the image.",
+                    },
                 },
                 "required": ["x", "y", "image_index"],
                 "additionalProperties": False,

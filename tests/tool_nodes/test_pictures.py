@@ -1,0 +1,158 @@
+"""Pictures of a conversation: crops and drawings find their way back to the camera frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tool_nodes.geometry import backproject, intrinsics, project
+from tool_nodes.pictures import SessionImage
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import Frame
+
+WIDTH, HEIGHT = 60, 40
+
+
+def camera_picture(width: int = WIDTH, height: int = HEIGHT) -> SessionImage:
+    """A frame in which every pixel has its own colour and depth."""
+    v, u = np.mgrid[:height, :width]
+    rgb = np.stack([u, v, u + v], axis=-1).astype(np.uint8)
+    depth = (1.0 + 0.01 * u + 0.001 * v).astype(np.float32)
+    return SessionImage(rgb, Frame(rgb, depth, intrinsics(50.0, width, height), np.eye(4), stamp=0.0))
+
+
+@st.composite
+def boxes(draw: st.DrawFn, width: int = WIDTH, height: int = HEIGHT) -> tuple[int, int, int, int]:
+    left, top = draw(st.integers(0, width - 1)), draw(st.integers(0, height - 1))
+    return left, top, draw(st.integers(left + 1, width)), draw(st.integers(top + 1, height))
+
+
+@st.composite
+def crops(draw: st.DrawFn) -> SessionImage:
+    """The frame's picture, a crop of it, or a crop of that."""
+    picture = camera_picture()
+    for _ in range(draw(st.integers(0, 2))):
+        picture = picture.cropped(*draw(boxes(*picture.size)))
+    return picture
+
+
+POINTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=4)
+
+
+@given(crops(), POINTS)
+def test_points_go_to_the_frame_and_back(picture: SessionImage, points: list[tuple[float, float]]) -> None:
+    there = picture.to_frame(points)
+    assert there.shape == (len(points), 2)
+    assert ((there >= -1e-12) & (there <= 1 + 1e-12)).all()
+    np.testing.assert_allclose(picture.from_frame(there), points, atol=1e-9)
+
+
+@given(crops(), POINTS)
+def test_a_point_of_a_crop_names_the_same_pixel_of_the_frame(
+    picture: SessionImage, points: list[tuple[float, float]]
+) -> None:
+    assume(all(max(point) < 1 for point in points))
+    # Where a point lies on the border of two pixels, rounding may take either.
+    scaled = np.array(points) * picture.size
+    assume((np.abs(scaled - np.round(scaled)) > 1e-6).all())
+    frame = picture.require_frame()
+    for (x, y), (fx, fy) in zip(points, picture.to_frame(points), strict=True):
+        here = picture.rgb[int(y * picture.size[1]), int(x * picture.size[0])]
+        assert np.array_equal(here, frame.rgb[int(fy * HEIGHT), int(fx * WIDTH)])
+
+
+@given(boxes(), st.data())
+def test_a_crop_of_a_crop_is_one_crop_of_the_frame(box: tuple[int, int, int, int], data: st.DataObject) -> None:
+    first = camera_picture().cropped(*box)
+    left, top, right, bottom = data.draw(boxes(*first.size))
+    twice = first.cropped(left, top, right, bottom)
+    x, y = box[:2]
+    once = camera_picture().cropped(x + left, y + top, x + right, y + bottom)
+    assert twice.window == once.window
+    assert np.array_equal(twice.rgb, once.rgb)
+
+
+@given(crops())
+def test_what_is_cut_from_an_array_of_the_frame_lies_under_the_picture(picture: SessionImage) -> None:
+    frame = picture.require_frame()
+    assert np.array_equal(picture.cut(frame.rgb), picture.rgb)
+    assert picture.cut(frame.depth).shape == picture.rgb.shape[:2]
+
+
+@given(crops())
+def test_points_in_space_project_onto_their_own_pixels_of_a_crop(picture: SessionImage) -> None:
+    width, height = picture.size
+    frame = picture.require_frame()
+    K = frame.K.copy()
+    K[:2, 2] = picture.principal_point()
+    depth = np.ascontiguousarray(picture.cut(frame.depth))
+    whole = np.ascontiguousarray(picture.cut(backproject(frame.depth, frame.K).reshape(HEIGHT, WIDTH, 3)))
+    np.testing.assert_allclose(backproject(depth, K), whole.reshape(-1, 3), atol=1e-5)
+    v, u = np.mgrid[:height, :width]
+    np.testing.assert_allclose(project(whole.reshape(-1, 3), K), np.column_stack([u.ravel(), v.ravel()]), atol=1e-3)
+
+
+def test_a_crop_may_lie_beside_the_optical_axis() -> None:
+    cx, cy = camera_picture().cropped(40, 0, 60, 10).principal_point()
+    assert (cx, cy) == (29.5 - 40, 19.5)
+
+
+def test_size_is_width_then_height() -> None:
+    assert camera_picture().size == (WIDTH, HEIGHT)
+    assert camera_picture().cropped(1, 2, 11, 5).size == (10, 3)
+
+
+def test_a_crop_does_not_share_its_pixels_with_the_picture() -> None:
+    picture = camera_picture()
+    crop = picture.cropped(0, 0, 30, 20)
+    crop.rgb[:] = 0
+    assert picture.rgb[5, 5].tolist() == [5, 5, 10]
+
+
+def test_a_drawing_shows_the_same_part_of_the_frame() -> None:
+    crop = camera_picture().cropped(10, 5, 30, 25)
+    drawing = crop.redrawn(np.full_like(crop.rgb, 9))
+    assert drawing.frame is crop.frame
+    assert drawing.window == (10, 5, 30, 25)
+    assert (drawing.rgb == 9).all()
+    assert crop.rgb[0, 0].tolist() == [10, 5, 15]
+
+
+@pytest.mark.parametrize("size", [(41, 60), (40, 61), (20, 30), (60, 40)])
+def test_a_picture_of_another_size_loses_the_link(size: tuple[int, int]) -> None:
+    other = camera_picture().redrawn(np.zeros((*size, 3), np.uint8))
+    assert other.frame is None
+    assert other.window is None
+
+
+@pytest.mark.parametrize(
+    "box", [(0, 0, 0, 10), (5, 0, 5, 10), (10, 0, 5, 10), (-1, 0, 5, 5), (0, -1, 5, 5), (0, 0, 61, 5), (0, 0, 5, 41)]
+)
+def test_a_part_that_is_empty_or_outside_is_no_part(box: tuple[int, int, int, int]) -> None:
+    with pytest.raises(ValueError, match="is no part of a 60x40 picture"):
+        camera_picture().cropped(*box)
+
+
+def test_a_foreign_picture_can_be_cropped_and_drawn_on_but_has_no_frame() -> None:
+    foreign = SessionImage(camera_picture().rgb)
+    crop = foreign.cropped(10, 5, 12, 6)
+    assert crop.rgb.tolist() == [[[10, 5, 15], [11, 5, 16]]]
+    assert crop.frame is crop.window is None
+    assert foreign.redrawn(foreign.rgb + np.uint8(1)).frame is None
+    for ask in (
+        foreign.require_frame,
+        foreign.principal_point,
+        lambda: foreign.to_frame([(0, 0)]),
+        lambda: foreign.from_frame([(0, 0)]),
+        lambda: foreign.cut(np.zeros((HEIGHT, WIDTH))),
+    ):
+        with pytest.raises(ToolError, match="no link to a camera frame") as caught:
+            ask()
+        assert caught.value.code is ErrorCode.UNAVAILABLE
+
+
+def test_points_outside_a_crop_come_back_outside_of_it() -> None:
+    crop = camera_picture().cropped(30, 0, 60, 20)
+    assert crop.from_frame([(0.25, 0.75)]).tolist() == [[-0.5, 1.5]]
