@@ -1,0 +1,74 @@
+"""A picture whose things are known exactly, and a sight that sees just these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from tool_nodes.pictures import SessionImage
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.sight import Instance
+from tool_nodes.types import Frame
+
+WIDTH, HEIGHT, FOCAL = 200, 100, 100.0
+THINGS = {
+    "cup": [((20, 10, 40, 50), 0.9, 1.0), ((120, 20, 160, 60), 0.4, 2.0)],
+    "plate": [((60, 60, 100, 90), 0.7, 1.5)],
+    "shadow": [((170, 70, 190, 95), 0.8, np.nan)],
+}
+"""Name to (box [px], score, depth [m]) of each; everything else is 3 m away."""
+
+
+class KnownSight:
+    """Answers like tool_nodes.sight.Sight, from THINGS. Masks are the boxes without their lower right quarters."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def find(self, image: SessionImage, text: str) -> list[Instance]:
+        self.calls.append(f"find {text}")
+        if text not in THINGS:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no {text!r} here; I see: {', '.join(THINGS)}")
+        return [Instance.of_mask(self._mask(box), score, text) for box, score, _ in THINGS[text]]
+
+    def at(self, image: SessionImage, points: Sequence[tuple[float, float]]) -> Instance:
+        self.calls.append("at")
+        ((x, y),) = points
+        for things in THINGS.values():
+            for box, score, _ in things:
+                if self._mask(box)[int(y * HEIGHT), int(x * WIDTH)]:
+                    return Instance.of_mask(self._mask(box), score)
+        raise ToolError(ErrorCode.EMPTY_MASK, "There is no object there.")
+
+    def depth_of(self, image: SessionImage) -> tuple[NDArray[np.float32], float]:
+        self.calls.append("depth_of")
+        return np.ascontiguousarray(image.cut(image.require_frame().depth)), FOCAL
+
+    def backend(self, image: SessionImage) -> str:
+        return "known"
+
+    def _mask(self, box: tuple[int, int, int, int]) -> NDArray[np.bool_]:
+        left, top, right, bottom = box
+        mask = np.zeros((HEIGHT, WIDTH), bool)
+        mask[top:bottom, left:right] = True
+        mask[(top + bottom) // 2 : bottom, (left + right) // 2 : right] = False
+        return mask
+
+
+@pytest.fixture
+def sight() -> KnownSight:
+    return KnownSight()
+
+
+@pytest.fixture
+def picture() -> SessionImage:
+    depth = np.full((HEIGHT, WIDTH), 3.0, np.float32)
+    for things in THINGS.values():
+        for (left, top, right, bottom), _, metres in things:
+            depth[top:bottom, left:right] = metres
+    rgb = np.random.default_rng(5).integers(80, 170, (HEIGHT, WIDTH, 3), dtype=np.uint8)
+    K = np.array([[FOCAL, 0.0, 99.5], [0.0, FOCAL, 49.5], [0.0, 0.0, 1.0]])
+    return SessionImage(rgb, Frame(rgb, depth, K, np.eye(4), 0.0))

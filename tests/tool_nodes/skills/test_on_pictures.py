@@ -1,0 +1,81 @@
+"""The six skills over the perception that recognises by pixels: on camera pictures, on crops of them, on drawings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from tool_nodes.pictures import SessionImage
+from tool_nodes.results import ErrorCode
+from tool_nodes.sight import Sight
+from tool_nodes.skills.tools import SkillTools
+from tool_nodes.toolbox import CallRecord, Session, Toolbox
+
+
+@pytest.fixture(scope="module")
+def station() -> Station:
+    return Station(load_scene(EXAMPLE_SCENE), StationConfig(perception="pixels"))
+
+
+@pytest.fixture(scope="module")
+def toolbox(station: Station) -> Toolbox:
+    perception = station.perception
+    return Toolbox([SkillTools(Sight(perception, perception, perception))])
+
+
+@pytest.fixture
+def session(station: Station) -> Session:
+    frame = station.camera.capture()
+    drawing = Image.new("RGB", (320, 240), "white")
+    draw = ImageDraw.Draw(drawing)
+    draw.ellipse((30, 30, 90, 90), fill="red")
+    draw.ellipse((130, 150, 170, 190), fill="red")
+    draw.rectangle((200, 100, 260, 160), fill="blue")
+    return Session(images=[SessionImage(frame.rgb, frame), SessionImage(np.asarray(drawing))])
+
+
+def text(record: CallRecord) -> str:
+    assert record.result.ok, record.result.text
+    return record.result.text
+
+
+@pytest.mark.parametrize("name", ["EstimateDepth", "EstimateSize", "SegmentObjects", "CountObjects", "Get3DPoint"])
+def test_every_skill_works_without_the_simulators_ids(toolbox: Toolbox, session: Session, name: str) -> None:
+    assert session.images[0].require_frame().ids is None
+    arguments: dict[str, Any] = {"img_path": "image-0", "text_labels": ["red box", "violin"]}
+    lines = text(toolbox.call(name, arguments, session))
+    assert re.search(r"^red box", lines, re.MULTILINE)
+    assert re.search(r"^violin: .*not found\.", lines, re.MULTILINE)
+    assert lines.endswith("(backend: pixels)")
+
+
+def test_a_thing_seen_in_a_crop_is_where_it_is_seen_in_the_whole_picture(toolbox: Toolbox, session: Session) -> None:
+    def place(image: str) -> list[float]:
+        told = text(toolbox.call("Get3DPoint", {"img_path": image, "text_labels": ["red box"]}, session))
+        return [float(number) for number in re.findall(r"-?\d\.\d{3}", told)]
+
+    text(toolbox.call("ZoomCrop", {"img_path": "image-0", "box": [100, 60, 300, 340]}, session))
+    assert place("image-2") == pytest.approx(place("image-0"), abs=0.005)
+
+
+def test_what_a_crop_does_not_show_is_not_found_in_it(toolbox: Toolbox, session: Session) -> None:
+    text(toolbox.call("ZoomCrop", {"img_path": "image-0", "box": [100, 60, 300, 340]}, session))
+    record = toolbox.call("SegmentObjects", {"img_path": "image-2", "text_labels": ["cinnamon"]}, session)
+    assert record.result.error is not None
+    assert record.result.error.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_things_in_a_drawing_are_counted_and_its_depth_is_unavailable(toolbox: Toolbox, session: Session) -> None:
+    arguments = {"img_path": "image-1", "text_labels": ["red circles", "blue square"]}
+    told = text(toolbox.call("CountObjects", arguments, session))
+    assert told.splitlines()[0] == "red circles: count 2, centroids (60, 60), (150, 170)."
+    assert told.splitlines()[1].startswith("blue square: count 1, centroids (230, 130).")
+    error = toolbox.call("EstimateDepth", {"img_path": "image-1"}, session).result.error
+    assert error is not None
+    assert error.code is ErrorCode.UNAVAILABLE

@@ -1,0 +1,154 @@
+"""What atomic operations hand to each other, and the rows that texts are made of. Pixels are those of the picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.types import BoolArray
+
+
+@dataclass(frozen=True)
+class Detected:
+    """One detected thing.
+
+    Attributes:
+        label: The query that it answers.
+        number: 1, 2, ... among the things of its label, best first.
+        box: (left, top, right, bottom) [px], right and bottom exclusive.
+        point: Normalized (x, y) on it.
+        score: In [0, 1].
+    """
+
+    label: str
+    number: int
+    box: tuple[int, int, int, int]
+    point: tuple[float, float]
+    score: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Middle of the box (x, y) [px]; pixel (0, 0) is the centre of the first one."""
+        left, top, right, bottom = self.box
+        return (left + right - 1) / 2, (top + bottom - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Outlined(Detected):
+    """A detected thing with its mask, bool (H, W) of the picture."""
+
+    mask: BoolArray
+
+
+@dataclass(frozen=True, eq=False)
+class DepthMap:
+    """depth: float32 (H, W) [m], NaN where unknown."""
+
+    depth: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class PointMap:
+    """points: float32 (H, W, 3) in the camera frame [m] (x right, y down, z forward), NaN where unknown."""
+
+    points: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a picture [px], right and bottom exclusive."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@dataclass(frozen=True)
+class CropRow:
+    """What a picture made by cropping shows: the region [px], its size, and the size of the new picture [px]."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+    width: int
+    height: int
+    picture_width: int
+    picture_height: int
+
+
+@dataclass(frozen=True)
+class CentroidRow:
+    """Where a thing is: (x, y) [px]."""
+
+    label: str
+    number: int
+    x: float
+    y: float
+    score: float
+
+
+@dataclass(frozen=True)
+class SizeRow:
+    """How large a thing looks: width and height [px] and area [px] of its mask, and its share of the picture [%]."""
+
+    label: str
+    number: int
+    x: float
+    y: float
+    width: int
+    height: int
+    area: int
+    share: float
+
+
+@dataclass(frozen=True)
+class CountRow:
+    """How many things a label has, and where: "(x, y), (x, y)" [px]."""
+
+    label: str
+    count: int
+    centroids: str
+
+
+@dataclass(frozen=True)
+class DepthRow:
+    """Average depth of a thing [m], over the known pixels of its box."""
+
+    label: str
+    number: int
+    depth: float
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@dataclass(frozen=True)
+class DepthRange:
+    """Nearest, farthest and average depth of a picture [m]."""
+
+    nearest: float
+    farthest: float
+    average: float
+
+
+@dataclass(frozen=True)
+class PointRow:
+    """Where a thing is in the camera frame [m]."""
+
+    label: str
+    number: int
+    X: float
+    Y: float
+    Z: float
+
+
+@dataclass(frozen=True)
+class MissingRow:
+    """A label that nothing answers."""
+
+    label: str
