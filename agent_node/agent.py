@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_node.policy import Message, Policy
-from agent_node.protocol import ParsedTurn, ToolCall, parse_turn, render_response, render_result, system_prompt
+from agent_node.calls import ToolCall
+from agent_node.policy import Message, Policy, Reply
+from agent_node.protocol import ParsedTurn, Protocol, load_protocol, render_response
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord, Session, Toolbox
 
@@ -19,23 +20,66 @@ TURN_BUDGET = 24
 _CODED_ANSWER = re.compile(rf"^({'|'.join(ErrorCode)})\s*:\s*(.*)$", re.DOTALL)
 
 
+@dataclass(frozen=True)
+class Exchange:
+    """One response of a turn and what it answers.
+
+    Attributes:
+        call: The call as the policy wrote it; None when the whole turn was refused.
+        words: What the policy is told, without the protocol's dress.
+        record: What the tool did; None when the call was not run.
+    """
+
+    call: ToolCall | None
+    words: str
+    record: CallRecord | None = None
+
+    @property
+    def image_index(self) -> int | None:
+        """Index of the picture that came with the response, or None."""
+        return None if self.record is None else self.record.image_index
+
+    @property
+    def response(self) -> str:
+        """The text that the policy reads."""
+        return render_response(self.words, self.image_index)
+
+
 @dataclass
 class Turn:
     """One assistant turn and what came of it.
 
     Attributes:
-        text: What the policy wrote.
-        thought: Its `<think>` text.
-        calls: Finished calls in order; calls that were not run have no record.
-        responses: The text of every response, one per call.
+        reply: What the policy wrote, and what it took.
+        parsed: What the protocol makes of it.
+        exchanges: One for each call, in order, or one that says what is wrong with the turn.
         policy_s: Wall time the policy took [s].
     """
 
-    text: str
-    thought: str
-    calls: list[CallRecord] = field(default_factory=list)
-    responses: list[str] = field(default_factory=list)
+    reply: Reply
+    parsed: ParsedTurn
+    exchanges: list[Exchange] = field(default_factory=list)
     policy_s: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """What the policy wrote."""
+        return self.reply.text
+
+    @property
+    def thought(self) -> str:
+        """Its reasoning."""
+        return self.parsed.thought
+
+    @property
+    def calls(self) -> list[CallRecord]:
+        """The calls that were run."""
+        return [exchange.record for exchange in self.exchanges if exchange.record is not None]
+
+    @property
+    def responses(self) -> list[str]:
+        """The text of every response."""
+        return [exchange.response for exchange in self.exchanges]
 
 
 @dataclass
@@ -53,6 +97,7 @@ class Episode:
     messages: list[Message]
     turns: list[Turn]
     session: Session
+    protocol: Protocol = field(default_factory=lambda: load_protocol("spacetools"))
     answer: str = ""
     success: bool = False
     error_code: ErrorCode | None = None
@@ -77,6 +122,7 @@ class Agent:
         turn_budget: Assistant turns before TURN_BUDGET.
         stopped: Polled between calls; True ends the command with STOPPED.
         listener: Hears every step.
+        protocol: How the policy writes and reads; SpaceTools' where None.
     """
 
     def __init__(
@@ -86,18 +132,24 @@ class Agent:
         turn_budget: int = TURN_BUDGET,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = lambda kind, payload: None,
+        protocol: Protocol | None = None,
     ) -> None:
         self._policy = policy
         self._toolbox = toolbox
         self._turn_budget = turn_budget
         self._stopped = stopped
         self._listener = listener
+        self._protocol = protocol or load_protocol("spacetools")
 
     def run(self, task: str) -> Episode:
         """Carry out one command. Never raises for what a policy or a tool does."""
         started = time.monotonic()
-        messages = [Message("system", system_prompt(self._toolbox.schemas())), Message("user", task)]
-        episode = Episode(task, messages, [], Session())
+        protocol = self._protocol
+        messages = [
+            Message("system", protocol.system_prompt(self._toolbox.schemas())),
+            Message("user", protocol.user_prompt(task), words=task),
+        ]
+        episode = Episode(task, messages, [], Session(), protocol)
         try:
             self._converse(episode)
         except ToolError as error:
@@ -110,50 +162,53 @@ class Agent:
     def _converse(self, episode: Episode) -> None:
         for _ in range(self._turn_budget):
             began = time.monotonic()
-            text = self._policy.respond(tuple(episode.messages))
-            parsed = parse_turn(text)
-            turn = Turn(text, parsed.thought, policy_s=time.monotonic() - began)
+            reply = self._policy.respond(tuple(episode.messages))
+            parsed = self._protocol.parse(reply.text)
+            turn = Turn(reply, parsed, policy_s=time.monotonic() - began)
             episode.turns.append(turn)
-            episode.messages.append(Message("assistant", text))
+            episode.messages.append(Message("assistant", reply.text))
             if parsed.thought:
                 self._listener("thought", parsed.thought)
             if parsed.answer is not None:
                 self._finish(episode, parsed.answer)
                 return
-            self._run_calls(episode, turn, parsed)
+            self._run_calls(episode, turn)
             if self._stopped():
                 raise ToolError(ErrorCode.STOPPED, "Stopped by the operator; the arm holds its position.")
         raise ToolError(ErrorCode.TURN_BUDGET, f"No answer within {self._turn_budget} turns.")
 
-    def _run_calls(self, episode: Episode, turn: Turn, parsed: ParsedTurn) -> None:
+    def _run_calls(self, episode: Episode, turn: Turn) -> None:
+        parsed = turn.parsed
         if parsed.problem:
-            turn.responses.append(render_response(f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}.", None))
+            turn.exchanges.append(Exchange(None, f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}."))
         motion_failed = False
         broken: ToolError | None = None
         for call in parsed.calls:
-            if self._stopped():
-                response = render_response(f"Error {ErrorCode.STOPPED}: Not run: stopped by the operator.", None)
-            elif motion_failed:
-                response = render_response("Not run: an earlier motion in this turn failed.", None)
-            elif call.problem:
-                response = render_response(f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}.", None)
-            else:
-                record = self._run_call(episode, turn, call)
-                error = record.result.error
+            exchange = self._exchange(episode, call, motion_failed)
+            turn.exchanges.append(exchange)
+            if exchange.record is not None:
+                error = exchange.record.result.error
                 broken = error if error is not None and error.code is ErrorCode.INTERNAL else None
-                motion_failed = record.motion and not record.result.ok
-                response = render_result(record.result, record.image_index)
-            turn.responses.append(response)
+                motion_failed = exchange.record.motion and not exchange.record.result.ok
             if broken is not None:
                 break
-        episode.messages += [Message("tool", response) for response in turn.responses]
+        episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
         if broken is not None:
             raise broken
 
-    def _run_call(self, episode: Episode, turn: Turn, call: ToolCall) -> CallRecord:
+    def _exchange(self, episode: Episode, call: ToolCall, motion_failed: bool) -> Exchange:
+        if self._stopped():
+            return Exchange(call, f"Error {ErrorCode.STOPPED}: Not run: stopped by the operator.")
+        if motion_failed:
+            return Exchange(call, "Not run: an earlier motion in this turn failed.")
+        if call.problem:
+            return Exchange(call, f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}.")
+        record = self._run_call(episode, call)
+        return Exchange(call, record.result.text, record)
+
+    def _run_call(self, episode: Episode, call: ToolCall) -> CallRecord:
         self._listener("call", call)
         record = self._toolbox.call(call.name, call.arguments, episode.session)
-        turn.calls.append(record)
         self._listener("result", record)
         return record
 
@@ -179,3 +234,9 @@ class Agent:
     def _fail(self, episode: Episode, error: ToolError) -> None:
         episode.error_code, episode.answer = error.code, str(error)
         self._listener("answer", f"{error.code}: {error}")
+
+
+def _message(exchange: Exchange, session: Session) -> Message:
+    index = exchange.image_index
+    picture = None if index is None else session.images[index].rgb
+    return Message("tool", exchange.response, exchange.words, index, picture)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import failure
+from tool_nodes.suites import parse_suites
 from tool_nodes.toolbox import Toolbox
 
 ACTION = "run_command"
@@ -43,7 +45,9 @@ _PARKING_AVAILABLE_S = 1.0
 MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
 
 
-def robot_toolbox(node: Node, deadlines: Deadlines, stopped: Callable[[], bool]) -> Toolbox:
+def robot_toolbox(
+    node: Node, deadlines: Deadlines, stopped: Callable[[], bool], suites: Iterable[str] = ("spacetools",)
+) -> Toolbox:
     """The robot's tools. An arm that a stop or a fault has left in the camera's view is brought back first."""
     park = node.create_client(Trigger, "return_to_park")
     try:
@@ -53,7 +57,7 @@ def robot_toolbox(node: Node, deadlines: Deadlines, stopped: Callable[[], bool])
     else:
         if not answer.success:
             node.get_logger().warning(f"The arm was not parked: {answer.message}")
-    return remote_toolbox(node, deadlines, stopped)
+    return remote_toolbox(node, deadlines, stopped, suites)
 
 
 class Command:
@@ -89,16 +93,19 @@ class Command:
 class CommandNode(Node):
     """Serves RunCommand, one command at a time; a second one is answered "busy" at once.
 
-    Parameters: `policy`, `runs_dir`, `turns`, `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`.
+    Parameters: `policy`, `suites`, `runs_dir`, `turns`, `availability_deadline_s`, `response_deadline_s`,
+    `motion_deadline_s`.
 
     Args:
-        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped.
+        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped;
+            those of `robot_toolbox` where None.
         options: For `rclpy.node.Node`.
     """
 
-    def __init__(self, make_toolbox: MakeToolbox = robot_toolbox, **options: Any) -> None:
+    def __init__(self, make_toolbox: MakeToolbox | None = None, **options: Any) -> None:
         super().__init__("agent", **options)
-        self._make_toolbox = make_toolbox
+        suites = parse_suites(parameters.text(self, "suites", "spacetools", "Whose tools: a suite, several, or all"))
+        self._make_toolbox = make_toolbox or functools.partial(robot_toolbox, suites=suites)
         self._policy = _known_mode("Parameter policy", parameters.text(self, "policy", "scripted", "Who decides"))
         self._runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
         self._turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")

@@ -1,44 +1,27 @@
-"""SpaceTools' turn format: `<think>`, `<tool_call>`, `<answer>`. Malformed output is never repaired."""
+r"""How a policy writes thoughts, calls and answers, and reads results: each protocol is data, one YAML file each.
+
+Malformed output is never repaired: it becomes an observation that says precisely what is wrong.
+"""
 
 from __future__ import annotations
 
+import functools
 import json
-import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
 
-from tool_nodes.results import ToolResult
+import yaml
 
-SYSTEM_PROMPT = """You are an expert in 3D spatial reasoning for robotics.
-Given a spatial reasoning task, **follow this process:**
-1. First, think about the reasoning process as an internal monologue the first time you receive the question, and \
-every time you receive new information. Your reasoning process MUST be enclosed within <think></think> tags.
-2. After thinking, if you need additional information to answer the question, or conduct external control, call the \
-appropriate tool.
-3. When you receive a tool response, use that information to continue your analysis.
-4. Once no further visual analysis or tool calls are needed, you **MUST** provide your final answer inside \
-<answer></answer> tags without detailed illustrations.
-Example answer format: <answer><Your final answer here></answer>
-# Tools
-You may call one or more functions to assist with the user query.
-You are provided with function signatures within <tools></tools> tags:
-<tools> {tools} </tools>
-For each function call, return a JSON object with function name and arguments within <tool_call></tool_call> tags:
-<tool_call> {{"name": <func-name>, "arguments": <args-json-object>}} </tool_call>"""
-"""The system prompt of SpaceTools, figure 3 of its supplement."""
+from agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
+from tool_nodes.results import ErrorCode, ToolError
 
-_TAG = re.compile(r"<(/?)(think|tool_call|answer)>")
+FOLDER = Path(__file__).with_name("protocols")
+BOXED = r"\boxed"
 
-
-@dataclass(frozen=True)
-class ToolCall:
-    """One requested call; `problem` says why it cannot be run (malformed), else it is empty."""
-
-    name: str
-    arguments: Any
-    problem: str = ""
+Calls = Literal["all", "one", "first"]
 
 
 @dataclass(frozen=True)
@@ -46,98 +29,151 @@ class ParsedTurn:
     """One assistant turn.
 
     Attributes:
-        thought: Text of all `<think>` blocks.
+        thought: Its reasoning.
         calls: Calls in the order they were written, malformed ones included.
         answer: Text of the answer, or None. A turn with calls has no answer: it would precede their results.
         problem: What is wrong with the turn as a whole, or empty.
+        ignored: Calls after the first that the protocol passes over.
     """
 
     thought: str
     calls: tuple[ToolCall, ...]
     answer: str | None
     problem: str = ""
+    ignored: int = 0
 
 
-def system_prompt(schemas: Sequence[Mapping[str, Any]]) -> str:
-    """Figure 3 with the tools' JSON schemas, one a line."""
-    return SYSTEM_PROMPT.format(tools="\n".join(json.dumps(schema) for schema in schemas))
+@dataclass(frozen=True)
+class Protocol:
+    """One paper's form of a conversation.
 
-
-def _refuse_constant(token: str) -> float:
-    raise ValueError(f"{token} is not JSON")
-
-
-def _finite(token: str) -> float:
-    number = float(token)
-    if not math.isfinite(number):
-        raise ValueError("a number is too large")
-    return number
-
-
-def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a key is given twice")
-    return found
-
-
-def _parse_call(text: str) -> ToolCall:
-    try:
-        call = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        return ToolCall("", {}, f"the tool call is not valid JSON: {error}")
-    if not isinstance(call, dict) or not isinstance(call.get("name"), str) or set(call) - {"name", "arguments"}:
-        return ToolCall("", {}, 'a tool call must be {"name": <func-name>, "arguments": <args-json-object>}')
-    return ToolCall(call["name"], call.get("arguments", {}))
-
-
-def _blocks(text: str) -> tuple[list[tuple[str, str]], str]:
-    """(kind, content) of every closed block and the kind of the block left open, or "".
-
-    One pass: backtracking would take minutes over the text of a model that repeats an opening tag.
+    Attributes:
+        name: Of its file.
+        system: System prompt with `{tools}`.
+        user: The operator's sentence as the policy reads it, with `{task}`.
+        tools: How tools are listed: JSON "schemas" one a line, "signatures", or "none" where the server is given them.
+        call: Tag of a call.
+        answer: Tag of the answer, or `\\boxed`.
+        turn_budget: Assistant turns of a command.
+        thought: Tag of a thought; empty where everything outside calls and answer is one.
+        syntax: Of what a call's tag holds: a "json" object or a "python" expression.
+        calls_in_a_turn: "all" are run; with "one", more are a problem; with "first", later ones are ignored and logged.
+        reasoning_alone: A turn with neither call nor answer is no problem.
+        stop: Where a server may stop writing.
+        malformed_cost, failed_call_cost: What the paper's reward takes for a malformed turn and for a call that fails.
     """
-    blocks, opened, start = [], "", 0
-    for tag in _TAG.finditer(text):
-        closing, kind = tag.groups()
-        if not opened and not closing:
-            opened, start = kind, tag.end()
-        elif opened == kind and closing:
-            blocks.append((kind, text[start : tag.start()]))
-            opened = ""
-    return blocks, opened
 
+    name: str
+    system: str
+    user: str
+    tools: Literal["schemas", "signatures", "none"]
+    call: str
+    answer: str
+    turn_budget: int
+    thought: str = ""
+    syntax: Literal["json", "python"] = "json"
+    calls_in_a_turn: Calls = "all"
+    reasoning_alone: bool = False
+    stop: tuple[str, ...] = ()
+    malformed_cost: float = 0.0
+    failed_call_cost: float = 0.0
 
-def parse_turn(text: str) -> ParsedTurn:
-    """Parse one assistant turn; never raises."""
-    thoughts, calls, answers = [], [], []
-    blocks, unclosed = _blocks(text)
-    for kind, content in blocks:
-        if kind == "think":
-            thoughts.append(content.strip())
-        elif kind == "tool_call":
-            calls.append(_parse_call(content.strip()))
+    def system_prompt(self, schemas: Sequence[Mapping[str, Any]]) -> str:
+        """The system prompt with the tools' JSON schemas in the protocol's own form."""
+        if self.tools == "schemas":
+            listed = "\n".join(json.dumps(schema) for schema in schemas)
         else:
-            answers.append(content.strip())
-    problem = ""
-    if unclosed:
-        problem = f"the <{unclosed}> tag is not closed"
-    elif not calls and not answers:
-        problem = "a turn needs a <tool_call> or an <answer>"
-    elif len(answers) > 1:
-        problem = "a turn may hold only one <answer>"
-    elif calls and answers:
-        problem = "a turn may not hold both <tool_call> and <answer>: wait for the results"
-    if problem:
-        return ParsedTurn("\n".join(thoughts), (), None, problem)
-    return ParsedTurn("\n".join(thoughts), tuple(calls), answers[0] if answers else None)
+            listed = "\n".join(_signature(schema["function"]) for schema in schemas)
+        return self.system.replace("{tools}", listed)
+
+    def user_prompt(self, task: str) -> str:
+        """The operator's sentence as the policy reads it."""
+        return self.user.replace("{task}", task)
+
+    def parse(self, text: str) -> ParsedTurn:
+        """Parse one assistant turn; never raises."""
+        tags = [tag for tag in (self.thought, self.call, self.answer) if tag and tag != BOXED]
+        found, unclosed = blocks(text, tags)
+        held: dict[str, list[str]] = {tag: [] for tag in tags}
+        for tag, content in found:
+            held[tag].append(content.strip())
+        rest = "" if unclosed or self.thought else self._outside_calls(text)
+        answers = boxed_answers(rest)[-1:] if self.answer == BOXED else held[self.answer]
+        thought = "\n".join(held[self.thought]) if self.thought else rest.rpartition(BOXED)[0] if answers else rest
+        thought = thought.strip()
+        written = held[self.call]
+        problem = self._problem(unclosed, written, answers)
+        if problem:
+            return ParsedTurn(thought, (), None, problem)
+        ignored = max(len(written) - 1, 0) if self.calls_in_a_turn == "first" else 0
+        read = json_call if self.syntax == "json" else python_call
+        calls = tuple(read(content) for content in written[: len(written) - ignored])
+        return ParsedTurn(thought, calls, answers[0] if answers and not calls else None, "", ignored)
+
+    def _outside_calls(self, text: str) -> str:
+        return re.sub(rf"<{self.call}>.*?</{self.call}>", "", text, flags=re.DOTALL)
+
+    def _problem(self, unclosed: str, calls: Sequence[str], answers: Sequence[str]) -> str:
+        call, answer = f"<{self.call}>", f"{BOXED}{{}}" if self.answer == BOXED else f"<{self.answer}>"
+        if unclosed:
+            return f"the <{unclosed}> tag is not closed"
+        if not calls and not answers and not self.reasoning_alone:
+            return f"a turn needs a {call} or an {answer}"
+        if len(answers) > 1:
+            return f"a turn may hold only one {answer}"
+        if calls and answers and self.answer != BOXED:
+            return f"a turn may not hold both {call} and {answer}: wait for the results"
+        if len(calls) > 1 and self.calls_in_a_turn == "one":
+            return f"a turn may hold only one {call}"
+        return ""
+
+    def render_turn(self, thought: str, calls: Sequence[ToolCall], answer: str | None = None) -> str:
+        """A turn as the protocol writes it; what `parse` reads back, if the words hold none of its tags."""
+        thinking = f"<{self.thought}>{thought}</{self.thought}>" if self.thought else thought
+        parts = [thinking, *(f"<{self.call}>{self._written(call)}</{self.call}>" for call in calls)]
+        if answer is not None:
+            parts.append(f"{BOXED}{{{answer}}}" if self.answer == BOXED else f"<{self.answer}>{answer}</{self.answer}>")
+        return "\n".join(part for part in parts if part)
+
+    def _written(self, call: ToolCall) -> str:
+        if self.syntax == "json":
+            return json.dumps({"name": call.name, "arguments": call.arguments})
+        return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
+
+    def closed(self, text: str) -> str:
+        """The text with the end that a server cut off when it stopped at one of the protocol's stop strings."""
+        for tag in (self.call, self.answer):
+            if f"</{tag}>" in self.stop and text.rfind(f"<{tag}>") > text.rfind(f"</{tag}>"):
+                return f"{text}</{tag}>"
+        return text
 
 
-def render_response(text: str, image_index: int | None) -> str:
-    """One tool response; a picture shows as `<image K>`."""
+def render_response(text: str, image_index: int | None = None) -> str:
+    """One tool response; a picture shows as `<image K>`. No paper but E-ViC (section B.3) prints another form."""
     picture = "" if image_index is None else f" <image {image_index}>"
     return f"<tool_response>{text}{picture}</tool_response>"
 
 
-def render_result(result: ToolResult, image_index: int | None) -> str:
-    """The response of a finished call."""
-    return render_response(result.text, image_index)
+def protocol_names() -> list[str]:
+    """Names of the protocols that there are."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+@functools.cache
+def load_protocol(name: str) -> Protocol:
+    """The protocol of a name. Raises ToolError INVALID_ARGUMENT."""
+    if name not in protocol_names():
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no protocol {name[:60]!r}: it must be one of {', '.join(protocol_names())}.",
+        )
+    document = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    unknown = set(document) - {entry.name for entry in fields(Protocol)}
+    if unknown or document.get("calls_in_a_turn", "all") not in get_args(Calls):
+        raise ToolError(ErrorCode.INTERNAL, f"The protocol file {name}.yaml is wrong: {sorted(unknown) or document}.")
+    return Protocol(name=name, **document | {"stop": tuple(document.get("stop", ()))})
+
+
+def _signature(function: Mapping[str, Any]) -> str:
+    arguments = ", ".join(function["parameters"]["properties"])
+    return f"• {function['name']}({arguments}): {function['description']}"

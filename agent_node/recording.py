@@ -7,7 +7,6 @@ import itertools
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,46 +14,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agent_node.agent import Episode, Turn
+from agent_node.agent import Episode
 from agent_node.policy import Message
-from agent_node.protocol import ToolCall, parse_turn, render_result
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import CallRecord
-
-
-@dataclass(frozen=True)
-class Exchange:
-    """One response of a turn and what it answers.
-
-    Attributes:
-        call: The call as the policy wrote it; None when the whole turn was refused.
-        response: The text that the policy read.
-        record: What the tool did; None when the call was not run.
-    """
-
-    call: ToolCall | None
-    response: str
-    record: CallRecord | None
-
-    @property
-    def image_index(self) -> int | None:
-        """Index of the picture that came with the response, or None."""
-        return None if self.record is None else self.record.image_index
-
-
-def exchanges(turn: Turn) -> list[Exchange]:
-    """The responses of a turn, each with its call and its record.
-
-    A response is paired with a record by what the agent made of that record, never by markers found in
-    its text: words such as `<image 0>` may be an operator's or a policy's own.
-    """
-    calls = parse_turn(turn.text).calls
-    records = list(turn.calls)
-    paired = []
-    for call, response in itertools.zip_longest(calls[: len(turn.responses)], turn.responses):
-        ran = bool(records) and response == render_result(records[0].result, records[0].image_index)
-        paired.append(Exchange(call, response, records.pop(0) if ran else None))
-    return paired
 
 
 def new_run_dir(root: Path) -> Path:
@@ -161,21 +123,18 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
         buffer = io.BytesIO()
         Image.fromarray(picture.rgb).save(buffer, format="PNG", compress_level=1)
         write_atomically(run_dir / image_path(index), buffer.getvalue())
-    responses = (exchange for turn in episode.turns for exchange in exchanges(turn))
-    messages: list[dict[str, Any]] = []
-    for message in episode.messages:
-        exchange = next(responses, None) if message.role == "tool" else None
-        messages.append(
-            {"role": message.role, "content": _content(message, None if exchange is None else exchange.image_index)}
-        )
+    messages: list[dict[str, Any]] = [
+        {"role": message.role, "content": _content(message)} for message in episode.messages
+    ]
     images = [part["image"] for message in messages for part in message["content"] if part["type"] == "image"]
     # All ASCII: unescaped line separators of Unicode would break the line for some readers.
     line = json.dumps(_plain({"messages": messages, "tools": schemas, "images": images}), allow_nan=False)
     write_atomically(run_dir / "trajectory.jsonl", encode(line + "\n"))
 
 
-def _content(message: Message, image_index: int | None) -> list[dict[str, str]]:
+def _content(message: Message) -> list[dict[str, str]]:
     """The message's parts; only the last marker is the agent's, as `render_response` puts it there."""
+    image_index = message.image_index
     marker = f"<image {image_index}>"
     if image_index is None or marker not in message.text:
         return [{"type": "text", "text": message.text}]

@@ -18,9 +18,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agent_node.agent import Episode, Turn
-from agent_node.protocol import parse_turn
-from agent_node.recording import Exchange, encode, exchanges, write_atomically
+from agent_node.agent import Episode, Exchange, Turn
+from agent_node.recording import encode, write_atomically
 from tool_nodes.drawing import RGB
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord
@@ -347,7 +346,7 @@ def _turns(episode: Episode) -> str:
     for number, turn in enumerate(episode.turns, 1):
         parts = [_turn_head(number, turn)]
         complete = room.take(parts[0])
-        for exchange in exchanges(turn) if complete else ():
+        for exchange in turn.exchanges if complete else ():
             shown = _exchange(exchange)
             complete = room.take(shown)
             if not complete:
@@ -364,7 +363,7 @@ def _turns(episode: Episode) -> str:
 def _turn_head(number: int, turn: Turn) -> str:
     head = f'<div class="head"><h3>Turn {number}</h3><span class="soft">policy {_seconds(turn.policy_s)}</span></div>'
     thought = f'<p class="thought" dir="auto">{_text(turn.thought, 8000)}</p>' if turn.thought else ""
-    answer = parse_turn(turn.text).answer
+    answer = turn.parsed.answer
     return head + thought + (f'<p dir="auto">{_badge("answer")} {_text(answer)}</p>' if answer is not None else "")
 
 

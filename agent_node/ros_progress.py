@@ -9,8 +9,8 @@ from typing import Any
 from std_msgs.msg import Header
 from toolhand_interfaces.action import RunCommand
 
-from agent_node.policy import Message, Policy
-from agent_node.protocol import ToolCall
+from agent_node.calls import ToolCall
+from agent_node.policy import Message, Policy, Reply
 from tool_nodes.ros.messages import rgb_to_image
 from tool_nodes.toolbox import CallRecord
 
@@ -33,7 +33,7 @@ class Progress:
         self.name = policy.name
         self.turn = 0
 
-    def respond(self, conversation: Sequence[Message]) -> str:
+    def respond(self, conversation: Sequence[Message]) -> Reply:
         """See Policy."""
         self.turn += 1
         return self._policy.respond(conversation)

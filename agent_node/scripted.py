@@ -6,15 +6,16 @@ conversation holds, so the same conversation always gives the same turn.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from agent_node.calls import ToolCall
 from agent_node.commands import EXAMPLES, RELATION_WORDS, Command, parse_command
 from agent_node.picture import at, describe, near, nearest, still_there, the, untried
-from agent_node.policy import Message
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol, load_protocol
 from agent_node.transcript import MISSING, Point, Response, read_episode
 from tool_nodes.perception.phrases import NounPhrase
 from tool_nodes.perception.referring import free_space_phrase, select_points
@@ -47,15 +48,9 @@ _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.
 
 
 @dataclass(frozen=True)
-class _Call:
-    name: str
-    arguments: dict[str, object]
-
-
-@dataclass(frozen=True)
 class _Step:
     thought: str
-    calls: tuple[_Call, ...]
+    calls: tuple[ToolCall, ...]
 
 
 class _Done(Exception):
@@ -85,44 +80,48 @@ class ScriptedPolicy:
     Args:
         max_retries: Further tries after a failure that another look, grasp or place point may mend.
         max_turns: Turns that the agent allows; the last one is used for a truthful answer.
+        protocol: What it writes; SpaceTools' where None.
     """
 
     name = "scripted"
 
-    def __init__(self, max_retries: int = 2, max_turns: int = 24) -> None:
+    def __init__(self, max_retries: int = 2, max_turns: int = 24, protocol: Protocol | None = None) -> None:
         self._max_retries = max_retries
         self._max_turns = max_turns
+        self._protocol = protocol or load_protocol("spacetools")
 
-    def respond(self, conversation: Sequence[Message]) -> str:
+    def respond(self, conversation: Sequence[Message]) -> Reply:
         """The next turn: a thought and tool calls, or a thought and the answer."""
         text, turns = read_episode(conversation)
         try:
             command = parse_command(text)
         except ToolError as error:
-            return _render_answer("That is not a command I can carry out.", f"{error.code}: {_sentence(error)}")
+            return self._answer("That is not a command I can carry out.", f"{error.code}: {_sentence(error)}")
         episode = _Episode(command, self._max_retries)
         script = episode.run()
+        one_call = self._protocol.calls_in_a_turn != "all"
         try:
             step = next(script)
+            done: list[Response] = []
             for responses in turns:
-                step = script.send((responses + [MISSING] * len(step.calls))[: len(step.calls)])
+                asked = 1 if one_call else len(step.calls)
+                done += (responses + [MISSING] * asked)[:asked]
+                if len(done) >= len(step.calls):
+                    step, done = script.send(done), []
             if len(turns) >= self._max_turns - 1:
                 raise _Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
-        except _Done as done:
-            return _render_answer(done.thought, done.answer)
-        calls = [json.dumps({"name": call.name, "arguments": call.arguments}) for call in step.calls]
-        return f"<think>{_plain(step.thought)}</think>\n" + "\n".join(
-            f"<tool_call>{call}</tool_call>" for call in calls
-        )
+        except _Done as end:
+            return self._answer(end.thought, end.answer)
+        calls = step.calls[len(done) : len(done) + 1] if one_call else step.calls
+        return Reply(self._protocol.render_turn(_plain(step.thought), calls))
+
+    def _answer(self, thought: str, answer: str) -> Reply:
+        return Reply(self._protocol.render_turn(_plain(thought), (), _plain(answer)))
 
 
 def _plain(text: str) -> str:
     """Text from tools and pictures is data: it must not open or close a tag of a turn."""
     return text.replace("<", "(").replace(">", ")")
-
-
-def _render_answer(thought: str, answer: str) -> str:
-    return f"<think>{_plain(thought)}</think>\n<answer>{_plain(answer)}</answer>"
 
 
 def _sentence(error: ToolError) -> str:
@@ -229,9 +228,9 @@ class _Episode:
         again = (
             f"I could not {self._trouble}; I look again" if self._trouble else f"I need to find {self._name}: a picture"
         )
-        calls = [_Call("robot.capture_image", {})]
+        calls = [ToolCall("robot.capture_image", {})]
         if purpose:
-            calls.append(_Call("robot.get_depth_with_pointcloud", {}))
+            calls.append(ToolCall("robot.get_depth_with_pointcloud", {}))
         responses = yield _Step(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
         self._require(responses, "look at the table")
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
@@ -242,11 +241,11 @@ class _Episode:
         if failed is not None:
             raise _Setback(doing, failed)
 
-    def _detect(self, phrase: str, only_one: bool = False) -> _Call:
+    def _detect(self, phrase: str, only_one: bool = False) -> ToolCall:
         name = "roborefer.detect_one" if only_one else "roborefer.detect_all"
-        return _Call(name, {"obj_name": phrase, "image_index": self._image})
+        return ToolCall(name, {"obj_name": phrase, "image_index": self._image})
 
-    def _ask_spot(self) -> _Call:
+    def _ask_spot(self) -> ToolCall:
         return self._detect(
             free_space_phrase(self._command.relation or "anywhere", self._named_references()), only_one=True
         )
@@ -346,8 +345,8 @@ class _Episode:
             )
         raise _Setback(f"find a place {self._where}", Response(response.text, code, response.image_index))
 
-    def _grasp_call(self) -> _Call:
-        return _Call(
+    def _grasp_call(self) -> ToolCall:
+        return ToolCall(
             "grasp_generator.compute_grasp",
             {
                 "point_cloud": "$point_cloud",
@@ -361,7 +360,7 @@ class _Episode:
         assert self._target is not None
         x, y = self._target
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
-        calls = [_Call("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
+        calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
         calls += [self._grasp_call()] * (1 + self._failed_grasps)
         responses = yield _Step(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
@@ -381,7 +380,7 @@ class _Episode:
             raise _Setback(f"find another grasp for {self._name}", responses[0])
 
     def _grasp(self) -> _Script:
-        call = _Call("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
+        call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
         [response] = yield _Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
         self._moved = self._moved or response.error not in _BEFORE_MOTION
         if not response.ok:
@@ -417,7 +416,7 @@ class _Episode:
         assert self._spot is not None
         spot = self._spot
         point = [round(spot[0], 4), round(spot[1], 4)]
-        call = _Call("robot.place_object_at_2d_location", {"placement_point_2d": point})
+        call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
         [response] = yield _Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
         if response.ok:
             raise _Done("The gripper is open and the object is down.", f"Placed {self._name} {self._where}.")

@@ -12,8 +12,8 @@ from tool_nodes.results import ErrorCode
 Point = tuple[float, float]
 
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
-_ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
+_ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
 
@@ -49,14 +49,15 @@ MISSING = Response("No response came back.", ErrorCode.UNAVAILABLE)
 """Stands for a call that the conversation holds no response for."""
 
 
-def read_response(text: str) -> Response:
-    """Parse the text of one tool message; anything else than a result counts as a failed call."""
-    tagged = _RESPONSE.search(text)
-    inner = (tagged.group(1) if tagged else text).strip()
-    image = _IMAGE.findall(inner)
-    words = _IMAGE.sub("", inner).strip()
+def read_response(message: Message) -> Response:
+    """Parse one tool message; a conversation that was stored as text alone is read by its tags."""
+    words, index = message.words.strip(), message.image_index
+    if not words:
+        tagged = _RESPONSE.search(message.text)
+        inner = (tagged.group(1) if tagged else message.text).strip()
+        image = _IMAGE.findall(inner)
+        words, index = _IMAGE.sub("", inner).strip(), int(image[-1]) if image else None
     error = _ERROR.match(words)
-    index = int(image[-1]) if image else None
     if error:
         return Response(error.group(2).strip(), ErrorCode(error.group(1)), index)
     if words.startswith("Not run:"):
@@ -74,5 +75,5 @@ def read_episode(conversation: Sequence[Message]) -> tuple[str, list[list[Respon
         if message.role == "assistant":
             turns.append([])
         elif message.role == "tool" and turns:
-            turns[-1].append(read_response(message.text))
-    return conversation[start].text, turns
+            turns[-1].append(read_response(message))
+    return conversation[start].said, turns

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_node.agent import Agent, Episode
-from agent_node.policy import Message
+from agent_node.policy import Message, Reply
 from tool_nodes.kinds import Text
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import CallRecord, Toolbox, tool
@@ -54,12 +54,12 @@ class Scripted:
         self._lines = list(lines)
         self.seen: list[tuple[Message, ...]] = []
 
-    def respond(self, conversation: Sequence[Message]) -> str:
+    def respond(self, conversation: Sequence[Message]) -> Reply:
         self.seen.append(tuple(conversation))
         line = self._lines.pop(0) if len(self._lines) > 1 else self._lines[0]
         if isinstance(line, BaseException):
             raise line
-        return line
+        return Reply(line)
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -141,7 +141,7 @@ def test_a_malformed_turn_runs_nothing_and_is_answered_once() -> None:
     assert tools.log == []
     (response,) = episode.turns[0].responses
     assert response.startswith("<tool_response>Error INVALID_ARGUMENT: a turn may not hold both")
-    assert episode.messages[3] == Message("tool", response)
+    assert (episode.messages[3].role, episode.messages[3].text) == ("tool", response)
     assert not episode.success
 
 

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_node.protocol import parse_turn, render_response, render_result, system_prompt
-from tool_nodes.results import ToolResult
+from agent_node.protocol import load_protocol, render_response
+
+SPACETOOLS = load_protocol("spacetools")
 
 
 def test_a_turn_with_thought_and_calls_is_parsed_in_order() -> None:
-    turn = parse_turn(
+    turn = SPACETOOLS.parse(
         "<think> look first </think>\n"
         '<tool_call> {"name": "a.one", "arguments": {"x": 0.5, "mask": "$m"}} </tool_call>'
         "some words between"
@@ -29,20 +30,20 @@ def test_a_turn_with_thought_and_calls_is_parsed_in_order() -> None:
 
 
 def test_an_answer_ends_a_turn_and_thoughts_are_joined() -> None:
-    turn = parse_turn("<think>a</think><think>b</think><answer> Done.\nReally. </answer>")
+    turn = SPACETOOLS.parse("<think>a</think><think>b</think><answer> Done.\nReally. </answer>")
     assert turn.thought == "a\nb"
     assert turn.answer == "Done.\nReally."
     assert turn.calls == ()
 
 
 def test_tags_inside_a_thought_are_part_of_the_thought() -> None:
-    turn = parse_turn('<think>maybe <tool_call>{"name": "a"}</tool_call>?</think><answer>no</answer>')
+    turn = SPACETOOLS.parse('<think>maybe <tool_call>{"name": "a"}</tool_call>?</think><answer>no</answer>')
     assert turn.calls == ()
     assert turn.answer == "no"
 
 
 def test_a_closing_tag_without_an_opening_one_is_only_text() -> None:
-    turn = parse_turn('thoughts of a template that opened the tag</think><tool_call>{"name": "a"}</tool_call>')
+    turn = SPACETOOLS.parse('thoughts of a template that opened the tag</think><tool_call>{"name": "a"}</tool_call>')
     assert [call.name for call in turn.calls] == ["a"]
 
 
@@ -65,7 +66,7 @@ def test_a_closing_tag_without_an_opening_one_is_only_text() -> None:
     ],
 )
 def test_a_malformed_turn_has_a_problem_and_neither_calls_nor_an_answer(text: str, problem: str) -> None:
-    turn = parse_turn(text)
+    turn = SPACETOOLS.parse(text)
     assert turn.problem == problem
     assert turn.calls == ()
     assert turn.answer is None
@@ -98,14 +99,14 @@ def test_a_malformed_turn_has_a_problem_and_neither_calls_nor_an_answer(text: st
     ids=range(20),
 )
 def test_a_malformed_call_keeps_its_place_but_cannot_be_run(content: str) -> None:
-    turn = parse_turn(f'<tool_call>{content}</tool_call><tool_call>{{"name": "b.two"}}</tool_call>')
+    turn = SPACETOOLS.parse(f'<tool_call>{content}</tool_call><tool_call>{{"name": "b.two"}}</tool_call>')
     assert [call.name for call in turn.calls] == ["", "b.two"]
     assert "tool call" in turn.calls[0].problem
     assert turn.calls[1].problem == ""
 
 
 def test_a_model_that_repeats_an_opening_tag_is_parsed_in_one_pass() -> None:
-    assert parse_turn("<think>" * 200_000).problem == "the <think> tag is not closed"
+    assert SPACETOOLS.parse("<think>" * 200_000).problem == "the <think> tag is not closed"
 
 
 PIECES = st.sampled_from(
@@ -115,7 +116,7 @@ PIECES = st.sampled_from(
 
 @given(st.text() | st.lists(PIECES | st.text(max_size=4), max_size=12).map("".join))
 def test_arbitrary_text_never_raises_and_only_whole_calls_can_be_run(text: str) -> None:
-    turn = parse_turn(text)
+    turn = SPACETOOLS.parse(text)
     for call in turn.calls:
         assert bool(call.problem) == (call.name == "")
     if any(not call.problem for call in turn.calls):
@@ -126,18 +127,18 @@ def test_arbitrary_text_never_raises_and_only_whole_calls_can_be_run(text: str) 
 @given(st.text(min_size=1), st.dictionaries(st.text(), st.floats(allow_nan=False, allow_infinity=False) | st.text()))
 def test_a_call_written_as_json_comes_back_as_it_was(name: str, arguments: dict[str, float | str]) -> None:
     written = json.dumps({"name": name, "arguments": arguments}).replace("<", "\\u003c")
-    (call,) = parse_turn(f"<tool_call>{written}</tool_call>").calls
+    (call,) = SPACETOOLS.parse(f"<tool_call>{written}</tool_call>").calls
     assert (call.name, call.arguments, call.problem) == (name, arguments, "")
 
 
 def test_a_response_shows_its_text_and_the_index_of_its_picture() -> None:
     assert render_response("Done.", None) == "<tool_response>Done.</tool_response>"
-    assert render_result(ToolResult(text="Seen."), 3) == "<tool_response>Seen. <image 3></tool_response>"
+    assert render_response("Seen.", 3) == "<tool_response>Seen. <image 3></tool_response>"
 
 
 def test_the_system_prompt_holds_every_schema_on_its_own_line() -> None:
     schemas = [{"type": "function", "function": {"name": name}} for name in ("a.one", "a.{two}")]
-    prompt = system_prompt(schemas)
+    prompt = SPACETOOLS.system_prompt(schemas)
     listed = prompt[prompt.rindex("<tools> ") + len("<tools> ") : prompt.index(" </tools>")]
     assert [json.loads(line) for line in listed.splitlines()] == schemas
     assert '<tool_call> {"name": <func-name>, "arguments": <args-json-object>} </tool_call>' in prompt

@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 
 from agent_node.agent import Agent, Episode
-from agent_node.policy import Message
-from agent_node.recording import exchanges, new_run_dir, write_atomically, write_json, write_trajectory
+from agent_node.policy import Message, Reply
+from agent_node.recording import new_run_dir, write_atomically, write_json, write_trajectory
 from tool_nodes.kinds import Text
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import Toolbox, tool
@@ -44,8 +44,8 @@ class Scripted:
     def __init__(self, *lines: str) -> None:
         self._lines = iter(lines)
 
-    def respond(self, conversation: Sequence[Message]) -> str:
-        return next(self._lines)
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        return Reply(next(self._lines))
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -122,7 +122,7 @@ def test_text_that_utf8_cannot_hold_and_line_separators_stay_in_one_readable_lin
 
 def test_exchanges_pair_calls_responses_and_records() -> None:
     turn = run(call("robot.look") + "<tool_call>{</tool_call>" + call("robot.move") + call("robot.look")).turns[0]
-    first, malformed, failed, skipped = exchanges(turn)
+    first, malformed, failed, skipped = turn.exchanges
     assert [e.response for e in (first, malformed, failed, skipped)] == turn.responses
     assert first.image_index == 0
     assert first.record is turn.calls[0]
@@ -136,7 +136,7 @@ def test_exchanges_pair_calls_responses_and_records() -> None:
 
 
 def test_a_refused_turn_is_an_exchange_without_a_call() -> None:
-    (exchange,) = exchanges(run("nonsense").turns[0])
+    (exchange,) = run("nonsense").turns[0].exchanges
     assert exchange.call is None
     assert exchange.record is None
     assert "a turn needs" in exchange.response

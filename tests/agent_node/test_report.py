@@ -17,7 +17,7 @@ import pytest
 from PIL import Image
 
 from agent_node.agent import Agent, Episode
-from agent_node.policy import Message
+from agent_node.policy import Message, Reply
 from agent_node.report import MAX_FRAMES, write_report
 from tool_nodes.drawing import RGB
 from tool_nodes.kinds import ImageIndex, Text
@@ -71,8 +71,8 @@ class Scripted:
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = iter(lines)
 
-    def respond(self, conversation: Sequence[Message]) -> str:
-        return next(self._lines)
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        return Reply(next(self._lines))
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -203,7 +203,7 @@ def test_hostile_text_is_shown_as_text_everywhere(tmp_path: Path) -> None:
     )
     hostile = run(
         f"<think>{HOSTILE}</think>" + LOOK,
-        call("roborefer.detect_one", obj_name=HOSTILE, image_index=0),
+        call("roborefer.detect_one", obj_name=HOSTILE.replace("\ud800", ""), image_index=0),
         call(HOSTILE),
         f"<answer>{HOSTILE}</answer>",
         task=HOSTILE,
@@ -246,7 +246,7 @@ def test_a_run_without_pictures_or_turns_still_has_a_report(tmp_path: Path) -> N
     class Down:
         name = "down"
 
-        def respond(self, conversation: Sequence[Message]) -> str:
+        def respond(self, conversation: Sequence[Message]) -> Reply:
             raise ToolError(ErrorCode.UNAVAILABLE, "The model server does not answer.")
 
     page = report(tmp_path, Agent(Down(), Toolbox([Robot()])).run("Pick."))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from agent_node.picture import near
 from agent_node.policy import Message
-from agent_node.protocol import parse_turn
+from agent_node.protocol import load_protocol
 from agent_node.scripted import ScriptedPolicy
 from agent_node.transcript import read_episode, read_response
 from tool_nodes.perception.referring import parse_free_space, refer
@@ -128,14 +128,14 @@ def run(sentence: str, world: TextWorld, policy: ScriptedPolicy | None = None, l
     policy = policy or ScriptedPolicy()
     messages = [Message("system", "You are a robot."), Message("user", sentence)]
     for turn in range(1, limit + 1):
-        text = policy.respond(tuple(messages))
-        assert text == policy.respond(tuple(messages)), "the same conversation must give the same turn"
-        parsed = parse_turn(text)
+        text = policy.respond(tuple(messages)).text
+        assert text == policy.respond(tuple(messages)).text, "the same conversation must give the same turn"
+        parsed = load_protocol("spacetools").parse(text)
         assert not parsed.problem
         assert parsed.thought
         messages.append(Message("assistant", text))
         if parsed.answer is not None:
-            assert policy.respond(tuple(messages)) == text
+            assert policy.respond(tuple(messages)).text == text
             return parsed.answer, turn
         failed = False
         for call in parsed.calls:
@@ -444,15 +444,17 @@ def test_the_newest_sentence_of_the_operator_counts() -> None:
         Message("user", "pick up the pony"),
         Message("assistant", "<think>x</think><answer>Picked up the pony.</answer>"),
     ]
-    turn = ScriptedPolicy().respond([*old, Message("user", "put it down")])
-    assert parse_turn(turn).calls[0].name == "robot.capture_image"
+    turn = ScriptedPolicy().respond([*old, Message("user", "put it down")]).text
+    assert load_protocol("spacetools").parse(turn).calls[0].name == "robot.capture_image"
 
 
 def test_a_missing_response_counts_as_a_failure() -> None:
-    first = ScriptedPolicy().respond([Message("user", "pick up the pony")])
-    answer = parse_turn(
-        ScriptedPolicy().respond([Message("user", "pick up the pony"), Message("assistant", first)])
-    ).answer
+    first = ScriptedPolicy().respond([Message("user", "pick up the pony")]).text
+    answer = (
+        load_protocol("spacetools")
+        .parse(ScriptedPolicy().respond([Message("user", "pick up the pony"), Message("assistant", first)]).text)
+        .answer
+    )
     assert answer is not None
     assert answer.startswith("UNAVAILABLE: ")
 
@@ -479,7 +481,7 @@ def test_a_missing_response_counts_as_a_failure() -> None:
 )
 @settings(max_examples=300, deadline=None)
 def test_any_conversation_gets_a_well_formed_turn(conversation: Sequence[Message]) -> None:
-    parsed = parse_turn(ScriptedPolicy().respond(conversation))
+    parsed = load_protocol("spacetools").parse(ScriptedPolicy().respond(conversation).text)
     assert not parsed.problem
     assert parsed.thought
     assert (parsed.answer is None) == bool(parsed.calls)
@@ -488,12 +490,14 @@ def test_any_conversation_gets_a_well_formed_turn(conversation: Sequence[Message
 
 def test_responses_are_read_back() -> None:
     listed = "[(0.479, 0.417), (0.2, 1.0)] <image 2>"
-    seen = read_response(f"<tool_response>Detected 2 instance(s) of 'can (0.5, 0.5)': {listed}</tool_response>")
+    seen = read_response(
+        Message("tool", f"<tool_response>Detected 2 instance(s) of 'can (0.5, 0.5)': {listed}</tool_response>")
+    )
     assert seen.points == ((0.479, 0.417), (0.2, 1.0))
     assert (seen.image_index, seen.error) == (2, None)
-    failed = read_response("<tool_response>Error GRIPPER_EMPTY: Nothing. Look again.</tool_response>")
+    failed = read_response(Message("tool", "<tool_response>Error GRIPPER_EMPTY: Nothing. Look again.</tool_response>"))
     assert (failed.error, failed.text, failed.points) == (ErrorCode.GRIPPER_EMPTY, "Nothing. Look again.", ())
-    assert read_response(NOT_RUN).error is ErrorCode.CANCELLED
+    assert read_response(Message("tool", NOT_RUN)).error is ErrorCode.CANCELLED
     assert read_episode([Message("assistant", "hello")]) == ("", [])
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from agent_node.policy import Message
+from agent_node.policy import Message, Reply
 from agent_node.scripted import ScriptedPolicy
 from bench.episode import (
     ANIMATION_FRAMES,
@@ -42,8 +42,8 @@ class Says:
     def __init__(self, *lines: str) -> None:
         self._lines = list(lines)
 
-    def respond(self, conversation: Sequence[Message]) -> str:
-        return self._lines.pop(0) if len(self._lines) > 1 else self._lines[0]
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        return Reply(self._lines.pop(0) if len(self._lines) > 1 else self._lines[0])
 
 
 def call(name: str, **arguments: object) -> str:
@@ -201,7 +201,7 @@ def test_physics_that_breaks_while_it_is_judged_leaves_no_score() -> None:
     station = fresh()
 
     class Spoils(Says):
-        def respond(self, conversation: Sequence[Message]) -> str:
+        def respond(self, conversation: Sequence[Message]) -> Reply:
             station.world.data.qvel[3] = np.inf
             return super().respond(conversation)
 
@@ -227,7 +227,7 @@ def test_a_policy_that_crashes_leaves_no_score() -> None:
     class Crashes:
         name = "crashes"
 
-        def respond(self, conversation: Sequence[Message]) -> str:
+        def respond(self, conversation: Sequence[Message]) -> Reply:
             raise ZeroDivisionError("thinking")
 
     outcome = run_episode(fresh(), Crashes(), PICK)

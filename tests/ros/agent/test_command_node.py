@@ -12,7 +12,7 @@ import pytest
 from action_msgs.msg import GoalStatus
 
 from agent_node import command_node
-from agent_node.policy import Message
+from agent_node.policy import Message, Reply
 from bench.over_ros import run_over_ros
 from sim.scene_files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
@@ -53,11 +53,11 @@ class Script:
 
     name = "script"
 
-    def respond(self, conversation: Sequence[Message]) -> str:
+    def respond(self, conversation: Sequence[Message]) -> Reply:
         if conversation[-1].role == "tool":
             failed = "Error" in conversation[-1].text
-            return f"<think>seen</think><answer>{'EXECUTION_FAILED: it failed' if failed else 'Done.'}</answer>"
-        return '<think>moving</think><tool_call>{"name": "test.move", "arguments": {}}</tool_call>'
+            return Reply(f"<think>seen</think><answer>{'EXECUTION_FAILED: it failed' if failed else 'Done.'}</answer>")
+        return Reply('<think>moving</think><tool_call>{"name": "test.move", "arguments": {}}</tool_call>')
 
 
 @pytest.fixture
