@@ -1,7 +1,8 @@
 """Perception from simulator truth, with a noise and failure model: what a good network would answer.
 
-It reads the object ids stored with a frame and the catalogue, nothing else of the simulator: where a thing is and
-how large it looks come from the frame's own depth.
+It reads the object ids stored with a frame, what they are called (the frame's own labels, or else the scene's), and the
+catalogue, nothing else of the simulator: where a thing is and how large it looks come from the frame's own depth. A
+labelled picture may show anything: what has no known place on the table gets one from where it is in the picture.
 """
 
 from __future__ import annotations
@@ -16,13 +17,16 @@ from scipy import ndimage
 from sim.scenes import Scene
 from tool_nodes import workspace
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.extents import Extents, distance_to_outline, measure
 from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import inner_point, masks_at, window_of
+from tool_nodes.perception.referring import table_points
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
 from tool_nodes.perception.word_pointer import point_by_words
+from tool_nodes.perception.words import DETERMINERS, singular, tokenize, words_only
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
+from tool_nodes.types import BoolArray, FloatArray, Frame, ObjectView, Segmentation
 
 MIN_VISIBLE_PX = 80
 """Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller pictures."""
@@ -55,6 +59,29 @@ class PerceptionNoise:
 
 
 @dataclass(frozen=True)
+class _Described:
+    """The words for a labelled thing that is in no catalogue; see ObjectView."""
+
+    name: str
+    kind: str
+    colour: str
+    synonyms: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    container: bool = False
+
+
+@dataclass(frozen=True)
+class _Found:
+    """One thing: what it is called, its mask (H, W) as perceived, a point on it, and its box where depth tells it."""
+
+    item: CatalogueItem | _Described
+    mask: BoolArray
+    point: tuple[float, float]
+    extents: Extents | None
+
+
+@dataclass(frozen=True)
 class _SimScene:
     """What is seen in one frame: views, their masks as perceived and those masks' IoU with the truth."""
 
@@ -69,12 +96,15 @@ class SimPerception:
     The same seed and the same picture give the same answers, in any order of calls.
 
     Args:
-        scene: Which object each id means: a scene, or the names of its catalogue items in the order of the ids.
+        scene: Which object each id means where a frame has no labels: a scene, or the names of its catalogue items in
+            the order of the ids.
         noise: How far to be from the truth; mild where None.
         seed: Seeds every random choice.
     """
 
-    def __init__(self, scene: Scene | Sequence[str], noise: PerceptionNoise | None = None, seed: int = 0) -> None:
+    backend = "sim"
+
+    def __init__(self, scene: Scene | Sequence[str] = (), noise: PerceptionNoise | None = None, seed: int = 0) -> None:
         catalogue = load_catalogue()
         names = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
         self._items = [catalogue[name] for name in names]
@@ -89,11 +119,15 @@ class SimPerception:
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """Normalized (x, y) of every match, best first; a phrase for free space gives one free point.
 
+        The whole name of a labelled thing means that thing, whatever else the words could mean.
+
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED where no free space is left;
                 UNAVAILABLE for a frame without ids.
         """
-        return point_by_words(frame, text, self._scene(frame))
+        scene = self._scene(frame)
+        called = [view.point for view in scene.views if _words(view.name) == _words(text)] if frame.labels else []
+        return called or point_by_words(frame, text, scene)
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """Masks of the objects under the points, the one under most of them first.
@@ -104,6 +138,12 @@ class SimPerception:
         scene = self._scene(frame)
         iou_of = {id(mask): iou for mask, iou in zip(scene.masks, scene.ious, strict=True)}
         return masks_at(frame, points, scene.masks, lambda mask: iou_of[id(mask)])
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """Masks of all objects that are found, best first. Raises ToolError UNAVAILABLE for a frame without ids."""
+        scene = self._scene(frame)
+        found = [Segmentation(mask, iou) for mask, iou in zip(scene.masks, scene.ious, strict=True)]
+        return sorted(found, key=lambda one: -one.score)
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """The frame's depth (H, W) with noise and small holes filled [m], and fx [px]."""
@@ -122,30 +162,37 @@ class SimPerception:
                 "The simulator's perception needs a picture from the simulated camera, and this one has no object ids.",
                 "Use the perception backend 'pixels' for other pictures.",
             )
-        surface = find_surface(frame)
+        named = self._named(frame)
+        # A labelled picture may have no depth at all, as drawings have none.
+        surface = find_surface(frame) if frame.labels is None or np.isfinite(frame.depth).any() else None
         least = MIN_VISIBLE_PX * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2
-        counts = np.bincount(frame.ids.ravel() + 1, minlength=len(self._items) + 1)[1:]
-        found: list[tuple[CatalogueItem, tuple[float, float], Extents]] = []
-        masks, ious = [], []
-        for index, item in enumerate(self._items):
+        counts = np.bincount(frame.ids.ravel() + 1, minlength=len(named) + 1)[1:]
+        found: list[_Found] = []
+        ious = []
+        for index, item in enumerate(named):
             rng = self._rng(frame, index)
             missed = rng.random() < self._noise.miss_rate
             if counts[index] < least or missed:
                 continue
             true = frame.ids == index
             mask = self._blur(true, frame.ids < 0, rng)
-            points = surface.points[solid_pixels(surface, mask)]
-            if len(points) < 3:
+            points = np.zeros((0, 3)) if surface is None else surface.points[solid_pixels(surface, mask)]
+            measured = len(points) >= 3
+            if not measured and frame.labels is None:
                 continue
-            found.append((item, self._point(mask, rng), measure(points, 0.0, frame.T_base_camera[:3, 3])))
-            masks.append(mask)
+            known = item if isinstance(item, CatalogueItem) else _describe(item, frame.rgb[mask])
+            point = self._point(mask, rng)
+            extents = measure(points, 0.0, frame.T_base_camera[:3, 3]) if measured else None
+            found.append(_Found(known, mask, point, extents))
             ious.append(float(np.count_nonzero(mask & true) / np.count_nonzero(mask | true)))
-        lowest = [_lowest(surface, mask) for mask in masks]
-        views = [
-            _view(*found[k], surface, _support(k, lowest[k], [extents for _, _, extents in found]))
-            for k in range(len(found))
-        ]
-        return _SimScene(tuple(views), tuple(masks), tuple(ious))
+        return _SimScene(tuple(_views(found, surface)), tuple(one.mask for one in found), tuple(ious))
+
+    def _named(self, frame: Frame) -> Sequence[CatalogueItem | str]:
+        """What the ids of the frame mean: catalogue items, or names of other things."""
+        if frame.labels is None:
+            return self._items
+        catalogue = load_catalogue()
+        return [catalogue.get(label, label) for label in frame.labels]
 
     def _blur(self, mask: BoolArray, free: BoolArray, rng: np.random.Generator) -> BoolArray:
         """The mask with its outline moved by at most one pixel, never onto another object."""
@@ -175,6 +222,19 @@ class SimPerception:
         return x, y
 
 
+def _views(found: Sequence[_Found], surface: Surface | None) -> list[ObjectView]:
+    measured = [one.extents for one in found if one.extents is not None]
+    views, k = [], 0
+    for one in found:
+        if surface is None or one.extents is None:
+            views.append(_flat_view(one.item, one.point, one.mask))
+            continue
+        support = _support(k, _lowest(surface, one.mask), measured)
+        views.append(_view(one.item, one.point, one.extents, surface, support))
+        k += 1
+    return views
+
+
 def _lowest(surface: Surface, mask: BoolArray) -> float:
     """Height over the table of the lowest part that is seen [m]."""
     return float(np.quantile(surface.height[solid_pixels(surface, mask)], 0.01))
@@ -193,12 +253,32 @@ def _support(k: int, lowest: float, extents: Sequence[Extents]) -> float:
 
 
 def _view(
-    item: CatalogueItem, point: tuple[float, float], extents: Extents, surface: Surface, support: float
+    item: CatalogueItem | _Described,
+    point: tuple[float, float],
+    extents: Extents,
+    surface: Surface,
+    support: float,
 ) -> ObjectView:
     size, centre = extents.size.copy(), extents.centre.copy()
     top = size[2]
     size[2] = max(top - support, 1e-3)
     centre[2] = surface.table_z(centre[0], centre[1]) + top - size[2] / 2.0
+    return _as_view(item, point, centre, size)
+
+
+def _flat_view(item: CatalogueItem | _Described, point: tuple[float, float], mask: BoolArray) -> ObjectView:
+    """A view of something without depth: as if it stood on the table where the scene camera would see it there."""
+    rows, columns = window_of(mask)
+    right, towards = table_points([point])[0]
+    # At one metre, in front of a camera like the scene camera.
+    metres = workspace.IMAGE_SIZE[0] / mask.shape[1] / workspace.SCENE_CAMERA_FOCAL_PX
+    width, height = metres * (columns.stop - columns.start), metres * (rows.stop - rows.start)
+    return _as_view(item, point, np.array([towards, right, height / 2.0]), np.array([width, width, height]))
+
+
+def _as_view(
+    item: CatalogueItem | _Described, point: tuple[float, float], position_m: FloatArray, size_m: FloatArray
+) -> ObjectView:
     return ObjectView(
         name=item.name,
         kind=item.kind,
@@ -207,7 +287,21 @@ def _view(
         categories=item.categories,
         attributes=item.attributes,
         point=point,
-        position_m=centre,
-        size_m=size,
+        position_m=position_m,
+        size_m=size_m,
         container=item.container,
     )
+
+
+def _describe(label: str, pixels: NDArray[np.uint8]) -> _Described:
+    """What can be said of a thing that is in no catalogue: its name, the head noun, and the colour that it shows."""
+    words = words_only(tokenize(label))
+    head = words[words.index("of", 1) - 1 :] if "of" in words[1:-1] else words[-1:]
+    colours = main_colours(pixels)
+    return _Described(label, singular(head[0]) if head else label, colours[0][0] if colours else "grey")
+
+
+def _words(text: str) -> list[str]:
+    """The words of a name, without an article before them."""
+    words = words_only(tokenize(text)) or text.split()
+    return words[1:] if len(words) > 1 and words[0] in DETERMINERS else words

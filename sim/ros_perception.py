@@ -105,6 +105,8 @@ class RosSimPerception:
         seed: Seeds every random choice.
     """
 
+    backend = SimPerception.backend
+
     def __init__(self, topics: SimTopics, seed: int) -> None:
         self._topics = topics
         self._seed = seed
@@ -119,6 +121,11 @@ class RosSimPerception:
         """See ports.Segmenter; UNAVAILABLE for a picture that the simulator did not make."""
         perception = self._of_this_world()
         return perception.segment(self._with_ids(frame), points)
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """See ports.Segmenter; UNAVAILABLE for a picture that the simulator did not make."""
+        perception = self._of_this_world()
+        return perception.segment_all(self._with_ids(frame))
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """See ports.DepthEstimator."""

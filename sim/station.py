@@ -12,23 +12,23 @@ from sim.arm import SimArm
 from sim.cameras import CameraModel, jittered, make_camera, scene_camera, wrist_camera
 from sim.perception import PerceptionNoise, SimPerception
 from sim.scenes import Scene
+from sim.text_truth import SimTextReader
 from sim.world import World
 from tool_nodes import workspace
 from tool_nodes.bounding_box import BoundingBoxTools
-from tool_nodes.depth import DepthTools
+from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.grasp_sampling import AnalyticGraspGenerator
 from tool_nodes.grasping import GraspTools
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.pointing import RoboReferTools, VlmTools
-from tool_nodes.ports import Camera, Planner
+from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.ports import Camera, Planner, TextReader
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot import RobotTools
-from tool_nodes.segmentation import Sam2Tools
+from tool_nodes.suites import Backends, make_toolbox
 from tool_nodes.toolbox import Toolbox
 from tool_nodes.types import Frame
-from tool_nodes.vision_ops import VisionOps
 
 PerceptionName = Literal["sim", "pixels"]
 CameraKind = Literal["ray", "gl", "auto"]
@@ -43,12 +43,14 @@ class StationConfig:
         camera: "ray" (no GL), "gl", or "auto" (GL where there is one).
         seed: Seeds perception noise, grasp sampling and planning.
         noise: Noise and failures of the "sim" perception.
+        suites: Whose tools are offered.
     """
 
     perception: PerceptionName = "sim"
     camera: CameraKind = "ray"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
+    suites: tuple[str, ...] = ("spacetools",)
 
 
 class CameraWithoutIds:
@@ -100,19 +102,21 @@ class Station:
         self.perception: PixelPerception | SimPerception = (
             SimPerception(scene, config.noise, config.seed) if config.perception == "sim" else PixelPerception()
         )
-        generator = AnalyticGraspGenerator(seed=config.seed)
-        self.toolbox = Toolbox(
-            [
-                RoboReferTools(self.perception),
-                VlmTools(self.perception),
-                Sam2Tools(self.perception),
-                DepthTools(self.perception),
-                GraspTools(generator, self.manipulator.reachable),
-                BoundingBoxTools(),
-                VisionOps(),
-                RobotTools(self.camera, self.manipulator, clock=lambda: self.world.time),
-            ]
+        self.reader: TextReader = SimTextReader(config.seed) if config.perception == "sim" else PixelTextReader()
+        self.toolbox = self.new_toolbox()
+
+    def new_toolbox(self) -> Toolbox:
+        """The tools for one more conversation: what tools remember, such as the last picture, is not shared."""
+        config = self.config
+        backends = Backends(
+            perception=self.perception,
+            reader=self.reader,
+            grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed), self.manipulator.reachable),
+            boxes=BoundingBoxTools(),
+            robot=RobotTools(self.camera, self.manipulator, clock=lambda: self.world.time),
+            code=CodeExecutor(),
         )
+        return make_toolbox(backends, config.suites)
 
     def scene_camera(self, size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
         """Calibration and true pose of the scene camera for pictures of size (width, height) [px]."""
