@@ -1,0 +1,50 @@
+"""PERIA's figures 11 and 12, by the tools, with either backend."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sim import pictures
+from sim.text_truth import SimTextReader
+from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.pictures import SessionImage
+from tool_nodes.ports import TextReader
+from tool_nodes.text_reading import TextTools
+from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.types import Frame
+
+READERS: dict[str, TextReader] = {"pixels": PixelTextReader(), "sim": SimTextReader()}
+
+
+@pytest.fixture(scope="module")
+def street() -> Frame:
+    return pictures.street(0)
+
+
+@pytest.mark.parametrize("backend", list(READERS))
+@pytest.mark.parametrize("tool", ["text_ocr", "map_text_ocr"])
+def test_figure_12_the_phone_number_is_missed_at_first_and_read_in_a_crop(
+    street: Frame, backend: str, tool: str
+) -> None:
+    image = SessionImage(street.rgb, street)
+    width, height = image.size
+    left, top, right, bottom = (700 * width // 1000, 300 * height // 1000, width, 500 * height // 1000)
+    session = Session(images=[image, image.cropped(left, top, right, bottom)])
+    toolbox = Toolbox([TextTools(READERS[backend])])
+    first = toolbox.call(tool, {"image_index": 0}, session).result
+    expected = 'Tool executed successfully.\nResult: {"task": "ocr", "text": "PEINTRE\\nLE DANAY\\nVisuel"}'
+    assert first.text.startswith(expected)
+    second = toolbox.call("text_ocr", {"image_index": 1}, session).result
+    assert second.value == {"task": "ocr", "text": "WEB DESIGN - COMMUNICATION\n(+237) 650 58 49 04"}
+
+
+@pytest.mark.parametrize("backend", list(READERS))
+def test_figure_11_spotting_finds_the_three_view_labels(backend: str) -> None:
+    frame = pictures.cubes(0)
+    session = Session(images=[SessionImage(frame.rgb, frame)])
+    result = Toolbox([TextTools(READERS[backend])]).call("text_spotting", {"image_index": 0}, session).result
+    assert [item["text"] for item in result.value["items"]] == ["front_left", "left", "front"]
+    assert all(item["bbox"].startswith("\\boxed{") for item in result.value["items"])
+    assert json.dumps(result.value["items"][0])[1:-1] in result.text

@@ -1,0 +1,70 @@
+"""Reading order, formulas and tables from boxes alone."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sim.picture_builder import PictureBuilder
+from tool_nodes.perception.text.layout import formulas, reading_order, table_rows, with_scripts
+from tool_nodes.perception.text.rulings import Rulings, find_rulings
+from tool_nodes.types import TextSpan
+
+
+def span(text: str, left: float, top: float, width: float = 40, height: float = 20, kind: str = "text") -> TextSpan:
+    return TextSpan(text, (left, top, left + width, top + height), 1.0, kind)
+
+
+@given(st.permutations(["a", "b", "c", "d"]))
+def test_texts_are_read_row_by_row_whatever_their_order(order: list[str]) -> None:
+    places = {"a": (0, 4), "b": (100, 0), "c": (0, 50), "d": (100, 53)}
+    read = reading_order([span(name, *places[name]) for name in order])
+    assert [one.text for one in read] == ["a", "b", "c", "d"]
+
+
+def test_scripts_become_latex_and_plain_text_stays_as_it_is() -> None:
+    assert with_scripts([("x", 0, False), ("1", 1, False), ("2", 1, False), ("+", 0, True), ("%", 0, True)]) == (
+        r"x^{12} + \%"
+    )
+    assert with_scripts([("5", 0, False), ("%", 0, True)]) == "5 %"
+
+
+def test_text_above_and_below_a_bar_is_a_fraction_in_its_place() -> None:
+    spans = [span("y =", 0, 40), span("a + b", 60, 10, 60), span("2c", 80, 65, 20), span("z", 0, 150)]
+    assert formulas(spans, [(58, 122, 50.0)]) == [r"y = \frac{a + b}{2c}", "z"]
+
+
+def test_a_bar_with_text_on_one_side_only_is_no_fraction() -> None:
+    assert formulas([span("Heading", 0, 10, 80)], [(0, 80, 36.0)]) == ["Heading"]
+
+
+def test_a_grid_gives_each_text_its_cell_and_empty_cells_stay() -> None:
+    grid = Rulings(columns=(0.0, 100.0, 200.0), rows=(0.0, 50.0, 100.0))
+    spans = [span("Item", 10, 15), span("Price", 110, 15), span("two", 150, 65, 30), span("lines", 110, 65, 30)]
+    assert table_rows(spans, grid) == [["Item", "Price"], ["", "lines two"]]
+
+
+def test_without_a_grid_gaps_make_the_columns() -> None:
+    spans = [span("Item", 0, 0), span("Price", 100, 0), span("Bread and butter", 0, 40, 80), span("3.20", 110, 40)]
+    assert table_rows(spans, Rulings()) == [["Item", "Price"], ["Bread and butter", "3.20"]]
+
+
+def test_nothing_read_is_no_table() -> None:
+    assert table_rows([], Rulings()) == []
+
+
+def test_the_lines_of_a_grid_are_found() -> None:
+    picture = PictureBuilder(300, 200)
+    for x in (20, 120, 280):
+        picture.path([(x, 30), (x, 170)], 2.0, (0, 0, 0))
+    for y in (30, 100, 170):
+        picture.path([(20, y), (280, y)], 2.0, (0, 0, 0))
+    found = find_rulings(picture.frame().rgb)
+    assert np.allclose(found.columns, (20, 120, 280), atol=1.5)
+    assert np.allclose(found.rows, (30, 100, 170), atol=1.5)
+
+
+def test_a_plain_picture_has_no_lines() -> None:
+    assert find_rulings(np.full((40, 60, 3), 7, np.uint8)) == Rulings()
+    assert find_rulings(np.zeros((1, 1, 3), np.uint8)) == Rulings()
