@@ -7,6 +7,10 @@ from functools import cache
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy import ndimage
 
 from sim.cameras import make_camera, scene_camera
 from sim.scene_generator import generate_scene
@@ -15,9 +19,11 @@ from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_z
 from tool_nodes.perception.colours import name_colour, shade_and_misfit
+from tool_nodes.perception.extents import Extents
 from tool_nodes.perception.frames import fill_holes
-from tool_nodes.perception.masks import expected_iou, inner_point
+from tool_nodes.perception.masks import dilated, eroded, expected_iou, filled, inner_point
 from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.perception.recognition import Look, Recogniser
 from tool_nodes.perception.surface import find_surface
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Frame, ObjectView
@@ -274,3 +280,63 @@ def test_the_expected_iou_of_a_large_mask_is_higher() -> None:
     small[10:16, 10:16] = True
     large[5:55, 5:55] = True
     assert 0.5 < expected_iou(small) < expected_iou(large) < 1.0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_segmenting_everything_gives_the_masks_of_all_views_best_first(seed: int) -> None:
+    _, frame = picture(seed)
+    found = PERCEPTION.segment_all(frame)
+    assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
+    points = [(int(y * frame.size[1]), int(x * frame.size[0])) for x, y in (v.point for v in PERCEPTION.views(frame))]
+    assert len(found) == len(points)
+    assert all(sum(bool(one.mask[point]) for one in found) == 1 for point in points)
+
+
+def test_segmenting_before_and_after_naming_gives_the_same_masks_of_a_pile() -> None:
+    scene, frame = arranged(("sugar box", 0.45, 0.0, 0.0), ("tuna can", 0.45, 0.0, 0.0905), ("cola", 0.5, 0.3, 0.0))
+    for _, mask in truth(scene, frame):
+        point = [inner_point(mask)]
+        early, late = PixelPerception(), PixelPerception()
+        late.views(frame)
+        found = early.segment(frame, point)[0].mask
+        assert np.array_equal(found, late.segment(frame, point)[0].mask)
+        assert iou(found, mask) > 0.9
+        assert any(np.array_equal(found, other.mask) for other in early.segment_all(frame))
+
+
+MASKS = arrays(bool, st.tuples(st.integers(1, 12), st.integers(1, 12)))
+
+
+@settings(max_examples=60)
+@given(MASKS)
+def test_the_fast_operations_on_masks_are_those_of_ndimage(mask: BoolArray) -> None:
+    eight = np.ones((3, 3), dtype=bool)
+    assert np.array_equal(dilated(mask), ndimage.binary_dilation(mask))
+    assert np.array_equal(eroded(mask), ndimage.binary_erosion(mask))
+    assert np.array_equal(dilated(mask, diagonally=True), ndimage.binary_dilation(mask, eight))
+    assert np.array_equal(eroded(mask, diagonally=True), ndimage.binary_erosion(mask, eight))
+    assert np.array_equal(filled(mask), ndimage.binary_fill_holes(mask))
+
+
+@pytest.fixture(scope="module")
+def recogniser() -> Recogniser:
+    return Recogniser(list(load_catalogue().values()))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.booleans(), st.floats(-40.0, 0.0))
+def test_looking_only_at_items_over_a_floor_finds_the_same_best_one(
+    recogniser: Recogniser, seed: int, cut: bool, floor: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    item = recogniser.items[int(rng.integers(len(recogniser.items)))]
+    size = np.array(item.size_m) * rng.uniform(0.85, 1.15, 3)
+    sides = np.sort(size[:2])[::-1]
+    extents = Extents(np.zeros(3), np.array([*sides, size[2]]), 0.0, np.zeros((4, 2)), rng.uniform(0.7, 1.0))
+    noise = rng.normal(0.0, 8.0, (60, 3))
+    pixels = np.clip(np.array(item.rgb) * rng.uniform(0.6, 1.0) + noise, 0, 255).astype(np.uint8)
+    look = Look(extents, item.container, pixels, rng.uniform(0.0, 1.0, 60), cut)
+    best = recogniser.score(look)
+    assert recogniser.explains(look, floor) == (best > floor)
+    if best > floor:
+        assert recogniser.score(look, floor) == pytest.approx(best, abs=1e-3)

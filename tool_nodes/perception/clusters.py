@@ -15,7 +15,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.perception.extents import Extents, area, measure, rectangle
-from tool_nodes.perception.masks import Window, window_of
+from tool_nodes.perception.masks import Window, dilated, eroded, filled, widened, window_of
 from tool_nodes.perception.surface import SOLID_M, Surface
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -68,39 +68,36 @@ class Cluster:
 
 @dataclass(frozen=True)
 class _Grid:
-    """Cells of the table top, and the flat index of the cell under each pixel (H, W)."""
+    """Cells of the table top, (nx, ny) of them, and where the points of a frame lie in it."""
 
     cell: float
     shape: tuple[int, int]
-    index: NDArray[np.intp]
+    surface: Surface
 
-    def counts(self, pixels: BoolArray) -> NDArray[np.intp]:
-        """How many of the pixels fall into each cell (nx, ny)."""
-        return np.bincount(self.index[pixels], minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
+    def under(self, pixels: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Flat index (n,) of the cell under each of the pixels, which are flat indices (n,) too."""
+        (x0, y0), _ = self.surface.area
+        column = ((self.surface.points[:, :, 0].ravel()[pixels] - x0) / self.cell).astype(np.intp)
+        row = ((self.surface.points[:, :, 1].ravel()[pixels] - y0) / self.cell).astype(np.intp)
+        return np.clip(column, 0, self.shape[0] - 1) * self.shape[1] + np.clip(row, 0, self.shape[1] - 1)
 
-    def under(self, cells: NDArray[np.generic], pixels: BoolArray) -> NDArray[np.generic]:
-        """Values (n,) of a cell array (nx, ny) under n pixels."""
-        return cells.ravel()[self.index[pixels]]
+    def counts(self, cells: NDArray[np.intp]) -> NDArray[np.intp]:
+        """How often each cell is named (nx, ny)."""
+        return np.bincount(cells, minlength=self.shape[0] * self.shape[1]).reshape(self.shape)
 
 
 def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
     """Every thing on the table, largest footprint first; contents follow their container."""
     grid = _grid(frame, surface)
-    high = surface.inside & (surface.height > SOLID_M)
     smallest = max(20, round(_MIN_PIXELS * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2))
     tall_px = round(_TALLEST_M * frame.K[0, 0] / float(np.nanmedian(frame.depth[::16, ::16])))
     picture = _Picture(surface, grid, frame.T_base_camera[:3, 3], smallest, tall_px)
 
-    cells = _group(grid, high, surface)
-    labels = np.zeros(high.shape, dtype=np.int32)
-    labels[high] = grid.under(cells, high)
-    _grow_to_the_foot(labels, cells, grid, surface)
-
-    sizes = np.bincount(labels.ravel(), minlength=int(cells.max()) + 1)
+    labels, sizes, cells = _footprints(grid)
     windows = ndimage.find_objects(labels)
     spans = [np.prod([side.stop - side.start for side in box]) if box else 0 for box in ndimage.find_objects(cells)]
     found: list[Cluster] = []
-    contents = np.zeros(high.shape, dtype=bool)
+    contents = np.zeros(labels.shape, dtype=bool)
     # What stands in a container comes after it, as part of it.
     for label in np.argsort(-np.array(spans, dtype=int), kind="stable") + 1:
         if sizes[label] < smallest:
@@ -115,7 +112,7 @@ def find_clusters(frame: Frame, surface: Surface) -> list[Cluster]:
         if things and things[0].extents.centre[0] > workspace.TABLE_X[0]:
             found += things
             for thing in things[1:]:
-                contents |= thing.mask
+                contents[thing.window] |= thing.mask[thing.window]
     return found
 
 
@@ -123,26 +120,50 @@ def _grid(frame: Frame, surface: Surface) -> _Grid:
     pitch = float(np.nanmedian(frame.depth[::16, ::16])) / float(frame.K[0, 0])
     cell = float(np.clip(2.5 * pitch, 0.004, 0.010))
     (x0, y0), (x1, y1) = surface.area
-    shape = int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1
-    with np.errstate(invalid="ignore"):
-        column = np.where(surface.inside, (surface.points[:, :, 0] - x0) / cell, 0).astype(np.intp)
-        row = np.where(surface.inside, (surface.points[:, :, 1] - y0) / cell, 0).astype(np.intp)
-    return _Grid(cell, shape, np.clip(column, 0, shape[0] - 1) * shape[1] + np.clip(row, 0, shape[1] - 1))
+    return _Grid(cell, (int((x1 - x0) / cell) + 1, int((y1 - y0) / cell) + 1), surface)
 
 
-def _group(grid: _Grid, pixels: BoolArray, surface: Surface) -> NDArray[np.int32]:
-    """Labels (nx, ny) of the cells under pixels: 1, 2, ... per connected footprint, 0 where there is nothing."""
-    occupied = grid.counts(pixels) >= 2
-    joined = ndimage.binary_closing(np.pad(occupied, 1), _EIGHT)[1:-1, 1:-1] | occupied
-    cells, n = ndimage.label(joined, _EIGHT)
-    seen = grid.counts(surface.inside & ~pixels) > 0
-    return _join_fragments(cells.astype(np.int32), n, seen, grid.cell)
+def _footprints(grid: _Grid) -> tuple[NDArray[np.int32], NDArray[np.intp], NDArray[np.int32]]:
+    """Labels of the pixels (H, W) of things, how many have each label, and labels of the cells (nx, ny).
+
+    Low pixels beside a footprint belong to it.
+    """
+    surface = grid.surface
+    raised = np.flatnonzero(surface.inside & (surface.height > _LOW_M))
+    solid = surface.height.ravel()[raised] > SOLID_M
+    under = grid.under(raised)
+    cells = _group(grid, raised[solid], under[solid])
+    near = ndimage.grey_dilation(cells, footprint=_EIGHT)
+    labels = np.zeros(surface.inside.shape, dtype=np.int32)
+    chosen = np.where(solid, cells.ravel()[under], near.ravel()[under])
+    labels.ravel()[raised] = chosen
+    return labels, np.bincount(chosen, minlength=int(cells.max()) + 1), cells
 
 
-def _join_fragments(cells: NDArray[np.int32], n: int, seen: BoolArray, cell: float) -> NDArray[np.int32]:
-    """Joins a small part to the nearest larger one if nothing of the table is seen in the gap between them."""
+def _closed(cells: BoolArray) -> BoolArray:
+    """Cells (nx, ny) with gaps of one or two cells closed."""
+    return eroded(dilated(np.pad(cells, 1), diagonally=True), diagonally=True)[1:-1, 1:-1]
+
+
+def _group(grid: _Grid, pixels: NDArray[np.intp], under: NDArray[np.intp]) -> NDArray[np.int32]:
+    """Labels (nx, ny) of the cells `under` pixels: 1, 2, ... per connected footprint, 0 where there is nothing."""
+    occupied = grid.counts(under) >= 2
+    joined = _closed(occupied) | occupied
+    labels, n = ndimage.label(joined, _EIGHT)
+    cells = labels.astype(np.int32)
     sizes = np.bincount(cells.ravel(), minlength=n + 1)
-    small = [k for k in range(1, n + 1) if sizes[k] * cell**2 < _FRAGMENT_M2]
+    small = [k for k in range(1, n + 1) if sizes[k] * grid.cell**2 < _FRAGMENT_M2]
+    if small and n > 1:
+        others = grid.surface.inside.copy()
+        others.ravel()[pixels] = False
+        _join_fragments(cells, small, sizes, grid.counts(grid.under(np.flatnonzero(others))) > 0, grid.cell)
+    return cells
+
+
+def _join_fragments(
+    cells: NDArray[np.int32], small: list[int], sizes: NDArray[np.intp], seen: BoolArray, cell: float
+) -> None:
+    """Joins a small part to the nearest larger one if nothing of the table is seen in the gap between them."""
     for label in small:
         part = cells == label
         reach = ndimage.binary_dilation(part, _EIGHT, iterations=round(_FRAGMENT_GAP_M / cell), mask=part | ~seen)
@@ -150,15 +171,6 @@ def _join_fragments(cells: NDArray[np.int32], n: int, seen: BoolArray, cell: flo
         neighbours = [int(k) for k in touched if k not in (0, label) and sizes[k] > sizes[label]]
         if neighbours:
             cells[part] = max(neighbours, key=lambda k: int(sizes[k]))
-    return cells
-
-
-def _grow_to_the_foot(labels: NDArray[np.int32], cells: NDArray[np.int32], grid: _Grid, surface: Surface) -> None:
-    """Gives the low pixels beside a footprint to it."""
-    near = ndimage.grey_dilation(cells, footprint=_EIGHT)
-    with np.errstate(invalid="ignore"):
-        low = surface.inside & (surface.height > _LOW_M) & (surface.height <= SOLID_M)
-    labels[low] = grid.under(near, low)
 
 
 @dataclass(frozen=True)
@@ -186,18 +198,24 @@ def _things(picture: _Picture, mask: BoolArray, window: Window, number: int) -> 
     extents = measure(points[mask], 0.0, picture.eye)
     if len(extents.outline) < 3:
         return []
-    full = np.zeros(picture.surface.inside.shape, dtype=bool)
     shell = _find_shell(points, mask & picture.surface.inside[window], extents.outline)
     if shell is None:
-        full[window] = ndimage.binary_fill_holes(mask)
-        return [Cluster(full, window, extents)]
+        return [Cluster(_placed(filled(mask), window, picture.surface), window, extents)]
+    return _opened(picture, _placed(mask, window, picture.surface), window, extents.outline, shell, number)
+
+
+def _placed(mask: BoolArray, window: Window, surface: Surface) -> BoolArray:
+    """A mask of the whole picture (H, W) from that of a window."""
+    full = np.zeros(surface.inside.shape, dtype=bool)
     full[window] = mask
-    return _opened(picture, full, extents.outline, shell, number)
+    return full
 
 
-def _opened(picture: _Picture, mask: BoolArray, corners: FloatArray, shell: _Shell, number: int) -> list[Cluster]:
-    """A container with footprint `corners` (K, 2), then its contents."""
-    window = window_of(mask, margin=picture.tall_px)
+def _opened(
+    picture: _Picture, mask: BoolArray, own_window: Window, corners: FloatArray, shell: _Shell, number: int
+) -> list[Cluster]:
+    """A container with mask (H, W) and footprint `corners` (K, 2), then its contents."""
+    window = widened(own_window, picture.tall_px)
     surface, own = picture.surface, mask[window]
     points, inside = surface.points[window], surface.inside[window]
     depth = _depth_inside(corners, points)
@@ -209,22 +227,27 @@ def _opened(picture: _Picture, mask: BoolArray, corners: FloatArray, shell: _She
     body = inside & (((depth > -_LOW_M) & lifted) | own) & ~content
     walls = body & own & (points[:, :, 2] <= shell.rim + _LOW_M)
 
-    inner = np.zeros_like(mask)
-    inner[window] = ndimage.binary_opening(content)
-    cells = _group(picture.grid, inner, surface)
-    labels = np.zeros(mask.shape, dtype=np.int32)
-    labels[inner] = picture.grid.under(cells, inner)
     contents: list[Cluster] = []
-    for label in range(1, int(cells.max()) + 1):
-        part = labels == label
-        if np.count_nonzero(part) >= picture.smallest:
-            extents = measure(surface.points[part], shell.floor, picture.eye)
-            contents.append(Cluster(part, window_of(part), extents, shell.floor, within=number))
-            content &= ~part[window]
-    full = np.zeros_like(mask)
-    full[window] = body | content
+    for part in _parts_of(picture, dilated(eroded(content)), window):
+        full = _placed(part, window, surface)
+        extents = measure(points[part], shell.floor, picture.eye)
+        contents.append(Cluster(full, window_of(full), extents, shell.floor, within=number))
+        content &= ~part
+    full = _placed(body | content, window, surface)
     container = Cluster(full, window_of(full), measure(points[walls], 0.0, picture.eye), rim=shell.rim)
     return [container, *contents]
+
+
+def _parts_of(picture: _Picture, mask: BoolArray, window: Window) -> list[BoolArray]:
+    """The masks of the separate things, within a window as `mask` is."""
+    rows, columns = np.nonzero(mask)
+    pixels = (rows + window[0].start) * picture.surface.inside.shape[1] + columns + window[1].start
+    under = picture.grid.under(pixels)
+    cells = _group(picture.grid, pixels, under)
+    labels = np.zeros(mask.shape, dtype=np.int32)
+    labels[rows, columns] = cells.ravel()[under]
+    parts = [labels == label for label in range(1, int(cells.max()) + 1)]
+    return [part for part in parts if np.count_nonzero(part) >= picture.smallest]
 
 
 @dataclass(frozen=True)
@@ -260,11 +283,17 @@ def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArra
 
 
 def _depth_inside(corners: FloatArray, points: NDArray[np.float32]) -> NDArray[np.float32]:
-    """How far points (H, W, 3) lie inside a convex footprint (K, 2), negative outside (H, W) [m]."""
+    """How far points (H, W, 3) lie inside a convex footprint (K, 2) [m]: negative outside, -inf far outside."""
     edges = np.roll(corners, -1, axis=0) - corners
     normals = np.stack([-edges[:, 1], edges[:, 0]], axis=1) / np.linalg.norm(edges, axis=1, keepdims=True)
-    offsets = np.einsum("ij,ij->i", normals, corners)
-    depth = np.full(points.shape[:2], np.inf, dtype=np.float32)
-    for normal, offset in zip(normals.astype(np.float32), offsets, strict=True):
-        depth = np.minimum(depth, points[:, :, 0] * normal[0] + points[:, :, 1] * normal[1] - np.float32(offset))
-    return np.where(np.isfinite(depth), depth, -np.float32(np.inf))
+    offsets = np.einsum("ij,ij->i", normals, corners).astype(np.float32)
+    (x0, y0), (x1, y1) = corners.min(axis=0) - _WALL_M, corners.max(axis=0) + _WALL_M
+    x, y = points[:, :, 0], points[:, :, 1]
+    near = (x > x0) & (x < x1) & (y > y0) & (y < y1)
+    x, y = x[near], y[near]
+    least = np.full(len(x), np.inf, dtype=np.float32)
+    for (nx, ny), offset in zip(normals.astype(np.float32), offsets, strict=True):
+        np.minimum(least, x * nx + y * ny - offset, out=least)
+    depth = np.full(near.shape, -np.inf, dtype=np.float32)
+    depth[near] = least
+    return depth

@@ -97,7 +97,7 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Ex
         eye: (3,) where the camera is [m].
     """
     points = np.array(points, dtype=float)
-    top = float(np.quantile(points[:, 2], _TOP_QUANTILE))
+    top = _quantile(points[:, 2], _TOP_QUANTILE)
     height = max(top - support, 1e-3)
     corners = outline(_without_strays(points[:, :2]))
     if len(corners) < 3:
@@ -119,6 +119,14 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Ex
             centre = away * (near + width / 2) + np.array([-away[1], away[0]]) * 0.5 * (across.min() + across.max())
             sides = np.array([width, width])
     return Extents(np.append(centre, support + height / 2), np.array([*sides, height]), yaw, corners, float(fill))
+
+
+def _quantile(values: NDArray[np.floating], share: float) -> float:
+    """`np.quantile` of values (N,), without its overhead."""
+    place = share * (len(values) - 1)
+    low = int(place)
+    near = np.partition(values, (low, min(low + 1, len(values) - 1)))[low : low + 2]
+    return float(near[0] + (near[-1] - near[0]) * (place - low))
 
 
 def _without_strays(points: NDArray[np.floating], cell: float = 0.004) -> FloatArray:

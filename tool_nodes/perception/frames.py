@@ -32,7 +32,7 @@ class FrameCache(Generic[T]):
 
     def __call__(self, frame: Frame) -> T:
         """The value of a frame, computed once."""
-        for known, value in self._known:
+        for known, value in tuple(self._known):  # another thread may add one: a call that ran out of time
             if known is frame:
                 return value
         value = self._compute(frame)

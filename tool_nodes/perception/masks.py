@@ -9,7 +9,7 @@ from scipy import ndimage
 
 from tool_nodes.geometry import pixel
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Frame, Segmentation
+from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
 
 _NEAR_MISS_PX = 8.0
 
@@ -23,6 +23,38 @@ def window_of(mask: BoolArray, margin: int = 0) -> Window:
         slice(max(int(rows[0]) - margin, 0), int(rows[-1]) + 1 + margin),
         slice(max(int(columns[0]) - margin, 0), int(columns[-1]) + 1 + margin),
     )
+
+
+def widened(window: Window, margin: int) -> Window:
+    """A window with a margin around it, cut off at the upper and left edge of the picture [px]."""
+    rows, columns = window
+    return (
+        slice(max(rows.start - margin, 0), rows.stop + margin),
+        slice(max(columns.start - margin, 0), columns.stop + margin),
+    )
+
+
+def dilated(mask: BoolArray, diagonally: bool = False) -> BoolArray:
+    """The mask (H, W) and its neighbours on four sides, or on eight: `ndimage.binary_dilation`, many times faster."""
+    grown = mask.copy()
+    grown[1:] |= mask[:-1]
+    grown[:-1] |= mask[1:]
+    rows = grown.copy() if diagonally else mask
+    grown[:, 1:] |= rows[:, :-1]
+    grown[:, :-1] |= rows[:, 1:]
+    return grown
+
+
+def eroded(mask: BoolArray, diagonally: bool = False) -> BoolArray:
+    """The mask (H, W) without its pixels at an edge, its own or the picture's: as `ndimage.binary_erosion`."""
+    outside = np.pad(~mask, 1, constant_values=True)
+    return ~dilated(outside, diagonally)[1:-1, 1:-1]
+
+
+def filled(mask: BoolArray) -> BoolArray:
+    """The mask (H, W) with its holes: `ndimage.binary_fill_holes`, several times faster."""
+    outside, _ = ndimage.label(np.pad(~mask, 1, constant_values=True))
+    return outside[1:-1, 1:-1] != outside[0, 0]
 
 
 def inner_point(mask: BoolArray) -> tuple[float, float]:
@@ -51,6 +83,17 @@ def masks_at(
     Raises:
         ToolError: EMPTY_MASK where there is no object, INVALID_ARGUMENT for no or bad points.
     """
+    votes = votes_at(frame, points, masks)
+    found = [int(k) for k in np.argsort(-votes, kind="stable") if votes[k] > 0]
+    return [Segmentation(masks[k], score(masks[k]) * float(votes[k]) / len(points)) for k in found]
+
+
+def votes_at(frame: Frame, points: Sequence[tuple[float, float]], masks: Sequence[BoolArray]) -> FloatArray:
+    """(len(masks),) how many of the points each mask is under; a near miss counts for the nearest mask.
+
+    Raises:
+        ToolError: As `masks_at`.
+    """
     if not points:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Segmentation needs at least one image point (x, y).")
     votes = np.zeros(len(masks))
@@ -61,11 +104,10 @@ def masks_at(
             distances = np.array([_distance(mask, u, v) for mask in masks])
             hits = distances <= min(_NEAR_MISS_PX, distances.min(initial=np.inf))
         votes += hits
-    found = [int(k) for k in np.argsort(-votes, kind="stable") if votes[k] > 0]
-    if not found:
+    if not votes.any():
         where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
         raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
-    return [Segmentation(masks[k], score(masks[k]) * float(votes[k]) / len(points)) for k in found]
+    return votes
 
 
 def _distance(mask: BoolArray, u: int, v: int) -> float:
@@ -81,5 +123,5 @@ def _distance(mask: BoolArray, u: int, v: int) -> float:
 def expected_iou(mask: BoolArray) -> float:
     """IoU to expect of a mask (H, W) whose outline is right to half a pixel."""
     area = mask[window_of(mask)] if mask.any() else mask
-    outline = int(np.count_nonzero(area & ~ndimage.binary_erosion(area)))
+    outline = int(np.count_nonzero(area & ~eroded(area)))
     return max(1.0 - 0.5 * outline / max(int(np.count_nonzero(mask)), 1), 0.0)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.perception.clusters import Cluster, find_clusters
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.frames import FrameCache, fill_holes
-from tool_nodes.perception.masks import expected_iou, inner_point, masks_at
+from tool_nodes.perception.masks import dilated, eroded, expected_iou, inner_point, masks_at, votes_at
 from tool_nodes.perception.recognition import Look, Recogniser, describe_unknown
 from tool_nodes.perception.stacks import split_candidates
 from tool_nodes.perception.surface import Surface, find_surface
@@ -28,19 +27,61 @@ _PILE_ADVANTAGE = 3.0
 _Seen = tuple[Cluster, Look]
 
 
+class _Things:
+    """The things of one frame before they have names. Whether one is a pile is found out when it is asked for.
+
+    Args:
+        frame: The picture.
+        recogniser: Says how well things are understood.
+    """
+
+    def __init__(self, frame: Frame, recogniser: Recogniser) -> None:
+        self.surface = find_surface(frame)
+        self.clusters = find_clusters(frame, self.surface)
+        self._frame = frame
+        self._recogniser = recogniser
+        self._known: dict[int, tuple[_Seen, ...]] = {}
+        self._occupied = np.zeros(frame.depth.shape, dtype=np.int16)
+        for number, cluster in enumerate(self.clusters, start=1):
+            self._occupied[cluster.window][cluster.mask[cluster.window]] = number
+
+    def seen(self, chosen: Iterable[int] | None = None) -> list[_Seen]:
+        """Some of the clusters, or all, with their looks; the upper things of piles follow at the end."""
+        apart = [self._apart(k) for k in (range(len(self.clusters)) if chosen is None else chosen)]
+        return [things[0] for things in apart] + [thing for things in apart for thing in things[1:]]
+
+    def masks(self, chosen: Iterable[int] | None = None) -> list[BoolArray]:
+        """Visible pixels (H, W) of each of `seen`."""
+        return [cluster.mask for cluster, _ in self.seen(chosen)]
+
+    def _apart(self, k: int) -> tuple[_Seen, ...]:
+        """One cluster, or the lower and upper thing if it is understood far better as a pile of two things."""
+        if k not in self._known:
+            look = _look(self._frame, self.surface, self.clusters[k], self._occupied, k + 1)
+            self._known[k] = self._unstacked(self.clusters[k], look) or ((self.clusters[k], look),)
+        return self._known[k]
+
+    def _unstacked(self, cluster: Cluster, look: Look) -> tuple[_Seen, ...]:
+        if cluster.hollow or look.cut or self._recogniser.explains(look, _DOUBTFUL):
+            return ()
+        alone = self._recogniser.score(look, floor=_DOUBTFUL - _PILE_ADVANTAGE)
+        best = max(alone + _PILE_ADVANTAGE, _DOUBTFUL)
+        found: tuple[_Seen, ...] = ()
+        for lower, upper in split_candidates(self.surface, cluster, self._frame.T_base_camera[:3, 3]):
+            occupied = lower.mask + 2 * upper.mask.astype(np.int16)
+            pair = [_look(self._frame, self.surface, part, occupied, n) for n, part in ((1, lower), (2, upper))]
+            score = min(self._recogniser.score(part, floor=best) for part in pair)
+            if score > best:
+                best, found = score, ((lower, pair[0]), (upper, pair[1]))
+        return found
+
+
 @dataclass(frozen=True)
 class PixelScene:
-    """One frame, understood: clusters, what they look like, and what they are taken for, in one order."""
+    """One frame, understood: what each thing is taken for, and where it is seen, in one order."""
 
-    surface: Surface
-    clusters: tuple[Cluster, ...]
-    looks: tuple[Look, ...]
     views: tuple[ObjectView, ...]
-
-    @property
-    def masks(self) -> tuple[BoolArray, ...]:
-        """Visible pixels (H, W) of each view."""
-        return tuple(cluster.mask for cluster in self.clusters)
+    masks: tuple[BoolArray, ...]
 
 
 class PixelPerception:
@@ -51,8 +92,11 @@ class PixelPerception:
             is described instead, e.g. "red box-shaped object".
     """
 
+    backend = "pixels"
+
     def __init__(self, items: Sequence[CatalogueItem] | None = None) -> None:
         self._recogniser = Recogniser(list(load_catalogue().values()) if items is None else items)
+        self._things = FrameCache(lambda frame: _Things(frame, self._recogniser))
         self._scene = FrameCache(self._understand)
 
     def views(self, frame: Frame) -> list[ObjectView]:
@@ -73,43 +117,25 @@ class PixelPerception:
         Raises:
             ToolError: EMPTY_MASK where there is no object.
         """
-        return masks_at(frame, points, [cluster.mask for cluster in self._scene(frame).clusters], expected_iou)
+        things = self._things(frame)
+        votes = votes_at(frame, points, [cluster.mask for cluster in things.clusters])
+        return masks_at(frame, points, things.masks(np.flatnonzero(votes).tolist()), expected_iou)
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """Masks of all objects, the one with the best score first."""
+        found = [Segmentation(mask, expected_iou(mask)) for mask in self._things(frame).masks()]
+        return sorted(found, key=lambda segmentation: -segmentation.score)
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """The sensor's depth (H, W) [m] with small holes filled where their border is smooth, and fx [px]."""
         return fill_holes(frame.depth), float(frame.K[0, 0])
 
     def _understand(self, frame: Frame) -> PixelScene:
-        surface = find_surface(frame)
-        clusters = find_clusters(frame, surface)
-        occupied = np.zeros(frame.depth.shape, dtype=np.int16)
-        for number, cluster in enumerate(clusters, start=1):
-            occupied[cluster.mask] = number
-        looks = [_look(frame, surface, cluster, occupied, k) for k, cluster in enumerate(clusters, start=1)]
-        for k in range(len(clusters)):
-            pair = self._unstack(frame, surface, clusters[k], looks[k])
-            if pair is not None:
-                (clusters[k], looks[k]), (upper, upper_look) = pair
-                clusters.append(upper)
-                looks.append(upper_look)
-        views = [self._name(frame, surface, *pair) for pair in zip(clusters, looks, strict=True)]
-        return PixelScene(surface, tuple(clusters), tuple(looks), tuple(views))
+        things = self._things(frame)
+        views = tuple(self._name(things.surface, *seen) for seen in things.seen())
+        return PixelScene(views, tuple(things.masks()))
 
-    def _unstack(self, frame: Frame, surface: Surface, cluster: Cluster, look: Look) -> tuple[_Seen, _Seen] | None:
-        """(lower, upper) with their looks if a cluster is understood far better as a pile of two things."""
-        alone = self._recogniser.score(look)
-        if cluster.hollow or look.cut or alone > _DOUBTFUL:
-            return None
-        best, found = max(alone + _PILE_ADVANTAGE, _DOUBTFUL), None
-        for lower, upper in split_candidates(surface, cluster, frame.T_base_camera[:3, 3]):
-            occupied = lower.mask + 2 * upper.mask.astype(np.int16)
-            pair = [_look(frame, surface, part, occupied, n) for n, part in ((1, lower), (2, upper))]
-            score = min(self._recogniser.score(part) for part in pair)
-            if score > best:
-                best, found = score, ((lower, pair[0]), (upper, pair[1]))
-        return found
-
-    def _name(self, frame: Frame, surface: Surface, cluster: Cluster, look: Look) -> ObjectView:
+    def _name(self, surface: Surface, cluster: Cluster, look: Look) -> ObjectView:
         item = self._recogniser.best(look)
         size, centre = cluster.extents.size, cluster.extents.centre.copy()
         centre[2] += surface.table_z(centre[0], centre[1])
@@ -135,7 +161,7 @@ def _look(frame: Frame, surface: Surface, cluster: Cluster, occupied: NDArray[np
     mask = cluster.mask[cluster.window]
     height, width = frame.depth.shape
     # Pixels on the outline mix the thing's colour with the background's.
-    core = ndimage.binary_erosion(mask)
+    core = eroded(mask)
     v, u = np.nonzero(core if core.any() else mask)
     chosen = np.linspace(0, len(v) - 1, min(len(v), _SAMPLE)).astype(int)
     v, u = v[chosen] + rows.start, u[chosen] + columns.start
@@ -156,7 +182,7 @@ def _hidden_behind(surface: Surface, cluster: Cluster, occupied: NDArray[np.int1
     columns = slice(max(cluster.window[1].start - 2, 0), cluster.window[1].stop + 2)
     mine = occupied[rows, columns] == number
     others = occupied[rows, columns]
-    around = ndimage.binary_dilation(mine, iterations=2) & (others > 0) & ~mine
+    around = dilated(dilated(mine)) & (others > 0) & ~mine
     if np.count_nonzero(around) < 6:
         return False
     depth = frame.depth[rows, columns]

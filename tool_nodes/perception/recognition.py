@@ -20,6 +20,12 @@ _OUTLIER = 0.01
 _COLOUR_WEIGHT = 9.0
 """How many independent witnesses the pixels of one thing are worth."""
 
+_BEST_COLOUR = _COLOUR_WEIGHT * float(np.log1p(_OUTLIER))
+"""What the colour of a perfect match adds to the likelihood: no item can gain more."""
+
+_AT_ONCE = 6
+"""So many items are compared by colour before it is asked whether one of them fits."""
+
 _LIT_SHADE = (0.62, 1.10)
 """The brightest part of a thing is lit within these factors, unless something shades it."""
 
@@ -62,79 +68,101 @@ class Recogniser:
         colours = sorted({rgb for item in items for rgb in (item.rgb, item.secondary_rgb) if rgb is not None})
         self._palette = np.array(colours, dtype=float)
         index = {rgb: k for k, rgb in enumerate(colours)}
-        self._main = np.array([index[item.rgb] for item in items])
-        self._second = np.array([index[item.secondary_rgb or item.rgb] for item in items])
-        self._parts = list(dict.fromkeys(item.secondary_part for item in items))
-        self._part = np.array([self._parts.index(item.secondary_part) for item in items])
-        self._has_large_part = np.array([item.secondary_part not in _TINY_PARTS for item in items])
-        self._sizes = np.array([item.size_m for item in items])
+        self._main = np.array([index[item.rgb] for item in items], dtype=int)
+        self._second = np.array([index[item.secondary_rgb or item.rgb] for item in items], dtype=int)
+        self._parts = [item.secondary_part for item in items]
+        self._has_large_part = np.array([item.secondary_part not in _TINY_PARTS for item in items], dtype=bool)
+        self._heights = np.array([item.size_m[2] for item in items])
+        self._hollow = np.array([item.container for item in items], dtype=bool)
+        self._fill = np.array([_expected_fill(item) for item in items])
+        sizes = np.array([item.size_m for item in items], dtype=float).reshape(-1, 3)
+        # The three ways to lie (3, len(items), 3): on its foot first, each as length, width, height.
+        flats = [np.sort(np.delete(sizes, up, axis=1), axis=1)[:, ::-1] for up in (2, 0, 1)]
+        self._poses = np.stack(
+            [np.column_stack([flat, sizes[:, up]]) for flat, up in zip(flats, (2, 0, 1), strict=True)]
+        )
 
-    def log_likelihood(self, look: Look) -> FloatArray:
-        """(len(items),) how well each item explains a look; 0 is a perfect match."""
-        if not self.items:
-            return np.zeros(0)
-        return self._size_term(look) + self._shape_term(look) + self._colour_term(look)
+    def log_likelihood(self, look: Look, floor: float = -np.inf) -> FloatArray:
+        """(len(items),) how well each item explains a look; 0 is a perfect match, -inf stands for any below `floor`."""
+        scores = np.full(len(self.items), -np.inf)
+        prior = self._size_term(look) + self._shape_term(look)
+        chosen = np.flatnonzero(prior + _BEST_COLOUR > floor)
+        if len(chosen):
+            scores[chosen] = prior[chosen] + self._colour_term(look, chosen)
+        return scores
 
-    def score(self, look: Look) -> float:
-        """Log-likelihood of the item that explains a look best; -inf where there are no items."""
-        return float(np.max(self.log_likelihood(look), initial=-np.inf))
+    def score(self, look: Look, floor: float = -np.inf) -> float:
+        """Log-likelihood of the item that explains a look best; -inf where there is none, or none above `floor`."""
+        return float(np.max(self.log_likelihood(look, floor), initial=-np.inf))
+
+    def explains(self, look: Look, limit: float) -> bool:
+        """True if the log-likelihood of some item is over the limit."""
+        prior = self._size_term(look) + self._shape_term(look)
+        chosen = np.flatnonzero(prior + _BEST_COLOUR > limit)
+        # Colours take the time, and what fits best in size and shape is most often right.
+        chosen = chosen[np.argsort(-prior[chosen])]
+        some = (chosen[k : k + _AT_ONCE] for k in range(0, len(chosen), _AT_ONCE))
+        return any((prior[few] + self._colour_term(look, few)).max() > limit for few in some)
 
     def best(self, look: Look) -> CatalogueItem | None:
         """The item that explains a look best, or None if none explains it."""
-        scores = self.log_likelihood(look)
-        if not len(scores):
+        if not self.items:
             return None
-        winner = int(np.argmax(scores))
         limit = 1.5 * _UNKNOWN if look.cut else _UNKNOWN
+        scores = self.log_likelihood(look, limit)
+        winner = int(np.argmax(scores))
         return self.items[winner] if scores[winner] > limit else None
 
     def _size_term(self, look: Look) -> FloatArray:
-        length, width, height = look.extents.size
         slack = 2.5 if look.cut else 1.0
-        best = np.full(len(self.items), -np.inf)
-        for up in (2, 0, 1):
-            flat = np.sort(np.delete(self._sizes, up, axis=1), axis=1)
-            expected = np.column_stack([flat[:, 1], flat[:, 0], self._sizes[:, up]])
-            sigma = slack * np.array([0.004, 0.004, 0.003]) + expected * np.array([0.03, 0.03, 0.015])
-            z = (np.array([length, width, height]) - expected) / sigma
-            term = -np.sum(np.minimum(0.5 * z**2, 10.0), axis=1) - (0.0 if up == 2 else _POSE_PENALTY)
-            best = np.maximum(best, term)
+        sigma = slack * np.array([0.004, 0.004, 0.003]) + self._poses * np.array([0.03, 0.03, 0.015])
+        z = (np.asarray(look.extents.size) - self._poses) / sigma
+        terms = -np.sum(np.minimum(0.5 * z**2, 10.0), axis=2) - np.array([[0.0], [_POSE_PENALTY], [_POSE_PENALTY]])
+        best: FloatArray = terms.max(axis=0)
         return best
 
     def _shape_term(self, look: Look) -> FloatArray:
-        term = np.zeros(len(self.items))
-        for k, item in enumerate(self.items):
-            if item.container != look.hollow:
-                term[k] -= 6.0
-            words = set(item.attributes)
-            upright = abs(look.extents.size[2] - item.size_m[2]) < 0.25 * item.size_m[2]
-            if not upright or look.cut:
-                continue
-            kind = (
-                "round" if words & {"round", "cylindrical"} else "straight" if words & {"rectangular", "square"} else ""
-            )
-            if kind and "long" not in words:
-                term[k] -= min(0.5 * ((look.extents.fill - _FILL[kind]) / 0.06) ** 2, 4.0)
+        term = np.where(self._hollow != look.hollow, -6.0, 0.0)
+        if not look.cut:
+            upright = np.abs(look.extents.size[2] - self._heights) < 0.25 * self._heights
+            odd = np.minimum(0.5 * ((look.extents.fill - self._fill) / 0.06) ** 2, 4.0)
+            term -= np.where(upright & np.isfinite(self._fill), odd, 0.0)
         return term
 
-    def _colour_term(self, look: Look) -> FloatArray:
+    def _colour_term(self, look: Look, chosen: NDArray[np.intp]) -> FloatArray:
+        """(len(chosen),) how well the colours of some items, given by index, fit."""
         n = len(look.pixels)
         if n == 0:
-            return np.zeros(len(self.items))
-        shade, misfit = shade_and_misfit(look.pixels, self._palette)
+            return np.zeros(len(chosen))
+        used, places = np.unique(np.concatenate([self._main[chosen], self._second[chosen]]), return_inverse=True)
+        mains, seconds = places[: len(chosen)], places[len(chosen) :]
+        shade, misfit = shade_and_misfit(look.pixels, self._palette[used])
         likely = 1.0 / (1.0 + (misfit / _PIXEL_SCALE) ** 2) ** 1.5
-        main, second = likely[:, self._main], likely[:, self._second]
-        share = np.stack([_secondary_share(part, look.levels) for part in self._parts])[self._part].T
+        main, second = likely[:, mains], likely[:, seconds]
+        parts = [self._parts[k] for k in chosen]
+        shares = {part: _secondary_share(part, look.levels) for part in set(parts)}
+        share = np.stack([shares[part] for part in parts], axis=1)
         mixture = (share * second + (1.0 - share) * main) / np.maximum(share, 1.0 - share)
         term = _COLOUR_WEIGHT * np.mean(np.log(np.minimum(mixture, 1.0) + _OUTLIER), axis=0)
-        term -= _UNSEEN_PART_PENALTY * (self._has_large_part & (np.mean(second > main + 0.1, axis=0) < 0.01))
+        unseen = np.mean(second > main + 0.1, axis=0) < 0.01
+        term -= _UNSEEN_PART_PENALTY * (self._has_large_part[chosen] & unseen)
 
         ours = main >= second
         count = np.count_nonzero(ours, axis=0)
-        ranked = np.sort(np.where(ours, shade[:, self._main], -1.0), axis=0)
-        lit = ranked[n - 1 - count // 10, np.arange(len(self.items))]
+        ranked = np.sort(np.where(ours, shade[:, mains], -1.0), axis=0)
+        lit = ranked[n - 1 - count // 10, np.arange(len(chosen))]
         odd = np.maximum(np.maximum(_LIT_SHADE[0] - lit, lit - _LIT_SHADE[1]), 0.0)
         return term - np.where(count >= 5, np.minimum(odd / 0.08, 4.0), 0.0)
+
+
+def _expected_fill(item: CatalogueItem) -> float:
+    """Share of its rectangle that the outline of an upright item fills, NaN where its shape does not say."""
+    words = set(item.attributes)
+    if "long" in words:
+        return np.nan
+    if words & {"round", "cylindrical"}:
+        return _FILL["round"]
+    return _FILL["straight"] if words & {"rectangular", "square"} else np.nan
 
 
 def _secondary_share(part: str | None, levels: FloatArray) -> FloatArray:

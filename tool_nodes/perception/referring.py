@@ -44,6 +44,9 @@ CLEARLY_NEARER = 0.75
 CLEARLY_SIZED = 1.08
 """Ratio from which a thing is "tall" or "small" beside another."""
 
+_SHOWN_NAMES = 10
+"""So many things are named where none is what was meant."""
+
 
 def refer(phrase: str, views: Sequence[ObjectView]) -> list[int]:
     """Indices of all things that a phrase means, best first.
@@ -210,7 +213,7 @@ class _Reader:
         if phrase.count and len(found) < phrase.count:
             raise ToolError(
                 ErrorCode.OBJECT_NOT_FOUND,
-                f"there are not {phrase.count} of '{phrase.plain}' here, only {len(found)}; I see: {self._seen()}",
+                f"there are not {phrase.count} of '{phrase.plain[:80]}' here, only {len(found)}; I see: {self._seen()}",
             )
         return found
 
@@ -272,7 +275,7 @@ class _Reader:
         return apart * max(1.0, abs(aside) / ahead) ** 2 if ahead > 0.01 else None
 
     def _not_found(self, phrase: NounPhrase) -> ToolError:
-        return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no '{phrase.text}' here; I see: {self._seen()}")
+        return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no '{phrase.text[:80]}' here; I see: {self._seen()}")
 
     def _seen(self) -> str:
         numbers = ("", "", "two ", "three ", "four ", "five ")
@@ -281,7 +284,8 @@ class _Reader:
             name if n == 1 else f"{numbers[n] if n < len(numbers) else f'{n} '}{plural(name)}"
             for name, n in names.items()
         ]
-        return ", ".join(shown) or "nothing on the table"
+        more = [f"and {len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
+        return ", ".join(shown[:_SHOWN_NAMES] + more) or "nothing on the table"
 
 
 def same_words(a: NounPhrase, b: NounPhrase) -> bool:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from tool_nodes.perception.clusters import Cluster
-from tool_nodes.perception.extents import measure
+from tool_nodes.perception.extents import Extents, measure
 from tool_nodes.perception.surface import Surface
-from tool_nodes.types import FloatArray
+from tool_nodes.types import BoolArray, FloatArray
 
 _BIN_M = 0.002
 _LEAST_M = 0.025
@@ -31,7 +31,9 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
         cluster: What stands on the table.
         eye: (3,) where the camera is, base frame [m].
     """
-    heights = surface.height[cluster.mask]
+    window = cluster.window
+    mask, points = cluster.mask[window], surface.points[window]
+    heights = points[:, :, 2][mask]
     top = float(heights.max())
     counts, edges = np.histogram(heights, bins=np.arange(0.0, top + 2 * _BIN_M, _BIN_M))
     smooth = np.convolve(counts, [1, 1, 1], mode="same")
@@ -39,10 +41,17 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
     peak &= (edges[:-1] > _LEAST_M) & (edges[:-1] < top - _LEAST_M)
     for index in sorted(np.flatnonzero(peak), key=lambda k: -int(smooth[k]))[:_CANDIDATES]:
         level = float(edges[index]) + _BIN_M / 2
-        upper = cluster.mask & (surface.height > level + _LEVEL_M)
-        lower = cluster.mask & ~upper
+        upper = mask & (points[:, :, 2] > level + _LEVEL_M)
+        lower = mask & ~upper
         if min(np.count_nonzero(upper), np.count_nonzero(lower)) >= _MIN_PIXELS:
             yield (
-                replace(cluster, mask=lower, extents=measure(surface.points[lower], cluster.support, eye)),
-                replace(cluster, mask=upper, extents=measure(surface.points[upper], level, eye), support=level),
+                _part(cluster, lower, measure(points[lower], cluster.support, eye), cluster.support),
+                _part(cluster, upper, measure(points[upper], level, eye), level),
             )
+
+
+def _part(cluster: Cluster, mask: BoolArray, extents: Extents, support: float) -> Cluster:
+    """The part of a cluster with these pixels of its window."""
+    full = np.zeros_like(cluster.mask)
+    full[cluster.window] = mask
+    return replace(cluster, mask=full, extents=extents, support=support)

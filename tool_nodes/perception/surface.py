@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 
 from tool_nodes import workspace
-from tool_nodes.perception.masks import window_of
+from tool_nodes.perception.masks import eroded, window_of
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -88,7 +87,7 @@ def solid_pixels(surface: Surface, mask: BoolArray) -> BoolArray:
     if not mask.any():
         return solid
     window = window_of(mask)
-    core = ndimage.binary_erosion(mask[window])
+    core = eroded(mask[window])
     kept = core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask[window]
     with np.errstate(invalid="ignore"):
         solid[window] = kept & surface.inside[window] & (surface.height[window] > SOLID_M)
@@ -117,16 +116,26 @@ def _fit_plane(points: NDArray[np.float32]) -> FloatArray:
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
     over = (points[:, 0] > x0) & (points[:, 0] < x1) & (points[:, 1] > y0) & (points[:, 1] < y1)
     points = points[over].astype(float)
+    x, y, z = np.ascontiguousarray(points.T)
     plane = np.array([workspace.TABLE_Z, 0.0, 0.0])
-    design = np.column_stack([np.ones(len(points)), points[:, :2]])
     for band in _PRIOR_BAND_M:
-        residual = points[:, 2] - design @ plane
-        near = np.abs(residual) < band
-        if np.count_nonzero(near) < _MIN_TABLE_POINTS:
+        residual = z - (plane[0] + plane[1] * x + plane[2] * y)
+        near = residual[np.abs(residual) < band]
+        if len(near) < _MIN_TABLE_POINTS:
             break
         # Things stand on the table, never below it: the most frequent height is the table's, not the mean.
-        counts, edges = np.histogram(residual[near], bins=40, range=(-band, band))
-        peak = edges[int(np.argmax(counts))] + band / 40
-        near = np.abs(residual - peak) < band / 2
-        plane = np.linalg.lstsq(design[near], points[near, 2], rcond=None)[0]
+        counts = np.bincount(((near + band) * (20 / band)).astype(int), minlength=40)
+        peak = -band + (int(np.argmax(counts)) + 0.5) * band / 20
+        level = np.abs(residual - peak) < band / 2
+        plane = _least_squares(x[level], y[level], z[level])
     return plane
+
+
+def _least_squares(x: FloatArray, y: FloatArray, z: FloatArray) -> FloatArray:
+    """(3,) a, b, c of the plane z = a + b*x + c*y nearest to points, each (N,)."""
+    middle = np.array([x.mean(), y.mean(), z.mean()])
+    x, y, z = x - middle[0], y - middle[1], z - middle[2]
+    # Sums, not dot products: those wake up the threads of BLAS, which costs more than it saves here.
+    xx, xy, yy, xz, yz = (float(np.sum(product)) for product in (x * x, x * y, y * y, x * z, y * z))
+    slopes = np.linalg.lstsq(np.array([[xx, xy], [xy, yy]]), np.array([xz, yz]), rcond=None)[0]
+    return np.array([middle[2] - slopes @ middle[:2], *slopes])

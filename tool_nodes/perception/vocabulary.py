@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from tool_nodes.catalogue import load_catalogue
@@ -29,6 +30,7 @@ _PARTS = {"lid": "cap", "top": "cap", "cover": "cap", "stopper": "cap", "sticker
 """Parts that people do not tell apart by their names."""
 
 
+@lru_cache(maxsize=4096)
 def stems(text: str) -> Stems:
     """Comparable forms of a name's words, head last: "can of soup" and "soup cans" are equal."""
     words = [stem(word) for word in words_only(tokenize(text)) if word not in ("and", "the", "a")]

@@ -1,0 +1,294 @@
+"""Calls that take too long, and calls that are made again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tool_nodes.guards import Guard, Limits
+from tool_nodes.kinds import (
+    Conversation,
+    Data,
+    IntegerKind,
+    Points2D,
+    Text,
+    Unit,
+)
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox import CallRecord, Session, Toolbox, tool
+
+TINY_S = 0.02
+
+
+class Tools:
+    """What comes late, fails, or is called again."""
+
+    suite = "test"
+
+    def __init__(self) -> None:
+        self.started = 0
+        self.release = threading.Event()
+        self.threads: list[threading.Thread] = []
+
+    @tool("say")
+    def say(self, text: Text, times: Annotated[int, IntegerKind(1, 10**6)] = 1) -> ToolResult:
+        """Repeat a text."""
+        self.started += 1
+        return ToolResult(text=text * times)
+
+    @tool("look", repeatable=True, aliases=["see"], renamed={"what": "text"})
+    def look(self, text: Text = "") -> ToolResult:
+        """Look again."""
+        return ToolResult(text="Looked.", backend="pixels")
+
+    @tool("measure", aliases=["gauge"], renamed={"image": "data"})
+    def measure(self, data: Data) -> ToolResult:
+        """Measure an array."""
+        return ToolResult(text="Measured.", backend="pixels")
+
+    @tool("points")
+    def points(self, points: Points2D) -> ToolResult:
+        """Take points."""
+        return ToolResult(text=f"{len(points)} points.")
+
+    @tool("move", motion=True)
+    def move(self, x: Unit) -> ToolResult:
+        """Move."""
+        return ToolResult(text="Moved.")
+
+    @tool("wait", timeout_s=TINY_S)
+    def wait(self, fail: Text = "") -> ToolResult:
+        """Come too late."""
+        self.started += 1
+        self.threads.append(threading.current_thread())
+        self.release.wait(20)
+        if fail:
+            raise RuntimeError(fail)
+        return ToolResult(text="Late.", image=np.zeros((2, 2, 3), np.uint8), variables={"late": 1})
+
+    @tool("unavailable")
+    def unavailable(self) -> ToolResult:
+        """Not now."""
+        raise ToolError(ErrorCode.UNAVAILABLE, "The camera does not answer.")
+
+    @tool("add")
+    def add(self, session: Conversation) -> ToolResult:
+        """Count up in a variable."""
+        total = min(session.variables.get("total", 0) + 1, 3)
+        return ToolResult(text=f"{total}", variables={"total": total})
+
+
+@pytest.fixture
+def tools() -> Iterator[Tools]:
+    tools = Tools()
+    yield tools
+    tools.release.set()
+    for thread in tools.threads:
+        thread.join()
+
+
+@pytest.fixture
+def box(tools: Tools) -> Toolbox:
+    return Toolbox([tools])
+
+
+def error_of(record: CallRecord) -> ToolError:
+    error = record.result.error
+    assert error is not None
+    assert "\n" not in error.message
+    assert len(error.message) <= 400
+    return error
+
+
+def refusal(box: Toolbox, name: str, arguments: Any, session: Session | None = None) -> str:
+    error = error_of(box.call(name, arguments, session or Session()))
+    assert error.code is ErrorCode.INVALID_ARGUMENT
+    return error.message
+
+
+# -- time ---------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_is_late_is_a_timeout_and_leaves_nothing_behind(tools: Tools, box: Toolbox) -> None:
+    session = Session(variables={"a": 1})
+    error = error_of(box.call("wait", {}, session))
+    assert error.code is ErrorCode.TIMEOUT
+    assert error.message == "wait: no result within 0.02 s."
+    tools.release.set()
+    tools.threads[0].join()
+    assert session.variables == {"a": 1}
+    assert session.images == []
+
+
+def test_while_too_many_late_calls_run_no_other_is_started(tools: Tools, box: Toolbox) -> None:
+    for _ in range(Limits().abandoned):
+        assert error_of(box.call("wait", {}, Session())).code is ErrorCode.TIMEOUT
+    error = error_of(box.call("wait", {}, Session()))
+    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.message == "wait: 4 earlier calls ran out of time and still run."
+    assert error_of(box.call("say", {"text": "a"}, Session())).code is ErrorCode.UNAVAILABLE
+    assert tools.started == 4
+    tools.release.set()
+    for thread in tools.threads:
+        thread.join()
+    assert box.call("say", {"text": "a"}, Session()).result.ok
+
+
+def test_a_late_failure_is_nobodys(tools: Tools, box: Toolbox) -> None:
+    assert error_of(box.call("wait", {"fail": "late"}, Session())).code is ErrorCode.TIMEOUT
+    tools.release.set()
+    tools.threads[0].join()
+    assert box.call("say", {"text": "a"}, Session()).result.ok
+
+
+def test_a_tool_with_deadlines_of_its_own_runs_in_the_callers_thread() -> None:
+    assert Guard().run("here", threading.current_thread, None) is threading.current_thread()
+    assert Guard().run("there", threading.current_thread, 10.0) is not threading.current_thread()
+
+
+def test_the_handler_of_a_signal_runs_while_a_tool_is_waited_for() -> None:
+    handled = threading.Event()
+
+    def work() -> bool:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return handled.wait(10)
+
+    previous = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
+    try:
+        assert Guard().run("tool", work, 30.0)
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+
+
+def test_a_ctrl_c_ends_the_waiting_and_the_call_counts_as_late(tools: Tools) -> None:
+    guard = Guard(Limits(abandoned=1))
+
+    def work() -> None:
+        tools.threads.append(threading.current_thread())
+        os.kill(os.getpid(), signal.SIGUSR1)
+        tools.release.wait(20)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            guard.run("tool", work, 30.0)
+    finally:
+        signal.signal(signal.SIGUSR1, previous)
+    with pytest.raises(ToolError, match="1 earlier calls ran out of time"):
+        guard.run("tool", threading.current_thread, 1.0)
+
+
+# -- the same call again ------------------------------------------------------------------------------
+
+
+def test_the_second_same_call_is_told_so_and_the_fourth_is_refused(tools: Tools, box: Toolbox) -> None:
+    session = Session()
+    texts = [box.call("say", {"text": "a"}, session).result.text for _ in range(4)]
+    assert texts[0] == "a"
+    assert texts[1] == "a (the same call as before, 2 times in a row: its result cannot change)"
+    assert texts[2] == "a (the same call as before, 3 times in a row: its result cannot change)"
+    assert texts[3] == (
+        "Error INVALID_ARGUMENT: say: this same call was made 3 times in a row; its result cannot change. "
+        "Use the result, or call with other arguments."
+    )
+    assert tools.started == 3
+
+
+def test_another_call_in_between_starts_the_count_again(box: Toolbox) -> None:
+    session = Session()
+    for _ in range(3):
+        for text in ("a", "b"):
+            assert box.call("say", {"text": text}, session).result.text == text
+
+
+def test_a_refused_call_is_no_call_in_between(box: Toolbox) -> None:
+    session = Session()
+    box.call("say", {"text": "a"}, session)
+    refusal(box, "say", {"text": 7}, session)
+    assert "2 times in a row" in box.call("say", {"text": "a"}, session).result.text
+
+
+def test_aliases_and_other_argument_names_make_the_same_call(box: Toolbox) -> None:
+    session = Session(variables={"depth": np.zeros((2, 2))})
+    box.call("measure", {"data": "$depth"}, session)
+    assert "2 times in a row" in box.call("gauge", {"image": "$depth"}, session).result.text
+
+
+def test_a_variable_with_another_value_makes_another_call(box: Toolbox) -> None:
+    session = Session()
+    for _ in range(5):
+        session.variables["depth"] = np.zeros((500, 500))
+        assert box.call("measure", {"data": "$depth"}, session).result.text == "Measured. (backend: pixels)"
+
+
+def test_small_arrays_are_compared_by_what_they_hold(box: Toolbox) -> None:
+    session = Session()
+    for value in (0.5, 0.25, 0.25):
+        record = box.call("points", {"points": [[value, 0.5]]}, session)
+    assert "2 times in a row" in record.result.text
+
+
+def test_an_array_with_another_shape_makes_another_call(box: Toolbox) -> None:
+    session = Session()
+    for shape in ((2, 3), (3, 2), (1, 6)):
+        record = box.call("measure", {"data": np.zeros(shape)}, session)
+        assert "in a row" not in record.result.text
+
+
+def test_a_default_left_out_is_another_call_than_a_value_given(box: Toolbox) -> None:
+    session = Session()
+    box.call("say", {"text": "a"}, session)
+    assert box.call("say", {"text": "a", "times": 2}, session).result.text == "aa"
+
+
+def test_a_tool_that_is_given_the_conversation_is_called_anew_while_variables_change(box: Toolbox) -> None:
+    session = Session()
+    texts = [box.call("add", {}, session).result.text for _ in range(5)]
+    assert texts[:4] == ["1", "2", "3", "3"]
+    assert texts[4].startswith("3 (the same call as before, 2 times in a row")
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("look", {}), ("see", {"what": "a"}), ("move", {"x": 0.5})])
+def test_calls_that_may_end_otherwise_are_never_refused(box: Toolbox, name: str, arguments: Mapping[str, Any]) -> None:
+    session = Session()
+    texts = {box.call(name, arguments, session).result.text for _ in range(6)}
+    assert len(texts) == 1
+    assert "in a row" not in texts.pop()
+
+
+def test_a_conversation_knows_only_its_own_calls(box: Toolbox) -> None:
+    for _ in range(5):
+        assert box.call("say", {"text": "a"}, Session()).result.text == "a"
+
+
+def test_what_timed_out_or_was_not_there_may_be_tried_again(tools: Tools) -> None:
+    box, session = Toolbox([tools], guard=Guard(Limits(abandoned=10))), Session()
+    for name, code in (("wait", ErrorCode.TIMEOUT), ("unavailable", ErrorCode.UNAVAILABLE)):
+        assert {error_of(box.call(name, {}, session)).code for _ in range(5)} == {code}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_the_same_plain_values_are_the_same_call(value: Any) -> None:
+    guard, session = Guard(), Session()
+    held = {"a": value}
+    assert guard.note(session.history, "tool", held, False) == 1
+    assert guard.note(session.history, "tool", held, False) == 2
+    assert guard.note(session.history, "tool", {"a": [value]}, False) == 1

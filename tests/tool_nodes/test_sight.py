@@ -1,0 +1,293 @@
+"""Looking at pictures: whole camera pictures, crops and drawings of them, and foreign ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image, ImageDraw
+
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from tool_nodes.pictures import SessionImage
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.sight import Instance, Sight
+from tool_nodes.types import BoolArray, Frame, Segmentation
+
+
+class Look:
+    """A picture of the example scene, and something that looks at it."""
+
+    def __init__(self, perception: str) -> None:
+        config = StationConfig(perception="sim" if perception == "sim" else "pixels")
+        station = Station(load_scene(EXAMPLE_SCENE), config)
+        frame = station.camera.capture()
+        self.name = perception
+        self.picture = SessionImage(frame.rgb, frame)
+        self.sight = Sight(station.perception, station.perception, station.perception)
+
+    def one(self, text: str, picture: SessionImage | None = None) -> Instance:
+        (found,) = self.sight.find(picture or self.picture, text)
+        return found
+
+
+@pytest.fixture(scope="module", params=["sim", "pixels"])
+def look(request: pytest.FixtureRequest) -> Look:
+    return Look(request.param)
+
+
+@pytest.fixture
+def drawing() -> SessionImage:
+    """A foreign picture: a red disc and a blue square on white."""
+    image = Image.new("RGB", (200, 120), "white")
+    draw = ImageDraw.Draw(image)
+    draw.ellipse((20, 30, 70, 80), fill="red")
+    draw.rectangle((120, 40, 169, 89), fill="blue")
+    return SessionImage(np.asarray(image))
+
+
+def check(instance: Instance, picture: SessionImage) -> None:
+    """What is true of every instance: mask, box and point are of the picture, and fit each other."""
+    assert instance.mask.shape == picture.rgb.shape[:2]
+    assert instance.mask.dtype == np.bool_
+    rows, columns = np.nonzero(instance.mask)
+    assert instance.box == (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
+    assert all(type(side) is int for side in instance.box)
+    width, height = picture.size
+    x, y = instance.point
+    assert instance.mask[int(y * height), int(x * width)]
+    assert 0.0 <= instance.score <= 1.0
+
+
+def around(instance: Instance, picture: SessionImage, margin: int) -> SessionImage:
+    left, top, right, bottom = instance.box
+    width, height = picture.size
+    return picture.cropped(
+        max(left - margin, 0), max(top - margin, 0), min(right + margin, width), min(bottom + margin, height)
+    )
+
+
+def iou(a: BoolArray, b: BoolArray) -> float:
+    return np.count_nonzero(a & b) / np.count_nonzero(a | b)
+
+
+# -- camera pictures -------------------------------------------------------------------------------
+
+
+def test_what_is_found_by_words_is_outlined(look: Look) -> None:
+    found = look.sight.find(look.picture, "coconut water")
+    assert len(found) == 2
+    for instance in found:
+        check(instance, look.picture)
+        assert instance.label == "coconut water"
+    assert not (found[0].mask & found[1].mask).any()
+
+
+def test_everything_has_the_best_first_and_no_label(look: Look) -> None:
+    found = look.sight.everything(look.picture)
+    assert len(found) == 7
+    for instance in found:
+        check(instance, look.picture)
+        assert instance.label == ""
+    scores = [instance.score for instance in found]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_a_point_names_the_thing_under_it(look: Look) -> None:
+    box = look.one("red box")
+    found = look.sight.at(look.picture, [box.point])
+    check(found, look.picture)
+    assert iou(found.mask, box.mask) > 0.9
+    assert iou(look.sight.at(look.picture, np.array([box.point, box.point])).mask, box.mask) > 0.9
+
+
+def test_a_point_on_the_bare_table_is_on_no_thing(look: Look) -> None:
+    with pytest.raises(ToolError, match=r"There is no object at \(0\.500, 0\.950\)") as caught:
+        look.sight.at(look.picture, [(0.5, 0.95)])
+    assert caught.value.code is ErrorCode.EMPTY_MASK
+
+
+def test_what_is_not_there_is_not_found(look: Look) -> None:
+    with pytest.raises(ToolError) as caught:
+        look.sight.find(look.picture, "violin")
+    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_the_backend_is_the_ports(look: Look) -> None:
+    assert look.sight.backend(look.picture) == look.name
+
+
+def test_the_same_question_has_the_same_answer(look: Look) -> None:
+    first, second = (look.sight.find(look.picture, "coconut water") for _ in range(2))
+    for a, b in zip(first, second, strict=True):
+        assert np.array_equal(a.mask, b.mask)
+        assert (a.box, a.point, a.score) == (b.box, b.point, b.score)
+
+
+# -- crops of camera pictures ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("margin", [0, 3, 40])
+def test_in_a_crop_the_same_thing_has_the_crops_coordinates(look: Look, margin: int) -> None:
+    whole = look.one("red box")
+    crop = around(whole, look.picture, margin)
+    found = look.one("red box", crop)
+    check(found, crop)
+    assert np.array_equal(found.mask, crop.cut(whole.mask))
+    assert crop.window is not None
+    left, top, _, _ = crop.window
+    shifted = tuple(np.add(found.box, (left, top, left, top)))
+    assert shifted == whole.box
+
+
+def test_a_crop_of_a_crop_is_looked_at_as_one_crop(look: Look) -> None:
+    whole = look.one("red box")
+    once = around(whole, look.picture, 5)
+    twice = around(look.one("red box", around(whole, look.picture, 60)), around(whole, look.picture, 60), 5)
+    assert twice.window == once.window
+    assert np.array_equal(look.one("red box", twice).mask, look.one("red box", once).mask)
+
+
+def test_what_lies_outside_a_crop_is_not_shown(look: Look) -> None:
+    crop = around(look.one("red box"), look.picture, 5)
+    assert len(look.sight.everything(crop)) == 1
+    with pytest.raises(ToolError, match="This part of the picture does not show 'black bin'") as caught:
+        look.sight.find(crop, "black bin")
+    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.15, False), (0.8, True)])
+def test_a_thing_is_shown_where_enough_of_it_is_in_the_crop(look: Look, share: float, shown: bool) -> None:
+    left, top, right, bottom = look.one("red box").box
+    crop = look.picture.cropped(left, top, left + round(share * (right - left)), bottom)
+    assert len(look.sight.everything(crop)) == shown
+
+
+def test_a_bare_part_of_the_table_shows_nothing(look: Look) -> None:
+    crop = look.picture.cropped(300, 440, 340, 470)
+    assert look.sight.everything(crop) == []
+
+
+def test_a_point_of_a_crop_names_the_thing_under_it(look: Look) -> None:
+    crop = around(look.one("red box"), look.picture, 20)
+    expected = look.one("red box", crop)
+    found = look.sight.at(crop, [expected.point])
+    check(found, crop)
+    assert iou(found.mask, expected.mask) > 0.9
+    with pytest.raises(ToolError) as caught:
+        look.sight.at(crop, [(0.01, 0.01)])
+    assert caught.value.code is ErrorCode.EMPTY_MASK
+
+
+def test_the_tiniest_crop_has_an_answer(look: Look) -> None:
+    x, y = look.one("red box").point
+    u, v = int(x * 640), int(y * 480)
+    crop = look.picture.cropped(u, v, u + 1, v + 1)
+    assert look.sight.everything(crop) == []
+    check(look.sight.at(crop, [(0.5, 0.5)]), crop)
+
+
+def test_depth_of_a_crop_is_the_crop_of_the_depth(look: Look) -> None:
+    crop = around(look.one("red box"), look.picture, 10)
+    depth, focal = look.sight.depth_of(look.picture)
+    part, same_focal = look.sight.depth_of(crop)
+    assert depth.shape == look.picture.rgb.shape[:2]
+    assert np.array_equal(part, crop.cut(depth), equal_nan=True)
+    assert part.flags.c_contiguous
+    assert focal == same_focal == 660.0
+
+
+# -- drawings --------------------------------------------------------------------------------------
+
+
+def test_a_drawing_over_a_camera_picture_is_seen_as_the_picture_under_it(look: Look) -> None:
+    black = look.picture.redrawn(np.zeros_like(look.picture.rgb))
+    assert np.array_equal(look.one("red box", black).mask, look.one("red box").mask)
+    assert look.sight.backend(black) == look.name
+    assert np.array_equal(look.sight.depth_of(black)[0], look.sight.depth_of(look.picture)[0], equal_nan=True)
+
+
+# -- foreign pictures ------------------------------------------------------------------------------
+
+
+def test_in_a_foreign_picture_things_are_found_by_colour_and_shape(look: Look, drawing: SessionImage) -> None:
+    disc, square = look.one("red circle", drawing), look.one("blue square", drawing)
+    for instance in (disc, square):
+        check(instance, drawing)
+    assert np.abs(np.array(disc.box) - (20, 30, 71, 81)).max() <= 1
+    assert np.abs(np.array(square.box) - (120, 40, 170, 90)).max() <= 1
+    assert disc.label == "red circle"
+    assert look.sight.backend(drawing) == "pixels"
+    with pytest.raises(ToolError) as caught:
+        look.sight.find(drawing, "green star")
+    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_in_a_foreign_picture_everything_and_a_point_are_seen(look: Look, drawing: SessionImage) -> None:
+    found = look.sight.everything(drawing)
+    assert len(found) == 2
+    for instance in found:
+        check(instance, drawing)
+    at = look.sight.at(drawing, [(0.725, 0.54)])
+    assert iou(at.mask, look.one("blue square", drawing).mask) > 0.95
+    with pytest.raises(ToolError) as caught:
+        look.sight.at(drawing, [(0.5, 0.05)])
+    assert caught.value.code is ErrorCode.EMPTY_MASK
+
+
+def test_a_foreign_picture_has_no_depth(look: Look, drawing: SessionImage) -> None:
+    with pytest.raises(ToolError) as caught:
+        look.sight.depth_of(drawing)
+    assert caught.value.code is ErrorCode.UNAVAILABLE
+
+
+def test_a_crop_of_a_foreign_picture_is_a_picture_of_its_own(look: Look, drawing: SessionImage) -> None:
+    crop = drawing.cropped(100, 20, 190, 110)
+    found = look.one("blue square", crop)
+    check(found, crop)
+    assert np.abs(np.array(found.box) - (20, 20, 70, 70)).max() <= 1
+
+
+def test_a_frame_without_depth_is_looked_at_as_a_foreign_picture(look: Look, drawing: SessionImage) -> None:
+    frame = look.picture.require_frame()
+    depth = np.full(drawing.rgb.shape[:2], np.nan, np.float32)
+    flat = SessionImage(drawing.rgb, Frame(drawing.rgb, depth, frame.K, frame.T_base_camera, stamp=9.0))
+    assert look.sight.backend(flat) == "pixels"
+    assert len(look.sight.everything(flat)) == 2
+
+
+# -- what the ports say ----------------------------------------------------------------------------
+
+
+class TwoPointsOnOneThing:
+    """Ports that answer with two points on the same thing."""
+
+    backend = "fake"
+    mask = np.zeros((4, 6), bool)
+    mask[1:3, 1:3] = True
+
+    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
+        return [(0.2, 0.4), (0.45, 0.6)]
+
+    def segment(self, frame: Frame, points: object) -> list[Segmentation]:
+        return [Segmentation(self.mask.copy(), 0.75)]
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        return [Segmentation(self.mask, 0.75)]
+
+    def estimate(self, frame: Frame) -> tuple[np.ndarray, float]:
+        return frame.depth, 7.0
+
+
+def test_two_points_on_one_thing_are_one_instance() -> None:
+    ports = TwoPointsOnOneThing()
+    rgb = np.zeros((4, 6, 3), np.uint8)
+    frame = Frame(rgb, np.ones((4, 6), np.float32), np.eye(3), np.eye(4), stamp=0.0)
+    picture = SessionImage(rgb, frame)
+    sight = Sight(ports, ports, ports)
+    (found,) = sight.find(picture, "thing")
+    assert found.box == (1, 1, 3, 3)
+    assert found.score == 0.75
+    assert sight.backend(picture) == "fake"
+    assert sight.depth_of(replace(picture, window=(2, 0, 6, 4), rgb=rgb[:, 2:]))[0].shape == (4, 4)
