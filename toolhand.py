@@ -21,8 +21,11 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 try:
     import tyro
 
-    from bench.console import AsJson, Interrupt, chosen_by_the_user, emit, save_png, say
+    from bench import stations
+    from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, save_png, say
     from bench.over_ros import Transport
+    from bench.stations import Perception, SceneName, Seed, Suite
+    from bench.tool_commands import PngFile, call, tools
     from tool_nodes.results import ErrorCode, ToolError
 except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
     sys.exit(130)
@@ -35,14 +38,10 @@ if TYPE_CHECKING:
     from sim.scenes import Scene
     from sim.station import Station
 
-BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
-"""Errors of the input rather than of the task: exit status 2 instead of 1."""
-
-INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""Exit statuses that a shell gives to programs ended by Ctrl-C and by a reader that has gone away."""
+"""Exit status that a shell gives to programs ended by a reader that has gone away."""
 
-COMMANDS = ("run", "scene", "tools", "call", "doctor", "bench", "up", "ros")
+COMMANDS = ("run", "scene", "tools", "call", "mock", "doctor", "bench", "up", "ros")
 
 ROS_COMMANDS = {
     "up": ("rclpy_zenoh.launch.cli", "Start the nodes of a launch file, until Ctrl-C."),
@@ -57,46 +56,6 @@ the nodes of a launch file and `toolhand ros` looks into their graph, as ros2 do
 done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
 
 PolicyName = Literal["scripted"]
-CameraName = Literal["ray", "gl"]
-SceneName = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="SCENE",
-        help='Which scene: a seed such as 3, which always gives the same scene; the path of a YAML file; or "example".',
-    ),
-]
-Perception = Annotated[
-    Literal["sim", "pixels"],
-    tyro.conf.arg(help='"sim" sees with simulator truth and noise, "pixels" with colour and depth only.'),
-]
-PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
-Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
-
-
-def _load_scene(name: str) -> Scene:
-    from sim.scene_files import EXAMPLE_SCENE, load_scene
-    from sim.scene_generator import generate_scene
-
-    if name == "example":
-        return load_scene(EXAMPLE_SCENE)
-    if re.fullmatch(r"-?[0-9]{1,19}", name):
-        if int(name) < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A scene seed must be 0 or greater, got {name}.")
-        return generate_scene(int(name))
-    if not os.path.isfile(name):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.",
-        )
-    return load_scene(Path(name))
-
-
-def _station(
-    scene: str, perception: Literal["sim", "pixels"] = "sim", seed: int = 0, camera: CameraName = "ray"
-) -> Station:
-    from sim.station import Station, StationConfig
-
-    return Station(_load_scene(scene), StationConfig(perception=perception, seed=seed, camera=camera))
 
 
 def _policy(name: PolicyName, turns: int) -> Policy:
@@ -115,16 +74,13 @@ def _progress(kind: str, payload: Any) -> None:
         say(f"          {first[:240]}  [{payload.wall_s:.2f} s]")
 
 
-def _status(code: ErrorCode | None, success: bool) -> int:
-    return 0 if success else 2 if code in BAD_INPUT else 1
-
-
 def run(
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
     scene: SceneName = "example",
     perception: Perception = "sim",
     policy: PolicyName = "scripted",
     seed: Seed = 0,
+    suite: Suite = "spacetools",
     turns: int = 24,
     runs_dir: Path = Path("runs"),
     animation: bool = True,
@@ -147,19 +103,24 @@ def run(
     from agent_node.recording import new_run_dir, write_json, write_trajectory
     from agent_node.report import write_report
     from bench.episode import animate, run_episode, summarize
+    from tool_nodes.suites import parse_suites
 
     if turns < 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
+    if "spacetools" not in parse_suites(suite):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The scripted policy speaks SpaceTools: the suite must hold it.")
     about = {"scene": scene, "perception": perception, "policy": policy, "version": _version()}
     if transport == "ros":
         from bench.over_ros import run_over_ros
 
-        _load_scene(scene)
-        over_ros = run_over_ros(text, scene, perception, policy, seed, turns, runs_dir, animation, _progress, about)
+        stations.named_scene(scene)
+        over_ros = run_over_ros(
+            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, _progress, about
+        )
         if as_json:
             emit(over_ros.result)
-        return INTERRUPTED if over_ros.interrupted else _status(over_ros.error_code, over_ros.success)
-    station = _station(scene, perception, seed)
+        return INTERRUPTED if over_ros.interrupted else exit_status(over_ros.error_code, over_ros.success)
+    station = stations.named_station(scene, perception, seed, suite=suite)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
     try:
@@ -183,7 +144,7 @@ def run(
             run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
     if as_json:
         emit(result)
-    return INTERRUPTED if interrupt.hit else _status(episode.error_code, episode.success)
+    return INTERRUPTED if interrupt.hit else exit_status(episode.error_code, episode.success)
 
 
 def scene(
@@ -199,7 +160,7 @@ def scene(
     """
     from sim.scene_files import scene_document
 
-    chosen = _load_scene(scene)
+    chosen = stations.named_scene(scene)
     if image is not None:
         save_png(image, _picture(chosen, view))
     document = scene_document(chosen)
@@ -225,67 +186,6 @@ def _picture(scene: Scene, view: str) -> NDArray[np.uint8]:
     return (station.wrist_camera if view == "wrist" else station.camera).capture().rgb
 
 
-def tools(as_json: AsJson = False) -> int:
-    """List the tools and their arguments; with --json, their schemas in the function-calling form."""
-    toolbox = _station("example").toolbox
-    if as_json:
-        emit(toolbox.schemas())
-        return 0
-    for name in sorted(toolbox.specs):
-        spec = toolbox.specs[name]
-        print(f"{name}({', '.join(spec.kinds)}){'  [moves the robot]' if spec.motion else ''}\n    {spec.description}")
-    return 0
-
-
-def call(
-    tool: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TOOL")],
-    arguments: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[JSON]")] = "{}",
-    scene: SceneName = "example",
-    perception: Perception = "sim",
-    seed: Seed = 0,
-    image: PngFile = None,
-    as_json: AsJson = False,
-) -> int:
-    """Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px exist.
-
-    Args:
-        tool: Name of the tool, e.g. roborefer.detect_all; `toolhand tools` lists them.
-        arguments: Its arguments as a JSON object, e.g. '{"obj_name": "can", "image_index": 0}'.
-    """
-    from tool_nodes.kinds import describe
-    from tool_nodes.toolbox import Session
-
-    try:
-        parsed = json.loads(arguments)
-    except (ValueError, RecursionError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The arguments are not a JSON object: {error}.") from error
-    station, session = _station(scene, perception, seed), Session()
-    station.toolbox.find(tool)
-    with Interrupt(station.arm.stop) as interrupt:
-        for name in ("robot.capture_image", "robot.get_depth_with_pointcloud"):
-            station.toolbox.call(name, {}, session)
-        record = station.toolbox.call(tool, parsed, session)
-    result = record.result
-    if image is not None and result.image is not None:
-        save_png(image, result.image)
-    elif image is not None:
-        say(f"{tool} returned no picture; {image} was not written.")
-    if as_json:
-        emit(
-            {
-                "tool": tool,
-                "success": result.ok,
-                "text": result.text,
-                "variables": {name: describe(value) for name, value in result.variables.items()},
-                "error_code": result.error.code if result.error else None,
-                "wall_s": round(record.wall_s, 4),
-            }
-        )
-    else:
-        print(result.text)
-    return INTERRUPTED if interrupt.hit else _status(result.error.code if result.error else None, result.ok)
-
-
 def doctor(as_json: AsJson = False) -> int:
     """Check this installation: versions, camera, physics, tools and one plan."""
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": _version()}
@@ -296,7 +196,7 @@ def doctor(as_json: AsJson = False) -> int:
         except ImportError as error:
             problems.append(f"{package} cannot be imported: {error}.")
     try:
-        station = _station("example")
+        station = stations.named_station("example")
         width, height = station.camera.capture().size
         findings["camera"] = f"ray camera, {width}x{height}"
         station.world.step()
@@ -306,7 +206,7 @@ def doctor(as_json: AsJson = False) -> int:
     except Exception as error:
         problems.append(f"{type(error).__name__}: {error}")
     try:
-        _station("example", camera="gl")
+        stations.named_station("example", camera="gl")
         findings["gl_camera"] = "available"
     except Exception:
         findings["gl_camera"] = "not available (not needed)"
@@ -351,16 +251,24 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     """The command with its arguments bound; SystemExit after --help or a complaint about the arguments."""
     from bench.grasp import bench_grasp
     from bench.manipulation import bench_manipulation
+    from bench.mock import mock_record
+    from bench.perception import bench_perception
     from bench.ros import bench_ros
+    from bench.tools import bench_tools
 
     bench = tyro.extras.SubcommandApp()
     bench.command(name="manipulation")(_bound(bench_manipulation))
     bench.command(name="grasp")(_bound(bench_grasp))
+    bench.command(name="perception")(_bound(bench_perception))
+    bench.command(name="tools")(_bound(bench_tools))
     bench.command(name="ros")(_bound(bench_ros))
+    mock = tyro.extras.SubcommandApp()
+    mock.command(name="record")(_bound(mock_record))
     app = tyro.extras.SubcommandApp()
     for command in (run, scene, tools, call, doctor):
         app.command(_bound(command))
-    app.command(bench, name="bench", help="Measure success over many random scenes, and the speed of ROS 2.")
+    app.command(mock, name="mock", help="Make data sets for the mock robot.")
+    app.command(bench, name="bench", help="Measure success and perception over many random scenes, and speed.")
     for name, (_, about) in ROS_COMMANDS.items():
         app.command(name=name, help=about)(lambda: None)  # only for the help: they never come here
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
@@ -403,7 +311,7 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
     say(f"{failure.code}: {failure}")
     if as_json:
         emit({"success": False, "error_code": failure.code, "answer": str(failure)})
-    return INTERRUPTED if failure.code is ErrorCode.STOPPED else _status(failure.code, False)
+    return INTERRUPTED if failure.code is ErrorCode.STOPPED else exit_status(failure.code, False)
 
 
 def main(argv: list[str] | None = None) -> None:

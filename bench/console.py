@@ -21,11 +21,22 @@ from PIL import Image
 from agent_node.recording import write_atomically
 from tool_nodes.results import ErrorCode, ToolError
 
+BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
+"""Errors of the input rather than of the task: exit status 2 instead of 1."""
+
+INTERRUPTED = 130
+"""Exit status that a shell gives to programs ended by Ctrl-C."""
+
 AsJson = Annotated[
     bool,
     tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout."),
     tyro.conf.FlagCreatePairsOff,
 ]
+
+
+def exit_status(code: ErrorCode | None, success: bool) -> int:
+    """0 if all was done, 2 for wrong input, 1 if the task was not done."""
+    return 0 if success else 2 if code in BAD_INPUT else 1
 
 
 def emit(document: Any) -> None:

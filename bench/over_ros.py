@@ -66,6 +66,7 @@ def run_over_ros(
     perception: str,
     policy: str,
     seed: int,
+    suite: str,
     turns: int,
     runs_dir: Path,
     animation: bool,
@@ -89,8 +90,8 @@ def run_over_ros(
     from bench.ros_station import RosStation, has_simulator
 
     arguments = {
-        "scene": scene, "perception": perception, "policy": policy, "seed": str(seed), "turns": str(turns),
-        "runs_dir": str(runs_dir.absolute()), "lockstep": "true",
+        "scene": scene, "perception": perception, "policy": policy, "seed": str(seed), "suites": suite,
+        "turns": str(turns), "runs_dir": str(runs_dir.absolute()), "lockstep": "true",
     }  # fmt: skip
     with contextlib.ExitStack() as stack:
         environment: Mapping[str, str] = {}

@@ -19,6 +19,7 @@ from tool_nodes.bounding_box import BoundingBoxTools
 from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.grasp_sampling import AnalyticGraspGenerator
 from tool_nodes.grasping import GraspTools
+from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.perception.pixels import PixelPerception
@@ -75,6 +76,7 @@ class Station:
         scene: What stands on the table.
         config: Backends and seed.
         wrap_planner: Puts something between the tools and the planner, e.g. a stopwatch.
+        guard: Decides what may move; without one motions run at once, within the limits.
     """
 
     def __init__(
@@ -82,6 +84,7 @@ class Station:
         scene: Scene,
         config: StationConfig | None = None,
         wrap_planner: Callable[[Planner], Planner] = lambda planner: planner,
+        guard: MotionGuard | None = None,
     ) -> None:
         config = config or StationConfig()
         if config.perception not in get_args(PerceptionName):
@@ -98,7 +101,7 @@ class Station:
         if config.perception == "pixels":
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera)
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera, guard=guard)
         self.perception: PixelPerception | SimPerception = (
             SimPerception(scene, config.noise, config.seed) if config.perception == "sim" else PixelPerception()
         )

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 import toolhand
+from bench import stations
 from bench.console import Interrupt
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -199,7 +200,7 @@ def test_ctrl_c_before_there_is_an_arm_ends_the_command(cli: Cli, monkeypatch: p
     def interrupt(name: str) -> None:
         signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(toolhand, "_load_scene", interrupt)
+    monkeypatch.setattr(stations, "named_scene", interrupt)
     ended = cli("run", PICK, "--json")
     assert ended.status == 130
     assert ended.document == {"success": False, "error_code": "STOPPED", "answer": "Interrupted."}
@@ -250,7 +251,7 @@ WRONG = [
     (("bench", "manipulation", "--seeds", "0"), "seeds and jobs must be 1 or more"),
     (("bench", "grasp", "--n", "0"), "n and jobs must be 1 or more"),
     (("bench", "chess"), "manipulation, grasp"),
-    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, doctor, bench, up, ros."),
+    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, mock, doctor, bench, up, ros."),
 ]
 
 
@@ -296,7 +297,7 @@ def test_an_exception_inside_is_one_sentence(
     def crash(name: str) -> None:
         raise RuntimeError("the cat sat on it")
 
-    monkeypatch.setattr(toolhand, "_load_scene", crash)
+    monkeypatch.setattr(stations, "named_scene", crash)
     ended = cli(*command, "--json")
     assert ended.status == 1
     assert ended.document["error_code"] == "INTERNAL"
@@ -308,7 +309,7 @@ def test_developers_can_ask_for_the_traceback(monkeypatch: pytest.MonkeyPatch) -
     def crash(name: str) -> None:
         raise RuntimeError("the cat sat on it")
 
-    monkeypatch.setattr(toolhand, "_load_scene", crash)
+    monkeypatch.setattr(stations, "named_scene", crash)
     monkeypatch.setenv("TOOLHAND_DEBUG", "1")
     with pytest.raises(RuntimeError, match="cat"):
         toolhand.main(["scene", "3"])
@@ -324,7 +325,7 @@ def test_without_arguments_the_help_is_shown(cli: Cli) -> None:
     for command in toolhand.COMMANDS:
         assert f"• {command}" in asked.out
     assert 'toolhand run "pick up' in asked.out
-    assert "Measure success over many random scenes, and the speed of ROS 2." in asked.out
+    assert "Measure success and perception over many random scenes, and speed." in asked.out
 
 
 @pytest.mark.parametrize("command", ["run", "scene", "call"])

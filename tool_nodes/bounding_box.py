@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import ndimage
 from scipy.spatial import ConvexHull, QhullError
 
-from tool_nodes.geometry import intrinsics, project
+from tool_nodes.geometry import intrinsics, principal_point, project
 from tool_nodes.grasping import require_matching
 from tool_nodes.kinds import FocalLength, Mask, PointCloud
+from tool_nodes.perception.masks import dilated, eroded, window_of
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
 from tool_nodes.types import BoolArray, FloatArray
@@ -54,8 +54,15 @@ def support_plane(around: FloatArray, points: FloatArray, seed: int = 0) -> tupl
     if not len(normals):
         return None
     offsets = (normals * corners[length > 1e-9, 0]).sum(axis=1)
-    near = np.abs(sample @ normals.T - offsets) < _ON_PLANE_M
-    best = near[:, int(near.sum(axis=0).argmax())]
+    # Written out, because the threads of BLAS cost more than they save on so few numbers.
+    x, y, z = sample.T
+    nx, ny, nz = normals.T[:, :, None]
+    distance = nx * x
+    distance += ny * y
+    distance += nz * z
+    distance -= offsets[:, None]
+    near = np.abs(distance, out=distance) < _ON_PLANE_M
+    best = near[int(near.sum(axis=1).argmax())]
     if best.mean() < _MIN_SUPPORT:
         return None
     centre = sample[best].mean(axis=0)
@@ -77,8 +84,9 @@ def _rectangle(flat: FloatArray) -> tuple[float, FloatArray]:
     u = edges[length > 1e-9] / length[length > 1e-9, None]
     if not len(u):
         return 0.0, np.array([1.0, 0.0])
-    along, across = flat @ u.T, flat @ np.column_stack([-u[:, 1], u[:, 0]]).T
-    spans = [np.diff(np.percentile(values, _TRIM, axis=0), axis=0)[0] for values in (along, across)]
+    x, y = np.ascontiguousarray(flat.T)
+    ux, uy = u[:, :1], u[:, 1:]
+    spans = [np.diff(np.percentile(values, _TRIM, axis=1), axis=0)[0] for values in (ux * x + uy * y, ux * y - uy * x)]
     areas = spans[0] * spans[1]
     return float(areas.min()), u[int(areas.argmin())]
 
@@ -129,7 +137,10 @@ def oriented_box(points: FloatArray, around: FloatArray | None = None) -> tuple[
 
 def _inner(mask: BoolArray) -> BoolArray:
     """The mask (H, W) without its outline, where depth may be the background's; small masks stay whole."""
-    core = ndimage.binary_erosion(mask)
+    core = np.zeros_like(mask)
+    if mask.any():
+        window = window_of(mask)
+        core[window] = eroded(mask[window])
     return core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask
 
 
@@ -137,13 +148,19 @@ def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) ->
     """Points (M, 3) of the cloud outside the mask, as near to the thing as it is large, plus a hand's breadth."""
     centre = np.median(points, axis=0)
     radius = float(np.percentile(np.linalg.norm(points - centre, axis=1), 95)) + 0.08
-    outside = cloud[~ndimage.binary_dilation(mask, iterations=3).reshape(-1)]
-    with np.errstate(invalid="ignore"):
-        return outside[np.linalg.norm(outside - centre, axis=1) < radius].astype(float)
+    own = window_of(mask, margin=3)
+    kept = np.ones(mask.shape, dtype=bool)
+    kept[own] = ~dilated(dilated(dilated(mask[own])))
+    near = np.flatnonzero(np.abs(cloud[:, 0] - np.float32(centre[0])) < radius + 1e-4)
+    near = near[np.abs(cloud[near, 1] - centre[1]) < radius]
+    outside = cloud[near[kept.reshape(-1)[near]]]
+    return outside[np.linalg.norm(outside - centre, axis=1) < radius].astype(float)
 
 
 class BoundingBoxTools:
     """Boxes around masked points."""
+
+    suite = "spacetools"
 
     @tool("bounding_box.compute_bbox", aliases=["3d_bbox.compute_bbox"])
     def compute_bbox(self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength) -> ToolResult:
@@ -165,7 +182,9 @@ class BoundingBoxTools:
             raise ToolError(ErrorCode.NO_DEPTH, f"Only {len(points)} masked points have depth; at least 4 are needed.")
         corners, extent = oriented_box(points, _around(point_cloud, mask, points))
         h, w = mask.shape
-        normalized = project(corners, intrinsics(focal_length_px, w, h)) / np.array([w, h])
+        K = intrinsics(focal_length_px, w, h)
+        K[:2, 2] = principal_point(point_cloud, (w, h), focal_length_px)
+        normalized = project(corners, K) / np.array([w, h])
         corners_3d = np.round(corners, 4).tolist()
         corners_2d = np.round(normalized, 4).tolist()
         return ToolResult(

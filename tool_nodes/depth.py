@@ -7,11 +7,12 @@ from numpy.typing import NDArray
 
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, intrinsics
-from tool_nodes.kinds import ImageIndex, SessionImage
+from tool_nodes.kinds import ImageIndex
+from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import DepthEstimator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.sight import estimate_picture
 from tool_nodes.toolbox import tool
-from tool_nodes.types import Frame
 
 
 def depth_range(depth: NDArray[np.float32]) -> str:
@@ -22,22 +23,21 @@ def depth_range(depth: NDArray[np.float32]) -> str:
     return f"{known.min():.2f}m to {known.max():.2f}m (mean: {known.mean():.2f}m)"
 
 
-def cloud_of(depth: NDArray[np.float32], focal_px: float, frame: Frame) -> NDArray[np.float32]:
-    """The points (H*W, 3) [m] of an estimated depth map (H, W) [m], about the principal point of the frame's camera."""
+def cloud_of(depth: NDArray[np.float32], focal_px: float, image: SessionImage) -> NDArray[np.float32]:
+    """The points (H*W, 3) [m] of a picture's depth map (H, W) [m], in the frame of the camera that took it."""
     h, w = depth.shape
     K = intrinsics(focal_px, w, h)
-    K[:2, 2] = frame.K[:2, 2]
+    K[:2, 2] = image.principal_point()
     return backproject(depth, K)
 
 
 class DepthTools:
     """Metric depth by Depth Pro, or by whichever backend stands behind the DepthEstimator port."""
 
+    suite = "spacetools"
+
     def __init__(self, estimator: DepthEstimator) -> None:
         self._estimator = estimator
-
-    def _estimate(self, image: SessionImage) -> tuple[NDArray[np.float32], float]:
-        return self._estimator.estimate(image.require_frame())
 
     @tool("depth_estimator.estimate_depth", renamed={"image": "image_index"})
     def estimate_depth(self, image_index: ImageIndex) -> ToolResult:
@@ -46,7 +46,7 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        depth, focal = self._estimate(image_index)
+        depth, focal = estimate_picture(self._estimator, image_index)
         h, w = depth.shape
         return ToolResult(
             value={"depth_map": depth, "focal_length_px": focal, "width": w, "height": h},
@@ -55,6 +55,7 @@ class DepthTools:
             "$focal_length_px (float) to reference the focal length.",
             image=colourize_depth(depth),
             variables={"depth_map": depth, "focal_length_px": focal},
+            backend=self._estimator.backend,
         )
 
     @tool("depth_estimator.estimate_depth_with_pointcloud", renamed={"image": "image_index"})
@@ -64,9 +65,9 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        depth, focal = self._estimate(image_index)
+        depth, focal = estimate_picture(self._estimator, image_index)
         h, w = depth.shape
-        cloud = cloud_of(depth, focal, image_index.require_frame())
+        cloud = cloud_of(depth, focal, image_index)
         return ToolResult(
             value={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal, "width": w, "height": h},
             text=f"Generated {w}x{h} depth map and {len(cloud):,} 3D points. "
@@ -74,4 +75,5 @@ class DepthTools:
             f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
             image=colourize_depth(depth),
             variables={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal},
+            backend=self._estimator.backend,
         )

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from toolhand_interfaces.srv import EstimateDepth
 
 from tool_nodes.depth import DepthTools, cloud_of
-from tool_nodes.kinds import SessionImage
+from tool_nodes.pictures import SessionImage
 from tool_nodes.ros.backends import Perception, load_perception
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import cloud_to_message, depth_to_image, header_of
@@ -37,28 +37,29 @@ class DepthNode(Node):
     def _on_estimate(self, request: Any, response: Any) -> Any:
         with answering(self, response, "estimate_depth"):
             frame = self._frames.take(request)
-            header = header_of(frame)
+            header, picture = header_of(frame), SessionImage(frame.rgb, frame)
             depth, focal_px = self._perception.estimate(frame)
             response.depth = depth_to_image(depth, header)
             response.focal_length = float(focal_px)
             if request.with_point_cloud:
-                response.point_cloud = cloud_to_message(cloud_of(depth, focal_px, frame), frame.size, header)
-            response.status = success("")
+                response.point_cloud = cloud_to_message(cloud_of(depth, focal_px, picture), frame.size, header)
+            response.status = success("", self._perception.backend)
             if not request.data_only:
                 tool = "estimate_depth_with_pointcloud" if request.with_point_cloud else "estimate_depth"
-                toolbox = Toolbox([DepthTools(_Estimated(depth, focal_px))])
-                session = Session(images=[SessionImage(frame.rgb, frame)])
+                toolbox = Toolbox([DepthTools(_Estimated(depth, focal_px, self._perception.backend))])
+                session = Session(images=[picture])
                 result = use_tool(toolbox, f"depth_estimator.{tool}", {"image_index": 0}, session)
                 response.visualization = visualization(result, header)
-                response.status = success(result.text)
+                response.status = success(result.text, result.backend)
         return response
 
 
 class _Estimated:
     """A DepthEstimator that says what was estimated before."""
 
-    def __init__(self, depth: NDArray[np.float32], focal_px: float) -> None:
+    def __init__(self, depth: NDArray[np.float32], focal_px: float, backend: str) -> None:
         self._answer = depth, focal_px
+        self.backend = backend
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """See ports.DepthEstimator."""

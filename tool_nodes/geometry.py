@@ -125,6 +125,27 @@ def intrinsics(focal_px: float, width: int, height: int) -> FloatArray:
     return np.array([[focal_px, 0.0, (width - 1) / 2.0], [0.0, focal_px, (height - 1) / 2.0], [0.0, 0.0, 1.0]])
 
 
+def principal_point(cloud: NDArray[np.floating], size: tuple[int, int], focal_px: float) -> tuple[float, float]:
+    """Where the optical axis meets the picture that a cloud was made from; for a crop it may lie outside.
+
+    Args:
+        cloud: (H*W, 3) points in the camera frame [m], row-major, NaN where unknown.
+        size: (width, height) of the picture [px].
+        focal_px: Focal length [px].
+
+    Returns:
+        (cx, cy) [px]; the middle of the picture where the cloud knows no point.
+    """
+    width, height = size
+    known = np.flatnonzero(np.isfinite(cloud[:, 2]) & (cloud[:, 2] > 0))
+    if not len(known):
+        return (width - 1) / 2.0, (height - 1) / 2.0
+    chosen = known[:: max(len(known) // 500, 1)]
+    x, y, z = cloud[chosen].T.astype(float)
+    rows, columns = np.divmod(chosen, width)
+    return float(np.median(columns - focal_px * x / z)), float(np.median(rows - focal_px * y / z))
+
+
 def backproject(depth: NDArray[np.float32], K: FloatArray) -> NDArray[np.float32]:
     """The cloud (H*W, 3) [m] in the camera frame of a depth picture (H, W) [m], row-major; NaN stays NaN."""
     height, width = depth.shape

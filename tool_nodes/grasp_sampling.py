@@ -48,6 +48,8 @@ class AnalyticGraspGenerator:
         seed: Turns the sweep of closing directions by a fraction of its step.
     """
 
+    backend = "analytic"
+
     def __init__(self, seed: int = 0) -> None:
         self._seed = seed
 

@@ -38,10 +38,12 @@ def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> Bool
 class GraspAlternatives:
     """The tool, wherever its grasps come from: it counts the calls, so that the same call gives the next grasp."""
 
+    suite = "spacetools"
+
     def __init__(self) -> None:
         self._served: dict[str, int] = {}
 
-    @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"})
+    @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"}, repeatable=True)
     def compute_grasp(
         self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength, image_index: ImageIndex
     ) -> ToolResult:
@@ -57,6 +59,12 @@ class GraspAlternatives:
         """
         flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
         frame = image_index.require_frame()
+        if image_index.window is not None:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                "grasp_generator.compute_grasp: argument 'image_index' must be a whole camera picture, not a crop of one.",
+                "What stands around the object matters.",
+            )
         cloud = np.ascontiguousarray(point_cloud, np.float32)
         key = hashlib.sha256(cloud.tobytes() + np.packbits(flat).tobytes()).hexdigest()
         result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, self._served.get(key, 0))
@@ -146,4 +154,5 @@ class GraspTools(GraspAlternatives):
             f"Projected 2D gripper points: [{shown}]. Use $grasp_pose (numpy array, 4x4) to reference it.",
             image=draw_axes(rgb, axes_px[0], axes_px[1:], points_px),
             variables={"grasp_pose": T},
+            backend=self._generator.backend,
         )

@@ -53,7 +53,7 @@ class GraspingNode(Node):
             response.grasp = PoseStamped(header=header, pose=matrix_to_pose(T))
             response.score = float(score)
             response.visualization = visualization(result, header)
-            response.status = success(result.text)
+            response.status = success(result.text, result.backend)
         return response
 
 

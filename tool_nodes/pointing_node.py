@@ -12,7 +12,8 @@ from vision_msgs.msg import Detection2D, ObjectHypothesisWithPose, Point2D
 
 from tool_nodes.detection import Detection, describe_detections, detect_boxes
 from tool_nodes.drawing import draw_boxes
-from tool_nodes.kinds import SessionImage, TextKind
+from tool_nodes.kinds import TextKind
+from tool_nodes.pictures import SessionImage
 from tool_nodes.pointing import RoboReferTools
 from tool_nodes.ros.backends import Perception, load_perception
 from tool_nodes.ros.frame_memory import FrameMemory
@@ -46,7 +47,7 @@ class PointingNode(Node):
             (found,) = result.variables.values()
             response.points = [Point2D(x=float(x), y=float(y)) for x, y in ([found] if request.only_one else found)]
             response.visualization = visualization(result, header_of(frame))
-            response.status = success(result.text)
+            response.status = success(result.text, result.backend)
         return response
 
     def _on_boxes(self, request: Any, response: Any) -> Any:
@@ -58,7 +59,7 @@ class PointingNode(Node):
             response.detections.header = header
             response.detections.detections = [_message(one, header) for one in found]
             response.visualization = rgb_to_image(draw_boxes(frame.rgb, [one.box for one in found]), header)
-            response.status = success(describe_detections(found, text))
+            response.status = success(describe_detections(found, text), self._perception.backend)
         return response
 
 

@@ -6,12 +6,14 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_nodes.depth import depth_range
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, transform
-from tool_nodes.kinds import Point2D, Point3D, Pose, SessionImage
+from tool_nodes.kinds import Point2D, Point3D, Pose
 from tool_nodes.motion.manipulation import ray_to_base
+from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
@@ -25,6 +27,8 @@ class CameraTools:
         camera: The scene camera.
     """
 
+    suite = "spacetools"
+
     def __init__(self, camera: Camera) -> None:
         self._camera = camera
         self._seen: Frame | None = None
@@ -36,7 +40,10 @@ class CameraTools:
     def _last_seen(self) -> Frame:
         return self._seen if self._seen is not None else self._look()
 
-    @tool("robot.capture_image")
+    def _cloud(self, frame: Frame) -> NDArray[np.float32]:
+        return backproject(frame.depth, frame.K)
+
+    @tool("robot.capture_image", timeout_s=None, repeatable=True)
     def capture_image(self) -> ToolResult:
         """Capture an RGB image from the robot's camera."""
         frame = self._look()
@@ -49,7 +56,7 @@ class CameraTools:
             variables={"captured_image": SessionImage(frame.rgb, frame)},
         )
 
-    @tool("robot.get_depth", aliases=["robot.capture_depth"])
+    @tool("robot.get_depth", aliases=["robot.capture_depth"], timeout_s=None, repeatable=True)
     def get_depth(self) -> ToolResult:
         """Get the depth map from the robot's depth sensor."""
         frame = self._look()
@@ -70,13 +77,13 @@ class CameraTools:
             variables={"depth_map": frame.depth, "focal_length_px": focal},
         )
 
-    @tool("robot.get_depth_with_pointcloud")
+    @tool("robot.get_depth_with_pointcloud", timeout_s=None, repeatable=True)
     def get_depth_with_pointcloud(self) -> ToolResult:
         """Get the depth map from the robot's depth sensor and the 3D point cloud in the camera frame."""
         frame = self._look()
         w, h = frame.size
         focal = float(frame.K[0, 0])
-        cloud = backproject(frame.depth, frame.K)
+        cloud = self._cloud(frame)
         return ToolResult(
             value={
                 "image": frame.rgb,
@@ -108,7 +115,7 @@ class RobotTools(CameraTools):
         self._manipulator = manipulator
         self._clock = clock
 
-    @tool("robot.execute_grasp", motion=True)
+    @tool("robot.execute_grasp", motion=True, timeout_s=None)
     def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
         """Grasp by moving the gripper to a pose via a pre-grasp point, closing it, and lifting.
 
@@ -117,7 +124,7 @@ class RobotTools(CameraTools):
                 fingers closing along X; usually $grasp_pose.
         """
         frame = self._last_seen()
-        T = frame.T_base_camera @ _rigid(grasp_pose)
+        T = frame.T_base_camera @ require_rigid(grasp_pose)
         started = self._clock()
         opening = self._manipulator.grasp(T, frame)
         elapsed = self._clock() - started
@@ -131,7 +138,12 @@ class RobotTools(CameraTools):
             variables={"captured_image": SessionImage(after.rgb, after)},
         )
 
-    @tool("robot.place_object_at_2d_location", motion=True, renamed={"point_2d": "placement_point_2d"})
+    @tool(
+        "robot.place_object_at_2d_location",
+        motion=True,
+        timeout_s=None,
+        renamed={"point_2d": "placement_point_2d"},
+    )
     def place_object_at_2d_location(self, placement_point_2d: Point2D) -> ToolResult:
         """Place the held object at a point of the newest image; the 3D location is found by shooting a ray.
 
@@ -141,7 +153,12 @@ class RobotTools(CameraTools):
         frame = self._last_seen()
         return self._place(ray_to_base(frame, placement_point_2d), frame)
 
-    @tool("robot.place_object_at_3d_location", motion=True, renamed={"point_3d": "placement_point_3d"})
+    @tool(
+        "robot.place_object_at_3d_location",
+        motion=True,
+        timeout_s=None,
+        renamed={"point_3d": "placement_point_3d"},
+    )
     def place_object_at_3d_location(self, placement_point_3d: Point3D) -> ToolResult:
         """Place the held object at a 3D point in the camera frame and open the gripper.
 
@@ -166,8 +183,8 @@ class RobotTools(CameraTools):
         )
 
 
-def _rigid(pose: FloatArray) -> FloatArray:
-    """The pose (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
+def require_rigid(pose: FloatArray) -> FloatArray:
+    """The argument 'grasp_pose' (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
     T = np.asarray(pose, float)
     R = T[:3, :3]
     if not (

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from tool_nodes.drawing import draw_mask, draw_points
-from tool_nodes.kinds import ImageIndex, Points2D, SessionImage, Unit
+from tool_nodes.kinds import ImageIndex, Points2D, Unit
 from tool_nodes.ports import Segmenter
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.sight import segment_picture
 from tool_nodes.toolbox import tool
-from tool_nodes.types import Segmentation
 
 
 class Sam2Tools:
     """Promptable segmentation by SAM 2, or by whichever backend stands behind the Segmenter port."""
 
+    suite = "spacetools"
+
     def __init__(self, segmenter: Segmenter) -> None:
         self._segmenter = segmenter
-
-    def _segment(self, image: SessionImage, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        found = self._segmenter.segment(image.require_frame(), points)
-        if not found or not found[0].mask.any():
-            where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
-            raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
-        return found
 
     @tool("sam2.segment_from_point", renamed={"image": "image_index"})
     def segment_from_point(self, x: Unit, y: Unit, image_index: ImageIndex) -> ToolResult:
@@ -36,7 +29,7 @@ class Sam2Tools:
             y: Normalized y-coordinate in [0, 1], from the top.
             image_index: Index of the image to segment.
         """
-        best = self._segment(image_index, [(x, y)])[0]
+        best = segment_picture(self._segmenter, image_index, [(x, y)])[0]
         h, w = best.mask.shape
         return ToolResult(
             value={"mask": best.mask, "iou_score": best.score},
@@ -44,6 +37,7 @@ class Sam2Tools:
             f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, best.mask), [(x, y)]),
             variables={"segmentation_mask": best.mask},
+            backend=self._segmenter.backend,
         )
 
     @tool("sam2.segment_from_points", renamed={"image": "image_index"})
@@ -57,7 +51,7 @@ class Sam2Tools:
         if not len(points):
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "sam2.segment_from_points: argument 'points' is an empty list.")
         prompts = [(float(x), float(y)) for x, y in points]
-        found = self._segment(image_index, prompts)
+        found = segment_picture(self._segmenter, image_index, prompts)
         h, w = found[0].mask.shape
         return ToolResult(
             value={"mask": found[0].mask, "iou_scores": np.array([s.score for s in found])},
@@ -65,4 +59,5 @@ class Sam2Tools:
             f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, found[0].mask), prompts),
             variables={"segmentation_mask": found[0].mask},
+            backend=self._segmenter.backend,
         )

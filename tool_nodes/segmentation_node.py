@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import Segment
 
-from tool_nodes.kinds import SessionImage, TextKind
+from tool_nodes.drawing import draw_mask
+from tool_nodes.kinds import TextKind
+from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import Pointer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.backends import Perception, load_perception
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import header_of, mask_to_image
+from tool_nodes.ros.messages import header_of, mask_to_image, rgb_to_image
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from tool_nodes.segmentation import Sam2Tools
@@ -42,14 +45,21 @@ class SegmentationNode(Node):
         with answering(self, response, "segment"):
             frame = self._frames.take(request)
             header = header_of(frame)
-            session = Session(images=[SessionImage(frame.rgb, frame)])
-            arguments = {"points": _prompts(request, frame, self._perception), "image_index": 0}
-            segmenter = _Remembering(self._perception)
-            result = use_tool(Toolbox([Sam2Tools(segmenter)]), "sam2.segment_from_points", arguments, session)
-            response.masks = [mask_to_image(one.mask, header) for one in segmenter.found]
-            response.scores = [float(one.score) for one in segmenter.found]
-            response.visualization = visualization(result, header)
-            response.status = success(result.text)
+            if request.everything:
+                found = self._perception.segment_all(frame)
+                everything = np.any([one.mask for one in found], axis=0) if found else np.zeros(frame.depth.shape, bool)
+                response.visualization = rgb_to_image(draw_mask(frame.rgb, everything), header)
+                response.status = success(f"Segmented {len(found)} object(s).", self._perception.backend)
+            else:
+                session = Session(images=[SessionImage(frame.rgb, frame)])
+                arguments = {"points": _prompts(request, frame, self._perception), "image_index": 0}
+                segmenter = _Remembering(self._perception)
+                result = use_tool(Toolbox([Sam2Tools(segmenter)]), "sam2.segment_from_points", arguments, session)
+                found = segmenter.found
+                response.visualization = visualization(result, header)
+                response.status = success(result.text, result.backend)
+            response.masks = [mask_to_image(one.mask, header) for one in found]
+            response.scores = [float(one.score) for one in found]
         return response
 
 
@@ -72,12 +82,17 @@ class _Remembering:
 
     def __init__(self, segmenter: Segmenter) -> None:
         self._segmenter = segmenter
+        self.backend = segmenter.backend
         self.found: list[Segmentation] = []
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """See ports.Segmenter."""
         self.found = self._segmenter.segment(frame, points)
         return self.found
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """See ports.Segmenter."""
+        return self._segmenter.segment_all(frame)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -149,7 +149,7 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[str] = []
     run = run_over_ros(
-        "move", "example", "sim", "scripted", 0, 24, tmp_path / "elsewhere", animation=True,
+        "move", "example", "sim", "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=True,
         listener=lambda kind, payload: heard.append(kind), more={"version": "test"},
     )  # fmt: skip
     assert run.success

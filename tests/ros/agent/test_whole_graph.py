@@ -77,6 +77,7 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
         "sim",
         "scripted",
         0,
+        "spacetools",
         24,
         tmp_path,
         animation=True,
@@ -133,7 +134,17 @@ def test_a_graph_that_runs_is_used_as_it_is(
     for name, value in graph.environment.items():
         monkeypatch.setenv(name, value)
     run = run_over_ros(
-        "what a lovely day", "3", "sim", "scripted", 0, 24, tmp_path, animation=False, listener=Heard(), more={}
+        "what a lovely day",
+        "3",
+        "sim",
+        "scripted",
+        0,
+        "spacetools",
+        24,
+        tmp_path,
+        animation=False,
+        listener=Heard(),
+        more={},
     )
     assert "Using the graph that runs on this domain" in capsys.readouterr().err
     assert (run.success, run.error_code) == (False, ErrorCode.NOT_UNDERSTOOD)

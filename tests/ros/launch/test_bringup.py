@@ -56,7 +56,10 @@ def test_launch_files_parameters_and_robot_are_installed(distribution) -> None: 
 @pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
 def test_every_node_of_a_launch_file_has_a_name_and_comes_from_this_package(name: str) -> None:
     nodes = read_plan(ROOT / "launch" / name, {}).processes
-    tools = {"camera", "pointing", "segmentation", "depth", "bounding_box", "grasping", "motion", "agent"}
+    tools = {
+        "camera", "pointing", "segmentation", "depth", "bounding_box", "grasping", "text_reading", "code_executor",
+        "motion", "agent",
+    }  # fmt: skip
     assert {node.label for node in nodes} == tools | ({"sim"} if name.startswith("sim") else set())
     assert all(node.node == f"/{node.label}" and node.command[3] in scripts().values() for node in nodes)
 

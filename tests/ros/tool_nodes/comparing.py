@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.kinds import SessionImage
+from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolResult
 from tool_nodes.toolbox import CallRecord, Session, Toolbox
 

@@ -1,0 +1,132 @@
+"""`toolhand tools` and `toolhand call`: the toolbox from the terminal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from bench.console import INTERRUPTED, AsJson, Interrupt, emit, exit_status, save_png, say
+from bench.stations import Perception, SceneName, Seed, Suite, named_station
+from tool_nodes.results import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from sim.mock_station import MockStation
+    from sim.station import Station
+
+PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
+Robot = Annotated[
+    Literal["sim", "mock"],
+    tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
+]
+
+
+def tools(suite: Suite = "spacetools", robot: Robot = "sim", as_json: AsJson = False) -> int:
+    """List the tools and their arguments; with --json, their schemas in the function-calling form."""
+    toolbox = _station("example", "sim", 0, suite, robot, None).toolbox
+    if as_json:
+        emit(toolbox.schemas())
+        return 0
+    for name in sorted(toolbox.specs):
+        spec = toolbox.specs[name]
+        print(f"{name}({', '.join(spec.kinds)}){'  [moves the robot]' if spec.motion else ''}\n    {spec.description}")
+    return 0
+
+
+def call(
+    tool: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TOOL")],
+    arguments: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[JSON]")] = "{}",
+    scene: SceneName = "example",
+    perception: Perception = "sim",
+    seed: Seed = 0,
+    suite: Suite = "all",
+    robot: Robot = "sim",
+    data: Path | None = None,
+    frame: int = 0,
+    picture: Path | None = None,
+    image: PngFile = None,
+    as_json: AsJson = False,
+) -> int:
+    """Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px exist.
+
+    Args:
+        tool: Name of the tool, e.g. roborefer.detect_all; `toolhand tools --suite all` lists them.
+        arguments: Its arguments as a JSON object, e.g. '{"obj_name": "can", "image_index": 0}'.
+        data: Data set of the mock robot; the shipped one where it is left out.
+        frame: Which frame of the data set.
+        picture: A picture file to look at; it becomes image 0 instead of the scene's picture.
+    """
+    from sim.mock_station import MockStation
+    from tool_nodes.kinds import describe
+    from tool_nodes.robot import CameraTools
+    from tool_nodes.toolbox import Session, Toolbox
+
+    try:
+        parsed = json.loads(arguments)
+    except (ValueError, RecursionError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The arguments are not a JSON object: {error}.") from error
+    station, session = _station(scene, perception, seed, suite, robot, data, frame), Session()
+    station.toolbox.find(tool)
+    with Interrupt(lambda: None if isinstance(station, MockStation) else station.arm.stop()) as interrupt:
+        if picture is not None:
+            session.images.append(_foreign(picture))
+        else:
+            looking = Toolbox([CameraTools(station.camera)])
+            for name in ("robot.capture_image", "robot.get_depth_with_pointcloud"):
+                looking.call(name, {}, session)
+        record = station.toolbox.call(tool, parsed, session)
+    result = record.result
+    if image is not None and result.image is not None:
+        save_png(image, result.image)
+    elif image is not None:
+        say(f"{tool} returned no picture; {image} was not written.")
+    if as_json:
+        emit(
+            {
+                "tool": tool,
+                "success": result.ok,
+                "text": result.text,
+                "variables": {name: describe(value) for name, value in result.variables.items()},
+                "error_code": result.error.code if result.error else None,
+                "wall_s": round(record.wall_s, 4),
+            }
+        )
+    else:
+        print(result.text)
+    return INTERRUPTED if interrupt.hit else exit_status(result.error.code if result.error else None, result.ok)
+
+
+def _station(
+    scene: str,
+    perception: Literal["sim", "pixels"],
+    seed: int,
+    suite: str,
+    robot: str,
+    data: Path | None,
+    frame: int = 0,
+) -> Station | MockStation:
+    if robot == "sim":
+        return named_station(scene, perception, seed, suite=suite)
+    from sim.mock_data import SHIPPED, read_dataset
+    from sim.mock_station import MockStation
+    from sim.station import StationConfig
+    from tool_nodes.suites import parse_suites
+
+    config = StationConfig(perception=perception, seed=seed, suites=parse_suites(suite))
+    return MockStation(read_dataset(data or SHIPPED).frame(frame), config)
+
+
+def _foreign(path: Path) -> Any:
+    """A picture file as a picture of a conversation. Raises ToolError INVALID_ARGUMENT."""
+    import numpy as np
+    from PIL import Image, UnidentifiedImageError
+
+    from tool_nodes.pictures import SessionImage
+
+    try:
+        with Image.open(path) as opened:
+            return SessionImage(np.asarray(opened.convert("RGB")))
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {error}.") from error

@@ -1,0 +1,103 @@
+"""The toolbox of the four papers: which tools there are, and what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tool_nodes.bounding_box import BoundingBoxTools
+from tool_nodes.code_executor import CodeTools
+from tool_nodes.depth import DepthTools
+from tool_nodes.evic import EvicTools
+from tool_nodes.grasping import GraspAlternatives
+from tool_nodes.peria import PeriaInteractionTools
+from tool_nodes.peria_perception import PeriaPerceptionTools
+from tool_nodes.pointing import RoboReferTools, VlmTools
+from tool_nodes.ports import CodeRunner, DepthEstimator, Pointer, Segmenter, TextReader
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot import CameraTools
+from tool_nodes.segmentation import Sam2Tools
+from tool_nodes.sight import Sight
+from tool_nodes.skills.tools import SkillTools
+from tool_nodes.text_reading import TextTools
+from tool_nodes.toolbox import Toolbox
+from tool_nodes.vision_ops import VisionOps
+
+SUITES = ("spacetools", "peria", "evic", "last")
+"""One for each paper."""
+
+
+class Perception(Pointer, Segmenter, DepthEstimator, Protocol):
+    """Everything that perception tools ask about a camera frame."""
+
+
+@dataclass(frozen=True)
+class Backends:
+    """What stands behind the tools.
+
+    Attributes:
+        perception: Points, outlines and depth.
+        reader: Reads text.
+        grasps: The grasp tool.
+        boxes: The 3D box tool.
+        robot: The robot's own tools.
+        code: Runs model-written code.
+    """
+
+    perception: Perception
+    reader: TextReader
+    grasps: GraspAlternatives
+    boxes: BoundingBoxTools
+    robot: CameraTools
+    code: CodeRunner
+
+
+def parse_suites(text: str) -> tuple[str, ...]:
+    """The suites that a text names, separated by commas, in their own order; "all" is every one of them.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a name that is none.
+    """
+    names = [name.strip() for name in text.split(",")]
+    if names == ["all"]:
+        return SUITES
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(SUITES)} separated by "
+            "commas.",
+        )
+    return tuple(suite for suite in SUITES if suite in names)
+
+
+def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
+    """The tools of some suites."""
+    chosen = frozenset(suites)
+    providers: list[object] = []
+    if "spacetools" in chosen:
+        providers += _spacetools(backends)
+    sight = Sight(backends.perception, backends.perception, backends.perception)
+    if "peria" in chosen:
+        providers += [TextTools(backends.reader), PeriaPerceptionTools(sight), PeriaInteractionTools()]
+    if "evic" in chosen:
+        providers.append(EvicTools())
+    if "last" in chosen:
+        providers.append(SkillTools(sight))
+    return Toolbox(providers)
+
+
+def _spacetools(backends: Backends) -> Sequence[object]:
+    perception = backends.perception
+    return [
+        RoboReferTools(perception),
+        VlmTools(perception),
+        Sam2Tools(perception),
+        DepthTools(perception),
+        backends.grasps,
+        backends.boxes,
+        VisionOps(),
+        backends.robot,
+        CodeTools(backends.code),
+    ]
