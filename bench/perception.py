@@ -1,0 +1,311 @@
+"""`toolhand bench perception`: what the backends answer about random scenes, against the simulator's truth."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.console import AsJson, emit, say
+from bench.parallel import run_jobs
+from bench.perception_metrics import (
+    box_iou,
+    box_of_corners,
+    depth_errors,
+    format_means,
+    mask_iou,
+    mean_row,
+    outline_iou,
+)
+from bench.perception_truth import Truth, place_fault, side_fault, true_box, truth_of
+from bench.stats import format_report, machine, rate_row
+from sim.predicates import Relation
+from sim.scene_generator import generate_scene
+from sim.scenes import PlacedObject
+from sim.station import PerceptionName, Station, StationConfig
+from tool_nodes.bounding_box import BoundingBoxTools
+from tool_nodes.geometry import backproject, pixel
+from tool_nodes.perception.masks import inner_point
+from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.perception.places import free_space_phrase
+from tool_nodes.ports import DepthEstimator, Pointer, Segmenter
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.types import BoolArray, Frame
+
+PERCEPTIONS: tuple[PerceptionName, ...] = get_args(PerceptionName)
+SHARES = (0.5, 0.75)
+"""Overlaps from which on an answer is good, or very good."""
+
+SIDES: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind")
+
+
+class Perception(Pointer, Segmenter, DepthEstimator, Protocol):
+    """What is measured."""
+
+
+@dataclass
+class Findings:
+    """What one perception gave in one scene.
+
+    Attributes:
+        hits: Right or wrong, by metric.
+        values: Overlaps and errors, by metric.
+        faults: One sentence for each wrong answer.
+    """
+
+    hits: dict[str, list[bool]] = field(default_factory=dict)
+    values: dict[str, list[float]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+
+    def hit(self, metric: str, fault: str | None) -> None:
+        """Note an answer: right where it has no fault."""
+        self.hits.setdefault(metric, []).append(fault is None)
+        if fault is not None:
+            self.faults.append(f"{metric}: {fault}")
+
+    def value(self, metric: str, value: float) -> None:
+        """Note a number."""
+        self.values.setdefault(metric, []).append(value)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One scene, for all perceptions."""
+
+    seed: int
+
+
+@dataclass(frozen=True)
+class Record:
+    """What a job gave, by perception; `crash` says why where it gave nothing."""
+
+    job: Job
+    findings: Mapping[str, Findings]
+    crash: str = ""
+
+
+def run_one(job: Job) -> Record:
+    """Show the same picture of a generated scene to each perception and compare."""
+    station = Station(generate_scene(job.seed), StationConfig(perception="sim", seed=job.seed))
+    truth, frame = truth_of(station), station.camera.capture()
+    return Record(
+        job,
+        {
+            "sim": measure(truth, frame, station.perception, job.seed),
+            "pixels": measure(truth, replace(frame, ids=None), PixelPerception(), job.seed),
+        },
+    )
+
+
+def crashed(job: Job, why: str) -> Record:
+    """The record of a job that gave none: counted, never scored."""
+    return Record(job, {}, why or "it crashed")
+
+
+def measure(truth: Truth, frame: Frame, perception: Perception, seed: int = 0) -> Findings:
+    """Ask a perception about a frame and compare with the truth.
+
+    Args:
+        truth: Of the same picture.
+        frame: What the perception is shown.
+        perception: What is measured.
+        seed: Chooses the object beside which free table is asked for.
+
+    Raises:
+        ToolError: UNAVAILABLE or INTERNAL; any other error counts as a wrong answer.
+    """
+    findings = Findings()
+    visible = truth.visible()
+    depth, focal = perception.estimate(frame)
+    for metric, error in zip(("depth_mae_m", "depth_abs_rel"), depth_errors(depth, truth.depth), strict=True):
+        if np.isfinite(error):
+            findings.value(metric, error)
+    cloud = backproject(depth, frame.K).reshape(-1, 3)
+    unique = [placed for placed, _ in visible if _count(truth, item=placed.item) == 1]
+    for placed, mask in visible:
+        if placed in unique:
+            findings.hit("pointing", _pointing_fault(perception, frame, placed.item, mask))
+        _measure_mask(findings, truth, frame, perception, placed, mask, cloud, focal)
+    _measure_counts(findings, frame, perception, visible)
+    _measure_free_space(findings, truth, frame, perception, unique, seed)
+    return findings
+
+
+def _count(truth: Truth, item: str) -> int:
+    return sum(other.item == item for other in truth.scene.objects)
+
+
+def _pointing_fault(perception: Perception, frame: Frame, text: str, mask: BoolArray) -> str | None:
+    try:
+        point = perception.points(frame, text)[0]
+    except ToolError as error:
+        return _told(error)
+    u, v = pixel(point, frame.size)
+    return None if mask[v, u] else f"the point for {text!r} is on something else"
+
+
+def _told(error: ToolError) -> str:
+    """A task error as a fault; faults of the system are raised."""
+    if error.code in INFRASTRUCTURE_ERRORS:
+        raise error
+    return f"{error.code}: {error.message}"
+
+
+def _measure_mask(
+    findings: Findings,
+    truth: Truth,
+    frame: Frame,
+    perception: Perception,
+    placed: PlacedObject,
+    mask: BoolArray,
+    cloud: NDArray[np.float32],
+    focal: float,
+) -> None:
+    """Mask, box in the picture and box in space of the object under a point that is surely on it."""
+    overlaps = {"mask_iou": 0.0, "box_iou": 0.0, "box3d_iou": 0.0}
+    fault = ""
+    try:
+        found = perception.segment(frame, [inner_point(mask)])[0].mask
+        overlaps["mask_iou"], overlaps["box_iou"] = mask_iou(found, mask), outline_iou(found, mask)
+        corners = BoundingBoxTools().box(cloud, found, focal).value["corners_3d"]
+        box = box_of_corners(np.asarray(corners, float))
+        overlaps["box3d_iou"] = box_iou(box, true_box(truth, frame, placed, box))
+    except ToolError as error:
+        fault = f" ({_told(error)})"
+    for metric, overlap in overlaps.items():
+        findings.value(metric, overlap)
+        for share in SHARES:
+            bad = overlap < share
+            findings.hit(f"{metric}>={share}", f"{placed.item}: {overlap:.2f}{fault}" if bad else None)
+
+
+def _measure_counts(
+    findings: Findings, frame: Frame, perception: Perception, visible: Sequence[tuple[PlacedObject, BoolArray]]
+) -> None:
+    """Whether all objects, and all of each kind, are counted right."""
+    n = len(perception.segment_all(frame))
+    findings.hit("count_all", None if n == len(visible) else f"{n} of {len(visible)} objects")
+    kinds = Counter(placed.product.kind for placed, _ in visible)
+    for kind, wanted in sorted(kinds.items()):
+        try:
+            n = len(perception.points(frame, kind))
+        except ToolError as error:
+            findings.hit("count_kind", f"{kind}: {_told(error)}")
+            continue
+        findings.hit("count_kind", None if n == wanted else f"{kind}: {n}, there are {wanted}")
+
+
+def _measure_free_space(
+    findings: Findings,
+    truth: Truth,
+    frame: Frame,
+    perception: Perception,
+    unique: Sequence[PlacedObject],
+    seed: int,
+) -> None:
+    """Free table on each side of one object, and anywhere. Scenes promise room on all sides of what is no container."""
+    beside = [placed for placed in unique if not placed.product.container]
+    if beside:
+        reference = beside[int(np.random.default_rng(seed).integers(len(beside)))]
+        for side in SIDES:
+            phrase = free_space_phrase(side, [reference.item])
+            findings.hit("free_space_beside", _place_fault(truth, frame, perception, phrase, side, reference))
+    findings.hit(
+        "free_space_anywhere", _place_fault(truth, frame, perception, free_space_phrase("anywhere"), None, None)
+    )
+
+
+def _place_fault(
+    truth: Truth,
+    frame: Frame,
+    perception: Perception,
+    phrase: str,
+    side: Relation | None,
+    reference: PlacedObject | None,
+) -> str | None:
+    """Why the place that is given for a phrase is none, None if it is good."""
+    try:
+        point = perception.points(frame, phrase)[0]
+    except ToolError as error:
+        return _told(error)
+    fault = place_fault(truth, point)
+    if fault is None and side is not None and reference is not None:
+        fault = side_fault(truth, point, side, reference)
+    return None if fault is None else f"{phrase!r}: {fault}"
+
+
+RATES = (
+    "pointing",
+    *(f"{metric}>={share}" for metric in ("mask_iou", "box_iou", "box3d_iou") for share in SHARES),
+    "count_all",
+    "count_kind",
+    "free_space_beside",
+    "free_space_anywhere",
+)
+MEANS = ("mask_iou", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
+
+
+def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """For each perception the rates, then the means with intervals over scenes."""
+    rows: list[dict[str, Any]] = []
+    for perception in PERCEPTIONS:
+        scored = [r.findings[perception] for r in records if perception in r.findings]
+        for metric in RATES if scored else ():
+            hits = [hit for findings in scored for hit in findings.hits.get(metric, [])]
+            rows.append(rate_row(f"{metric} [{perception}]", sum(hits), len(hits)))
+        for metric in MEANS if scored else ():
+            rows.append(mean_row(f"{metric} [{perception}]", [f.values.get(metric, []) for f in scored]))
+    return rows
+
+
+def _note(records: Sequence[Record]) -> str:
+    return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
+
+
+def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
+    """Compare both perceptions with the simulator's truth: pointing, masks, boxes, depth, counts and free space.
+
+    Args:
+        scenes: Random scenes.
+        first_seed: Seed of the first scene.
+        jobs: Processes.
+    """
+    if scenes < 1 or jobs < 1 or first_seed < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
+    began = time.monotonic()
+    chosen = range(first_seed, first_seed + scenes)
+    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(PERCEPTIONS)}")
+    records = run_jobs(run_one, [Job(seed) for seed in chosen], jobs, crashed, _note)
+    failures = [
+        {"seed": r.job.seed, "perception": perception, "fault": fault}
+        for r in records
+        for perception, findings in r.findings.items()
+        for fault in findings.faults
+    ]
+    rows = rows_of(records)
+    document = {
+        "bench": "perception",
+        "machine": machine(),
+        "seeds": list(chosen),
+        "jobs": jobs,
+        "rows": rows,
+        "unscored": sum(bool(r.crash) for r in records),
+        "crashes": dict(Counter(r.crash for r in records if r.crash)),
+        "failures": failures,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    if as_json:
+        emit(document)
+    else:
+        print(format_means([row for row in rows if "mean" in row]))
+        print(format_report(document, "crashes", _failure_line))
+    return 0
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    return f"seed {failure['seed']:>3}  {failure['perception']:6} {failure['fault']}"

@@ -1,0 +1,170 @@
+"""`toolhand bench tools`: how long each tool takes that does not move the robot, on pictures that no cache knows."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+import numpy as np
+
+from bench.console import AsJson, emit, say
+from bench.stats import format_rows, machine, timing_row
+from bench.tool_examples import EXAMPLES, Example, example_picture, set_up
+from sim.cameras import CameraModel
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import PerceptionName, Station, StationConfig
+from tool_nodes import workspace
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.suites import parse_suites
+
+Size = tuple[int, int]
+PERCEPTIONS: tuple[PerceptionName, ...] = get_args(PerceptionName)
+_WARM_UP = 2
+_SIDES_PX = (64, 4096)
+
+
+@dataclass
+class Timings:
+    """What was measured, as it comes.
+
+    Attributes:
+        rows: One for each tool, and for each perception and size of picture that make a difference to it.
+        failures: Examples that gave an error instead of a time.
+    """
+
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    failures: list[dict[str, str]] = field(default_factory=list)
+
+
+class SizedStation(Station):
+    """The station of the example scene, its scene camera with pictures of a given size (width, height) [px]."""
+
+    def __init__(self, config: StationConfig, size: Size) -> None:
+        self._size = size
+        super().__init__(load_scene(EXAMPLE_SCENE), config)
+
+    def scene_camera(self, size: Size | None = None) -> CameraModel:
+        """See Station."""
+        return super().scene_camera(self._size if size is None else size)
+
+
+def parse_sizes(text: str) -> list[Size]:
+    """Sizes such as "640x480,1280x720". Raises ToolError INVALID_ARGUMENT."""
+    sizes = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,5})x([0-9]{1,5})\s*", part)
+        size = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not all(_SIDES_PX[0] <= side <= _SIDES_PX[1] for side in size):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"size must be widths and heights from {_SIDES_PX[0]} to {_SIDES_PX[1]} px such as 640x480,1280x720, "
+                f"got {text[:60]!r}.",
+            )
+        sizes.append(size)
+    return sizes
+
+
+def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str], n: int) -> Timings:
+    """Time the examples of tools, n calls each, for every perception and size that make a difference.
+
+    Drawn pictures have a size of their own, and what asks no perception takes the same time with each.
+    """
+    timings = Timings()
+    seen_by: dict[str, bool] = {}
+    for size in sizes:
+        for perception in PERCEPTIONS:
+            say(f"{size[0]}x{size[1]}, {perception}")
+            station = SizedStation(StationConfig(perception=perception, suites=tuple(suites)), size)
+            for name in names:
+                drawn = EXAMPLES[name].get("picture", "table") != "table"
+                again = perception != PERCEPTIONS[0] and not seen_by.get(name, False)
+                if again or (drawn and size != sizes[0]):
+                    continue
+                seen_by[name] = _time_one(timings, name, station, perception, n)
+    return timings
+
+
+def _time_one(timings: Timings, name: str, station: Station, perception: PerceptionName, n: int) -> bool:
+    """Time one tool; True if the perception answered, so that another one may take another time."""
+    example = EXAMPLES[name]
+    calls: list[tuple[float, float]] = []
+    try:
+        for k in range(n + _WARM_UP):
+            took, backend, size = _call(name, example, station)
+            if k >= _WARM_UP:
+                calls.append(took)
+    except ToolError as error:
+        fault = {"tool": name, "perception": perception, "error": f"{error.code}: {error}"}
+        timings.failures.append(fault)
+        return error.code is ErrorCode.UNAVAILABLE
+    by_perception = backend == perception
+    shown = f"{name} [{perception}]" if by_perception else name
+    shown += "" if size == workspace.IMAGE_SIZE else f" {size[0]}x{size[1]}"
+    seconds, cpu_s = zip(*calls, strict=True)
+    more = {"tool": name, "size": f"{size[0]}x{size[1]}"} | ({"perception": perception} if by_perception else {})
+    timings.rows.append(timing_row(shown, seconds, cpu_p50_ms=round(1000 * float(np.median(cpu_s)), 1), **more))
+    return by_perception
+
+
+def _call(name: str, example: Example, station: Station) -> tuple[tuple[float, float], str, Size]:
+    """One call: its (wall, processor) time [s], the backend that answered, the size of the picture.
+
+    Processor time is that of this process; it is less disturbed by other work on the machine.
+
+    Raises:
+        ToolError: If the tool, or one before it, gives an error.
+    """
+    picture = example_picture(example.get("picture", "table"), station.camera)
+    session = set_up(example, picture, station.toolbox)
+    if not example["arguments"]:
+        station.world.step()  # for the robot's own camera, which gives the same picture until something changes
+    began = time.process_time()
+    record = station.toolbox.call(name, example["arguments"], session)
+    cpu_s = time.process_time() - began
+    if record.result.error is not None:
+        raise record.result.error
+    return (record.wall_s, cpu_s), record.result.backend, picture.size
+
+
+def bench_tools(n: int = 30, suite: str = "all", size: str = "640x480,1280x720", as_json: AsJson = False) -> int:
+    """Time every tool that does not move the robot, each call on a fresh picture.
+
+    Args:
+        n: Calls of each.
+        suite: Whose tools: spacetools, peria, evic, last, several with commas, or all.
+        size: Sizes of the camera's pictures, e.g. 640x480 or 640x480,1280x720.
+    """
+    if n < 1:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more, got {n}.")
+    sizes, suites = parse_sizes(size), parse_suites(suite)
+    began = time.monotonic()
+    specs = SizedStation(StationConfig(suites=suites), sizes[0]).toolbox.specs
+    moving = sorted(name for name, spec in specs.items() if spec.motion)
+    # The calls that an example needs may be of another suite.
+    needed = {before for name in specs for before, _ in EXAMPLES[name].get("before", ())}
+    offered = suites if needed <= set(specs) else parse_suites("all")
+    timings = time_tools([name for name in sorted(specs) if name not in moving], sizes, offered, n)
+    document = {
+        "bench": "tools",
+        "machine": machine(),
+        "seeds": [],
+        "rows": timings.rows,
+        "skipped": {"moves the robot": moving},
+        "failures": timings.failures,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    if as_json:
+        emit(document)
+    else:
+        print(_report(document))
+    return 0
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    lines = [format_rows(document["rows"])]
+    lines += [f"failed: {fault['tool']} [{fault['perception']}]: {fault['error']}" for fault in document["failures"]]
+    lines += [f"skipped, {why}: {', '.join(names)}" for why, names in document["skipped"].items() if names]
+    return "\n".join([*lines, f"{document['machine']['cpu']}; {document['wall_s']} s"])
