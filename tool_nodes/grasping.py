@@ -62,7 +62,7 @@ class GraspAlternatives:
         if image_index.window is not None:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                "grasp_generator.compute_grasp: argument 'image_index' must be a whole camera picture, not a crop of one.",
+                "grasp_generator.compute_grasp: argument 'image_index' must be a whole camera picture, no crop of one.",
                 "What stands around the object matters.",
             )
         cloud = np.ascontiguousarray(point_cloud, np.float32)

@@ -6,7 +6,7 @@ a crop of an object alone has no table in it that the object could stand out of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,7 @@ from tool_nodes.perception.masks import inner_point, window_of
 from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import DepthEstimator, Pointer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, Segmentation
+from tool_nodes.types import BoolArray, Frame, Segmentation
 
 _SHOWN_SHARE = 0.4
 """So much of a thing must be inside a crop for the crop to show it."""
@@ -72,12 +72,22 @@ class Sight:
         if _is_flat(image):
             return [Instance.of_mask(found.mask, found.score, text) for found in self._flat.find(image.rgb, text)]
         frame = image.require_frame()
-        points = self._pointer.points(frame, text)
-        found = _distinct(self._segmenter.segment(frame, [point])[0] for point in points)
+        found = _distinct(self._outlined(frame, self._pointer.points(frame, text)))
+        if not found:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = self._shown(image, found, text)
         if not shown:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"This part of the picture does not show {text[:60]!r}.")
         return shown
+
+    def _outlined(self, frame: Frame, points: Sequence[tuple[float, float]]) -> Iterator[Segmentation]:
+        """The thing under each point that has one; free space is pointed at too."""
+        for point in points:
+            try:
+                yield self._segmenter.segment(frame, [point])[0]
+            except ToolError as error:
+                if error.code is not ErrorCode.EMPTY_MASK:
+                    raise
 
     def everything(self, image: SessionImage) -> list[Instance]:
         """Every thing in the picture, best first."""
