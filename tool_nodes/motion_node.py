@@ -1,7 +1,8 @@
 """ROS 2 node `motion`: grasps and places by the robot's controllers, and the stop.
 
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
-return_to_park for an arm that a stop has left in the camera's view, /stop and /reset_stop (`tool_nodes.ros.stop`).
+return_to_park for an arm that a stop has left in the camera's view, /stop and /reset_stop (`tool_nodes.ros.stop`),
+/approve_motion for the operator (`tool_nodes.ros.approving`).
 One motion at a time; it runs in a thread of its own.
 """
 
@@ -28,12 +29,14 @@ from toolhand_interfaces.action import ExecuteGrasp, Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 from toolhand_interfaces.srv import Place as PlaceOnce
 
-from tool_nodes.motion.manipulation import GraspPlan, Manipulator, PlacePlan
+from tool_nodes.motion.guard import Mode, MotionGuard
+from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.plans import PlanBook
+from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
 from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
+from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.controllers import GRIPPER_ACTION, GRIPPER_TYPES, TRAJECTORY_ACTION, RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, Progress
@@ -134,7 +137,9 @@ class MotionNode(Node):
 
     Parameters: `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`, `lockstep`,
     `time_step`, `base_frame`, `scene.image_topic` and the like, `availability_deadline_s`, `response_deadline_s`,
-    `motion_deadline_s`, `stop_deadline_s`, `still_velocity`.
+    `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto, ask-motion, dry-run: no
+    goal is let through more easily), `approval_deadline_s`, `approval_token_file`, `speed_limit`, `motions_per_minute`
+    (0: any number), `workspace_low`, `workspace_high`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -174,6 +179,18 @@ class MotionNode(Node):
         self._arm = RosArm(
             self, self._stop.joints, self._latch, deadlines, gripper_action, stepper, still_velocity=still_velocity
         )
+        # The guard, which outlives a new seed.
+        self._plan_id = ""
+        self._desk = ApprovalDesk(
+            self,
+            read_token(self),
+            parameters.seconds(self, "approval_deadline_s", 60.0, "How long to wait for a person's approval"),
+            base_frame,
+            lambda: self._plan_id,
+            self._check_halted,
+        )
+        mode = parameters.choice(self, "approval", Mode.AUTO, tuple(Mode), "Who lets a motion run, at the least")
+        self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self))
         # The motions.
         self._busy = threading.Lock()
         self._progress: Progress | None = None
@@ -181,6 +198,7 @@ class MotionNode(Node):
         parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
         self.create_service(Trigger, "return_to_park", self._on_park, callback_group=ReentrantCallbackGroup())
+        self._desk.announce()
         self._stop.start()
 
     def destroy_node(self) -> None:
@@ -190,7 +208,7 @@ class MotionNode(Node):
 
     def _begin_anew(self, seed: int) -> None:
         planner = InterruptiblePlanner(EmbeddedPlanner(seed=seed), lambda: self._arm.halted)
-        self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter)
+        self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard)
         self._plans = PlanBook()
 
     def _refuse_while_moving(self, changes: list[Parameter]) -> SetParametersResult:
@@ -280,20 +298,22 @@ class MotionNode(Node):
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"{job.kind.name}: approval_mode must be {known}, got {mode[:80]!r}."
             )
-        if mode == modes.ASK:
-            raise ToolError(
-                ErrorCode.NOT_APPROVED, "Nobody can be asked here whether the motion may run.", "Use auto or plan_only."
-            )
         self._progress, self._arm.cancelled = job.progress, job.cancelled
         try:
-            self._plan_and_run(job, plan_only=mode == modes.PLAN_ONLY)
+            with self._guard.at_least(Mode.ASK if mode == modes.ASK else Mode.AUTO):
+                self._plan_and_run(job, plan_only=mode == modes.PLAN_ONLY)
         except ToolError as error:
             raise self._told(error, job) from error
         except InterruptedPlanning as interruption:
             stopped = ToolError(ErrorCode.STOPPED, f"A stop came during {job.progress.stage}; the arm stands still.")
             raise self._told(stopped, job) from interruption
         finally:
-            self._progress, self._arm.cancelled = None, lambda: False
+            self._progress, self._arm.cancelled, self._plan_id = None, lambda: False, ""
+
+    def _check_halted(self) -> None:
+        """Raises InterruptedPlanning once nothing may move any more."""
+        if self._arm.halted:
+            raise InterruptedPlanning
 
     def _park(self) -> None:
         """Bring the arm back from where it was left. Raises ToolError."""
@@ -314,7 +334,7 @@ class MotionNode(Node):
         if plan_only:
             result.status = success("The plan is ready; nothing has moved.")
             return
-        result.plan_id = job.progress.plan_id
+        result.plan_id = self._plan_id = job.progress.plan_id
         try:
             if isinstance(plan, GraspPlan):
                 opening = manipulator.run_grasp(plan)
@@ -323,7 +343,7 @@ class MotionNode(Node):
                 manipulator.run_place(plan)
                 text = "Object placed successfully. The gripper is open and empty."
         except ToolError as error:
-            if error.code not in _SYSTEM_FAILED:
+            if error.code not in _SYSTEM_FAILED | {ErrorCode.NOT_APPROVED}:
                 self._measure(result, before)
             raise
         self._measure(result, before)

@@ -12,7 +12,7 @@ from tool_nodes.depth import depth_range
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, transform
 from tool_nodes.kinds import Point2D, Point3D, Pose
-from tool_nodes.motion.manipulation import ray_to_base
+from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -181,6 +181,27 @@ class RobotTools(CameraTools):
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
         )
+
+
+ROLES = ("observer", "operator")
+"""Who may have which of the robot's own tools: an observer's cannot move anything, an operator's are all of them."""
+
+
+def robot_tools(
+    role: str, camera: Camera, manipulator: GraspAndPlace, clock: Callable[[], float] = time.monotonic
+) -> CameraTools:
+    """The robot's tools for a role, as `suites.Backends.robot`; arguments as of `RobotTools`.
+
+    An observer's toolbox does not hold a motion tool that could be refused: it has none, under any name.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a role that is none.
+    """
+    if role == "observer":
+        return CameraTools(camera)
+    if role == "operator":
+        return RobotTools(camera, manipulator, clock)
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The role must be {' or '.join(ROLES)}, got {role[:60]!r}.")
 
 
 def require_rigid(pose: FloatArray) -> FloatArray:

@@ -7,18 +7,23 @@ joint positions, the jaw opening after closing and after lifting, and a fresh pi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tool_nodes import workspace
-from tool_nodes.geometry import transform
+from tool_nodes.geometry import rotation_angle
+from tool_nodes.motion.approval import Motion, Step
 from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
 from tool_nodes.motion.kinematics import Kinematics, nearest_turn
 from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
+from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
 from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.scene_change import changed
+from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.targets import HeldObject, held_object
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
 from tool_nodes.ports import Arm, Camera, Planner
@@ -38,50 +43,17 @@ from tool_nodes.types import (
 EMPTY_OPENING = 0.006
 """Jaws closed further than this hold nothing [m]."""
 
-LIFT = 0.12
+LIFT = LIFT_M
 CARRY_SPEED = 0.7
+RELEASE = 0.03
+"""The jaws open by this to let go of what they hold [m]."""
 
 PARK = np.asarray(NAMED_STATES["Park"], float)
 AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
-Legs = tuple[Trajectory, Trajectory]
 
 _NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
 """After these the arm is not commanded any more: it was stopped, or does not answer."""
-
-
-@dataclass(frozen=True)
-class GraspPlan:
-    """How a grasp begins; nothing has moved yet.
-
-    Attributes:
-        legs: To the pre-grasp, and on to the grasp.
-        T_base_gripper: (4, 4) the grasp, or its mirror image.
-        scene: Obstacles without the target.
-        target: (N, 3) points of the target, base frame [m].
-    """
-
-    legs: Legs
-    T_base_gripper: FloatArray
-    scene: CollisionScene
-    target: NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class PlacePlan:
-    """How the held object gets to its place; nothing has moved yet.
-
-    Attributes:
-        legs: To above the place, and down.
-        candidate: Where exactly it is set down.
-        scene: Obstacles, with the held object.
-        verify: True if a new picture can show that it stands there.
-    """
-
-    legs: Legs
-    candidate: PlaceCandidate
-    scene: CollisionScene
-    verify: bool
 
 
 class Manipulator:
@@ -92,12 +64,19 @@ class Manipulator:
         planner: Plans motion.
         camera: Looked through after placing, to see whether the thing is there.
         on_stage: Told what begins, e.g. "the lift", before it is planned and moved.
+        guard: Decides what may move; without one motions run at once, within the limits.
     """
 
     def __init__(
-        self, arm: Arm, planner: Planner, camera: Camera, on_stage: Callable[[str], None] = lambda stage: None
+        self,
+        arm: Arm,
+        planner: Planner,
+        camera: Camera,
+        on_stage: Callable[[str], None] = lambda stage: None,
+        guard: MotionGuard | None = None,
     ) -> None:
-        self._arm = arm
+        self.guard = guard or MotionGuard()
+        self._arm = GuardedArm(arm, self.guard)
         self._planner = planner
         self._camera = camera
         self._on_stage = on_stage
@@ -108,7 +87,25 @@ class Manipulator:
     # -- motions ---------------------------------------------------------------------------------
 
     def _plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        return self._planner.plan(start, goal, scene, speed)
+        trajectory = self._planner.plan(start, goal, scene, speed * self.guard.limits.speed)
+        self.guard.check(trajectory, attached_opening(scene))
+        return trajectory
+
+    def _permit(self, plan: GraspPlan | PlacePlan | ParkPlan) -> AbstractContextManager[None]:
+        """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, PLAN_FAILED, ..."""
+        if self.guard.in_force is Mode.ASK:
+            self._on_stage("waiting for approval")
+        return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
+
+    def _unchanged(self, motion: Motion) -> None:
+        """Raises ToolError PLAN_FAILED if the arm or the scene is no longer as it was when the motion was planned."""
+        kinematics = Kinematics()
+        start, now = (kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
+        turn = rotation_angle(start[:3, :3], now[:3, :3])
+        if float(np.linalg.norm(start[:3, 3] - now[:3, 3])) > MOVED_M or turn > MOVED_RAD:
+            raise ToolError(ErrorCode.PLAN_FAILED, "The arm has moved since the plan was made.", "Plan anew.")
+        if motion.frame is not None and changed(motion.frame, self._camera.capture()):
+            raise ToolError(ErrorCode.PLAN_FAILED, "The scene has changed since the plan was made.", "Look again.")
 
     def _follow(self, trajectory: Trajectory, stage: str) -> None:
         self._on_stage(stage)
@@ -177,27 +174,48 @@ class Manipulator:
         """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
 
         It keeps what it holds. Obstacles are those of the last motion: a picture that shows the arm as well would show
-        it as one of them.
+        it as one of them. It is a motion like others: planned first, and approved where others are.
 
         Raises:
-            ToolError: PLAN_FAILED, EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED.
+            ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED.
         """
         q = self._arm.state().q
         if np.abs(nearest_turn(PARK, q) - q).max() < AT_PARK:
             return
+        plan = self._plan_park(q)
         stage = "the return from where the arm was left"
-        scene = self._last_scene
-        if self.held is None:
-            self._jaws(MAX_OPENING, stage)
-        else:
-            scene = replace(scene, attached=(self.held.box,))
-        try:
-            # Whatever stands around the hand, straight up leads away from it.
-            self._linear_up(replace(scene, boxes=(), attached=()), Kinematics().fk(q), stage, (LIFT, 0.06, 0.03))
-        except ToolError as error:
-            if error.code in _NOBODY_MOVES:
-                raise
-        self._move(JointGoal(PARK), scene, stage, CARRY_SPEED)
+        with self._permit(plan):
+            for step in plan.steps:
+                if not isinstance(step, Trajectory):
+                    self._jaws(step, stage)
+                    continue
+                try:
+                    self._follow(step, stage)
+                except ToolError as error:
+                    if error.code in _NOBODY_MOVES or step is plan.steps[-1]:
+                        raise
+                    self._move(JointGoal(PARK), plan.scene, stage, CARRY_SPEED)
+                    return
+
+    def _plan_park(self, q: FloatArray) -> ParkPlan:
+        self._on_stage("the return from where the arm was left")
+        steps: list[Step] = [] if self.held is not None else [MAX_OPENING]
+        scene = self._last_scene if self.held is None else replace(self._last_scene, attached=(self.held.box,))
+        T = Kinematics().fk(q)
+        # Whatever stands around the hand, straight up leads away from it.
+        for height in (LIFT, 0.06, 0.03):
+            raised = T.copy()
+            raised[2, 3] += height
+            try:
+                steps.append(self._plan(q, LinearGoal(raised), replace(scene, boxes=(), attached=())))
+            except ToolError:
+                continue
+            break
+        last = steps[-1] if steps else None
+        start = last.q[-1] if isinstance(last, Trajectory) else q
+        steps.append(self._plan(start, JointGoal(PARK), scene, CARRY_SPEED))
+        frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
+        return ParkPlan(tuple(steps), scene, Kinematics().fk(PARK), frame)
 
     # -- grasp -----------------------------------------------------------------------------------
 
@@ -221,6 +239,7 @@ class Manipulator:
         """
         return self.run_grasp(self.plan_grasp(T_base_gripper, frame))
 
+    @recorded("plan a grasp")
     def plan_grasp(self, T_base_gripper: FloatArray, frame: Frame) -> GraspPlan:
         """The first half of `grasp`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
@@ -230,10 +249,14 @@ class Manipulator:
             )
         scenes, target = self._scenes.of(T_base_gripper, frame)
         legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
-        return GraspPlan(legs, T, scene, target)
+        return GraspPlan(legs, T, scene, target, frame)
 
     def run_grasp(self, plan: GraspPlan) -> float:
         """The second half of `grasp`: moves. The arm must be where it was when the plan was made."""
+        with self._permit(plan):
+            return self._grasp(plan)
+
+    def _grasp(self, plan: GraspPlan) -> float:
         legs, T, scene = plan.legs, plan.T_base_gripper, plan.scene
         self._last_scene = scene
         self._jaws(scene.opening_m, "opening")
@@ -300,6 +323,7 @@ class Manipulator:
         """
         self.run_place(self.plan_place(point_base, frame))
 
+    @recorded("plan a placement")
     def plan_place(self, point_base: FloatArray, frame: Frame) -> PlacePlan:
         """The first half of `place`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
@@ -319,25 +343,29 @@ class Manipulator:
         heights = height_map(frame)
         scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
         legs, chosen = self._plan_place(point_base, held, heights, scene)
-        return PlacePlan(legs, chosen, scene, not is_cavity(heights, point_base))
+        release = min(MAX_OPENING, self._arm.state().opening_m + RELEASE)
+        return PlacePlan(legs, chosen, scene, not is_cavity(heights, point_base), release, frame)
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
+        with self._permit(plan):
+            self._place(plan)
+        if plan.verify:
+            self._verify_placed(plan.candidate.point)
+
+    def _place(self, plan: PlacePlan) -> None:
         legs, chosen, scene = plan.legs, plan.candidate, plan.scene
         self._last_scene = scene.without_attached()
         self._follow(legs[0], "the move above the place")
         if self._arm.state().opening_m < EMPTY_OPENING:
             self._dropped(scene)
         self._follow(legs[1], "the descent")
-        opening = self._arm.state().opening_m
-        self._jaws(min(MAX_OPENING, opening + 0.03), "the release")
+        self._jaws(plan.release_m, "the release")
         self.held = None
         bare = scene.without_attached()
         self._linear_up(bare, chosen.T_base_gripper, "the retreat", (APPROACH, 0.06, 0.03))
         self._jaws(MAX_OPENING, "opening")
         self._park(bare)
-        if plan.verify:
-            self._verify_placed(chosen.point)
 
     def _dropped(self, scene: CollisionScene) -> None:
         self.held = None
@@ -385,22 +413,3 @@ class Manipulator:
                 "The object was released, but the new picture does not show it at the place.",
                 "Look again.",
             )
-
-
-def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:
-    """The 3D point (3,) in the base frame that a normalized image point (2,) shows.
-
-    Raises:
-        ToolError: NO_DEPTH when the depth around the pixel is unknown.
-    """
-    w, h = frame.size
-    u, v = min(int(point[0] * w), w - 1), min(int(point[1] * h), h - 1)
-    patch = frame.depth[max(v - window, 0) : v + window + 1, max(u - window, 0) : u + window + 1]
-    known = patch[np.isfinite(patch)]
-    if not known.size:
-        raise ToolError(
-            ErrorCode.NO_DEPTH, f"No depth is known at image point ({point[0]:.3f}, {point[1]:.3f}).", "Choose another."
-        )
-    z = float(np.median(known))
-    camera = np.array([(u - frame.K[0, 2]) / frame.K[0, 0], (v - frame.K[1, 2]) / frame.K[1, 1], 1.0]) * z
-    return transform(frame.T_base_camera, camera[None])[0]

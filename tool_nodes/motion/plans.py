@@ -1,4 +1,4 @@
-"""Plans that were shown to somebody and may be run later, as long as they still fit the world."""
+"""Plans of grasps, placements and the way home, and those kept to be run later if they still fit the world."""
 
 from __future__ import annotations
 
@@ -7,21 +7,108 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tool_nodes.motion.manipulation import GraspPlan, PlacePlan
+from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.placing import PlaceCandidate
+from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.types import CollisionScene, FloatArray, Frame, Trajectory
 
 KEPT = 8
 SAME_CONFIGURATION = 0.01
 """The arm counts as moved when a joint is further away than this [rad]."""
 
-CHANGED_DEPTH = 0.015
-CHANGED_BLOCKS = 2
-BLOCK_PX = 8
-"""The scene counts as changed when more than CHANGED_BLOCKS squares of BLOCK_PX pixels lie further away or nearer than
-CHANGED_DEPTH [m]; the median over a square leaves no noise."""
+Legs = tuple[Trajectory, Trajectory]
+
+
+@dataclass(frozen=True)
+class GraspPlan:
+    """How a grasp begins; nothing has moved yet.
+
+    Attributes:
+        legs: To the pre-grasp, and on to the grasp.
+        T_base_gripper: (4, 4) the grasp, or its mirror image.
+        scene: Obstacles without the target.
+        target: (N, 3) points of the target, base frame [m].
+        frame: The picture that it was planned on.
+    """
+
+    legs: Legs
+    T_base_gripper: FloatArray
+    scene: CollisionScene
+    target: NDArray[np.float32]
+    frame: Frame
+
+    def motion(self) -> Motion:
+        """What would be run, made of the arrays as they are now."""
+        return Motion(
+            f"Grasp with the gripper at {_where(self.T_base_gripper[:3, 3])}",
+            (self.scene.opening_m, *self.legs, 0.0),
+            self.T_base_gripper,
+            "straight up by at most 120 mm and to the park position; after a failure open, straight up, park",
+            self.frame,
+        )
+
+
+@dataclass(frozen=True)
+class PlacePlan:
+    """How the held object gets to its place; nothing has moved yet.
+
+    Attributes:
+        legs: To above the place, and down.
+        candidate: Where exactly it is set down.
+        scene: Obstacles, with the held object.
+        verify: True if a new picture can show that it stands there.
+        release_m: Opening that lets go [m].
+        frame: The picture that it was planned on.
+    """
+
+    legs: Legs
+    candidate: PlaceCandidate
+    scene: CollisionScene
+    verify: bool
+    release_m: float
+    frame: Frame
+
+    def motion(self) -> Motion:
+        """What would be run, made of the arrays as they are now."""
+        return Motion(
+            f"Place the held object at {_where(self.candidate.point)}",
+            (*self.legs, self.release_m),
+            self.candidate.T_base_gripper,
+            "straight up by at most 120 mm, open, and to the park position",
+            self.frame,
+        )
+
+
+@dataclass(frozen=True)
+class ParkPlan:
+    """How an arm that was left somewhere gets home; nothing has moved yet.
+
+    Attributes:
+        steps: Open unless something is held, straight up where there is a way, and to the park position.
+        scene: Obstacles of the last motion.
+        T_park: (4, 4) the gripper when parked.
+        frame: A picture of now; None where nobody is asked.
+    """
+
+    steps: tuple[Step, ...]
+    scene: CollisionScene
+    T_park: FloatArray
+    frame: Frame | None
+
+    def motion(self) -> Motion:
+        """What would be run, made of the arrays as they are now."""
+        what = f"Return to the park position, with the gripper at {_where(self.T_park[:3, 3])}"
+        return Motion(what, self.steps, self.T_park, "straight to the park position if the way up fails", self.frame)
+
+
+def _where(point: FloatArray) -> str:
+    x, y, z = point
+    return f"x={x:.3f} m, y={y:.3f} m, z={z:.3f} m"
+
 
 Plan = GraspPlan | PlacePlan
 
@@ -67,19 +154,3 @@ class PlanBook:
         if changed(kept.frame, frame):
             raise ToolError(ErrorCode.PLAN_FAILED, "The scene has changed since the plan was made.", "Plan anew.")
         return kept.plan
-
-
-def changed(before: Frame, after: Frame) -> bool:
-    """True if two pictures of one camera show different scenes."""
-    if before.depth.shape != after.depth.shape or not np.allclose(before.T_base_camera, after.T_base_camera, atol=1e-3):
-        return True
-    difference = np.abs(_blocks(before) - _blocks(after))
-    return int((difference > CHANGED_DEPTH).sum()) > CHANGED_BLOCKS
-
-
-def _blocks(frame: Frame) -> FloatArray:
-    """Median depth of squares of pixels [m]; unknown depth counts as 0."""
-    h, w = (size - size % BLOCK_PX for size in frame.depth.shape)
-    depth = np.nan_to_num(frame.depth[:h, :w]).reshape(h // BLOCK_PX, BLOCK_PX, w // BLOCK_PX, BLOCK_PX)
-    blocks: FloatArray = np.median(depth.transpose(0, 2, 1, 3).reshape(h // BLOCK_PX, w // BLOCK_PX, -1), axis=-1)
-    return blocks

@@ -11,6 +11,7 @@ from scipy import ndimage
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, transform
 from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 ELEVATED = 0.008
@@ -114,3 +115,22 @@ def held_object(target: NDArray[np.floating], T_base_gripper: FloatArray, openin
         footprint_radius_m=radius,
         opening_m=opening_m,
     )
+
+
+def ray_to_base(frame: Frame, point: FloatArray, window: int = 2) -> FloatArray:
+    """The 3D point (3,) in the base frame that a normalized image point (2,) shows.
+
+    Raises:
+        ToolError: NO_DEPTH when the depth around the pixel is unknown.
+    """
+    w, h = frame.size
+    u, v = min(int(point[0] * w), w - 1), min(int(point[1] * h), h - 1)
+    patch = frame.depth[max(v - window, 0) : v + window + 1, max(u - window, 0) : u + window + 1]
+    known = patch[np.isfinite(patch)]
+    if not known.size:
+        raise ToolError(
+            ErrorCode.NO_DEPTH, f"No depth is known at image point ({point[0]:.3f}, {point[1]:.3f}).", "Choose another."
+        )
+    z = float(np.median(known))
+    camera = np.array([(u - frame.K[0, 2]) / frame.K[0, 0], (v - frame.K[1, 2]) / frame.K[1, 1], 1.0]) * z
+    return transform(frame.T_base_camera, camera[None])[0]

@@ -13,7 +13,7 @@ from tf2_ros import Buffer, TransformException
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
 from tool_nodes.geometry import transform
-from tool_nodes.motion.manipulation import ray_to_base
+from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.messages import RosFrame, pose_to_matrix, rigid
 from tool_nodes.types import FloatArray
@@ -36,6 +36,7 @@ _Grasp, _Place = ExecuteGrasp.Feedback, Place.Feedback
 
 GRASP_PHASES: Mapping[str, Phase] = {
     "planning": Phase(_Grasp.PLANNING, 0.0),
+    "waiting for approval": Phase(_Grasp.WAITING_FOR_APPROVAL, 0.0),
     "opening": Phase(_Grasp.APPROACHING, 0.1),
     "the move to the pre-grasp": Phase(_Grasp.APPROACHING, 0.15),
     "the approach": Phase(_Grasp.APPROACHING, 0.4),
@@ -47,6 +48,7 @@ GRASP_PHASES: Mapping[str, Phase] = {
 
 PLACE_PHASES: Mapping[str, Phase] = {
     "planning": Phase(_Place.PLANNING, 0.0),
+    "waiting for approval": Phase(_Place.WAITING_FOR_APPROVAL, 0.0),
     "the move above the place": Phase(_Place.CARRYING, 0.1),
     "the descent": Phase(_Place.LOWERING, 0.45),
     "the release": Phase(_Place.RELEASING, 0.6),

@@ -5,7 +5,7 @@ The node that is given must be spun by an executor in another thread; everything
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -28,9 +28,9 @@ from toolhand_interfaces.srv import (
 from vision_msgs.msg import Point2D
 
 from tool_nodes.bounding_box import BoundingBoxTools
-from tool_nodes.depth import DepthTools
+from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.grasping import GraspAlternatives
-from tool_nodes.pointing import RoboReferTools, VlmTools
+from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.results import ToolResult
 from tool_nodes.robot import RobotTools
 from tool_nodes.ros.calling import Deadlines, Service, run_goal
@@ -48,10 +48,9 @@ from tool_nodes.ros.messages import (
     put_frame,
 )
 from tool_nodes.ros.status import raise_failure
-from tool_nodes.segmentation import Sam2Tools
+from tool_nodes.suites import Backends, make_toolbox
 from tool_nodes.toolbox import Toolbox
 from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
-from tool_nodes.vision_ops import VisionOps
 
 
 class RemoteCamera:
@@ -80,9 +79,13 @@ class RemotePerception:
     Args:
         node: Gets the clients.
         deadlines: How long to wait.
+
+    Attributes:
+        backend: The backend that gave the last answer, as its node says.
     """
 
     def __init__(self, node: Node, deadlines: Deadlines) -> None:
+        self.backend = ""
         self._detect_points = Service(node, DetectPoints, "detect_points", deadlines)
         self._segment = Service(node, Segment, "segment", deadlines)
         self._estimate_depth = Service(node, EstimateDepth, "estimate_depth", deadlines)
@@ -91,13 +94,23 @@ class RemotePerception:
         """See ports.Pointer."""
         request = DetectPoints.Request(object_name=text)
         put_frame(request, frame)
-        return [(point.x, point.y) for point in self._detect_points(request).points]
+        response = self._detect_points(request)
+        self.backend = response.status.backend
+        return [(point.x, point.y) for point in response.points]
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """See ports.Segmenter."""
         request = Segment.Request(points=[Point2D(x=float(x), y=float(y)) for x, y in points])
+        return self._outline(request, frame)
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """See ports.Segmenter."""
+        return self._outline(Segment.Request(everything=True), frame)
+
+    def _outline(self, request: Any, frame: Frame) -> list[Segmentation]:
         put_frame(request, frame)
-        found: list[Segmentation] = self._segment(request, _segmentations)
+        found: list[Segmentation]
+        found, self.backend = self._segment(request, _segmentations)
         return found
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
@@ -105,15 +118,20 @@ class RemotePerception:
         request = EstimateDepth.Request(data_only=True)
         put_frame(request, frame)
         depth: NDArray[np.float32]
-        depth, focal_px = self._estimate_depth(request, lambda found: (image_to_depth(found.depth), found.focal_length))
+        depth, focal_px, self.backend = self._estimate_depth(request, _depth)
         return depth, focal_px
 
 
-def _segmentations(response: Any) -> list[Segmentation]:
-    return [
+def _depth(response: Any) -> tuple[NDArray[np.float32], float, str]:
+    return image_to_depth(response.depth), response.focal_length, response.status.backend
+
+
+def _segmentations(response: Any) -> tuple[list[Segmentation], str]:
+    found = [
         Segmentation(image_to_mask(mask), float(score))
         for mask, score in zip(response.masks, response.scores, strict=True)
     ]
+    return found, response.status.backend
 
 
 class RemoteGraspTools(GraspAlternatives):
@@ -157,6 +175,7 @@ def _grasp_result(response: Any) -> ToolResult:
         text=response.status.message,
         image=image_to_rgb(response.visualization),
         variables={"grasp_pose": T},
+        backend=response.status.backend,
     )
 
 
@@ -246,27 +265,28 @@ def _in_base(frame: Frame) -> Header:
 
 
 def remote_toolbox(
-    node: Node, deadlines: Deadlines | None = None, stopped: Callable[[], bool] = lambda: False
+    node: Node,
+    deadlines: Deadlines | None = None,
+    stopped: Callable[[], bool] = lambda: False,
+    suites: Iterable[str] = ("spacetools",),
 ) -> Toolbox:
-    """The same tools as `sim.station.Station` has, with every backend in another node.
+    """The same tools as `sim.station.Station` has, with the robot, perception and grasps in other nodes.
 
     Args:
         node: Gets the clients; spun by an executor in another thread.
         deadlines: How long to wait for the other nodes.
         stopped: Polled during motions; True cancels the one that runs.
+        suites: Whose tools are offered.
     """
     deadlines = deadlines or Deadlines()
     perception = RemotePerception(node, deadlines)
     manipulator = RemoteManipulator(node, deadlines, stopped)
-    return Toolbox(
-        [
-            RoboReferTools(perception),
-            VlmTools(perception),
-            Sam2Tools(perception),
-            DepthTools(perception),
-            RemoteGraspTools(node, deadlines),
-            RemoteBoundingBoxTools(node, deadlines),
-            VisionOps(),
-            RobotTools(RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),
-        ]
+    backends = Backends(
+        perception=perception,
+        reader=PixelTextReader(),
+        grasps=RemoteGraspTools(node, deadlines),
+        boxes=RemoteBoundingBoxTools(node, deadlines),
+        robot=RobotTools(RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),
+        code=CodeExecutor(),
     )
+    return make_toolbox(backends, suites)

@@ -17,9 +17,9 @@ from tool_nodes.ros.messages import BadMessage, rgb_to_image
 from tool_nodes.toolbox import Session, Toolbox
 
 
-def success(text: str) -> ToolStatus:
-    """The status of a call that did what was asked; the text is what a language model reads."""
-    return ToolStatus(success=True, message=text)
+def success(text: str, backend: str = "") -> ToolStatus:
+    """The status of a call that did what was asked: what a language model reads, and which backend answered."""
+    return ToolStatus(success=True, message=text, backend=backend)
 
 
 def visualization(result: ToolResult, header: Header) -> Image:

@@ -1,0 +1,210 @@
+"""Approval of single motions by a person: what is asked, what is answered, and the hash that ties both to the arrays.
+
+An approval names a hash over the very numbers that the arm will be given. It comes from an `Approver`, which sits
+beside the operator; no tool of a policy leads to one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from PIL import Image, ImageDraw
+
+from tool_nodes.drawing import WHITE, draw_axes
+from tool_nodes.geometry import invert, project, transform
+from tool_nodes.motion.gripper import gripper_points
+from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.types import FloatArray, Frame, Trajectory
+
+Step = Trajectory | float
+"""A leg of the arm, or an opening that the jaws move to [m]."""
+
+_PATH_COLOUR = (255, 60, 200)
+_AXIS_M = 0.05
+_MANY_PX = 4000.0
+"""Nothing is drawn further away than this from the picture's corner [px]."""
+
+
+@dataclass(frozen=True)
+class Motion:
+    """One planned motion, as it would be run.
+
+    Attributes:
+        what: One sentence made of numbers only: no word of a policy or of a picture gets in.
+        steps: In their order; with the arm at rest between them.
+        T_end: (4, 4) pose of the gripper at the grasp, at the release, or parked.
+        continuation: What follows the steps, planned on the way, within the guard's bounds.
+        frame: The picture that it was planned on; None where there was none.
+    """
+
+    what: str
+    steps: tuple[Step, ...]
+    T_end: FloatArray
+    continuation: str
+    frame: Frame | None
+
+    @property
+    def legs(self) -> tuple[Trajectory, ...]:
+        """The steps that move the arm."""
+        return tuple(step for step in self.steps if isinstance(step, Trajectory))
+
+    @property
+    def duration_s(self) -> float:
+        """Duration of the legs together [s]."""
+        return sum(leg.duration for leg in self.legs)
+
+    @property
+    def summary(self) -> tuple[str, ...]:
+        """What happens step by step, a line each."""
+        lines = []
+        for step in self.steps:
+            if isinstance(step, Trajectory):
+                turn = np.degrees(np.abs(step.q - step.q[0]).max())
+                lines.append(f"the arm moves for {step.duration:.2f} s, no joint by more than {turn:.0f} degrees")
+            else:
+                lines.append(f"the jaws move to {1000 * step:.0f} mm")
+        return (*lines, f"then: {self.continuation}")
+
+
+@dataclass(frozen=True)
+class MotionRequest:
+    """What a person is asked to approve.
+
+    Attributes:
+        what: One sentence.
+        summary: What happens step by step.
+        legs: The planned trajectories.
+        T_end: (4, 4) predicted pose of the gripper at the end of the legs, base frame.
+        duration_s: Of the legs [s].
+        hash: `motion_hash` of the motion and `request_id`; an approval must name it.
+        request_id: Differs from request to request, so that an approval of the same motion cannot be given twice.
+        picture: uint8 RGB (H, W, 3): the camera's picture with the planned path of the fingertips and the gripper at
+            its end; None where there is no picture.
+    """
+
+    what: str
+    summary: tuple[str, ...]
+    legs: tuple[Trajectory, ...]
+    T_end: FloatArray
+    duration_s: float
+    hash: str
+    request_id: str
+    picture: NDArray[np.uint8] | None
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What a person decided.
+
+    Attributes:
+        approved: Only True approves.
+        reason: Why, in the person's words; may be empty.
+        hash: Of the request that was decided on.
+        by: Who decided, e.g. "terminal".
+    """
+
+    approved: bool
+    reason: str
+    hash: str
+    by: str
+
+
+class Approver(Protocol):
+    """Asks somebody whether a motion may run."""
+
+    def decide(self, request: MotionRequest) -> Decision:
+        """Blocks until there is a decision. Raises ToolError where the question came to nothing, e.g. STOPPED."""
+
+
+class NobodyApprover:
+    """Where nobody can be asked, nothing is approved."""
+
+    def decide(self, request: MotionRequest) -> Decision:
+        """See `Approver`."""
+        return Decision(False, "nobody can be asked here: there is no terminal or console", request.hash, "nobody")
+
+
+def motion_hash(motion: Motion, request_id: str = "") -> str:
+    """SHA-256, in hex, over everything that an approval of a motion covers.
+
+    Joint names, times, positions and velocities of each leg and the jaw openings as little-endian float64, in their
+    order, and the end pose. Every array is preceded by its shape, so that no two motions give the same bytes.
+    """
+    digest = hashlib.sha256(request_id.encode())
+    for step in motion.steps:
+        _feed(digest.update, step)
+    _array(digest.update, motion.T_end)
+    return digest.hexdigest()
+
+
+def step_hash(step: Step) -> bytes:
+    """SHA-256 over one step."""
+    digest = hashlib.sha256()
+    _feed(digest.update, step)
+    return digest.digest()
+
+
+def _feed(update: Callable[[bytes], None], step: Step) -> None:
+    if not isinstance(step, Trajectory):
+        update(b"jaws")
+        _array(update, step)
+        return
+    update(b"leg" + "\0".join(step.joint_names).encode())
+    for array in (step.t, step.q, step.qd):
+        _array(update, array)
+
+
+def _array(update: Callable[[bytes], None], values: ArrayLike) -> None:
+    array = np.ascontiguousarray(values, dtype="<f8")
+    update(repr(np.shape(values)).encode() + array.tobytes())
+
+
+def make_request(motion: Motion, request_id: str, kinematics: Kinematics) -> MotionRequest:
+    """The question about a motion."""
+    picture = None if motion.frame is None else overlay(motion, motion.frame, kinematics)
+    return MotionRequest(
+        what=motion.what,
+        summary=motion.summary,
+        legs=motion.legs,
+        T_end=motion.T_end,
+        duration_s=motion.duration_s,
+        hash=motion_hash(motion, request_id),
+        request_id=request_id,
+        picture=picture,
+    )
+
+
+def overlay(motion: Motion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
+    """The frame's picture with the path of the point between the fingertips and the gripper at the end; a new array."""
+    opening = next((step for step in motion.steps if not isinstance(step, Trajectory)), 0.0)
+    points = gripper_points(float(opening))
+    T_camera_base = invert(frame.T_base_camera)
+    tip = points[3:].mean(axis=0)
+    path = np.array([transform(kinematics.fk(q), tip) for leg in motion.legs for q in leg.q[::4]])
+    image = Image.fromarray(frame.rgb)
+    draw = ImageDraw.Draw(image)
+    drawn: list[tuple[float, float]] = []
+    for u, v in project(transform(T_camera_base, path), frame.K):
+        if np.isfinite((u, v)).all() and max(abs(u), abs(v)) < _MANY_PX:
+            drawn.append((float(u), float(v)))
+            continue
+        _line(draw, drawn)
+        drawn = []
+    _line(draw, drawn)
+    corners = np.vstack([np.zeros(3), _AXIS_M * np.eye(3), points])
+    pixels = project(transform(T_camera_base, transform(motion.T_end, corners)), frame.K)
+    picture: NDArray[np.uint8] = np.asarray(image)
+    if np.isfinite(pixels).all() and np.abs(pixels).max() < _MANY_PX:
+        picture = draw_axes(picture, pixels[0], pixels[1:4], pixels[4:])
+    return picture
+
+
+def _line(draw: ImageDraw.ImageDraw, points: list[tuple[float, float]]) -> None:
+    if len(points) > 1:
+        draw.line(points, fill=WHITE, width=5)
+        draw.line(points, fill=_PATH_COLOUR, width=3)

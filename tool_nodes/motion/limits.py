@@ -1,0 +1,107 @@
+"""What no motion may exceed, whoever asks for it or approves it; checked on the very arrays that the arm is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from tool_nodes import workspace
+from tool_nodes.motion.gripper import MAX_OPENING, gripper_points
+from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.robot import ARM_JOINTS, NAMED_STATES, POSITION_LIMITS
+from tool_nodes.motion.timing import overload
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray, Trajectory
+
+_BOX_SLACK_M = 0.003
+_LIMIT_SLACK = 1e-3
+
+
+@dataclass(frozen=True)
+class MotionLimits:
+    """What no motion may exceed, whoever asks or approves. Joint limits hold besides.
+
+    Attributes:
+        low: (x, y, z) corner of the box that no fingertip may leave, base frame [m].
+        high: The opposite corner [m].
+        speed: In (0, 1]; velocities are scaled by it and accelerations by its square.
+        motions_per_command: Motions between two calls of `MotionGuard.begin_command`; None for any number.
+        motions_per_minute: Motions within 60 s; None for any number.
+    """
+
+    low: tuple[float, ...] = field(default_factory=lambda: _corner(0))
+    high: tuple[float, ...] = field(default_factory=lambda: _corner(1))
+    speed: float = 1.0
+    motions_per_command: int | None = None
+    motions_per_minute: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises ToolError INVALID_ARGUMENT for limits that are none, or that the parked arm breaks."""
+        low, high = np.asarray(self.low, float), np.asarray(self.high, float)
+        if low.shape != (3,) or high.shape != (3,) or not (np.isfinite([low, high]).all() and (low < high).all()):
+            raise invalid("The workspace box must be two finite corners (x, y, z), the first below the second.")
+        if not 0.0 < self.speed <= 1.0:
+            raise invalid(f"The speed limit must be in (0, 1], got {self.speed}.")
+        for count in (self.motions_per_command, self.motions_per_minute):
+            if count is not None and count < 1:
+                raise invalid(f"A number of motions must be 1 or more, got {count}.")
+        if _excess(Kinematics(), NAMED_STATES["Park"][None], MAX_OPENING, low, high)[0] > 0.0:
+            raise invalid("The workspace box must contain the fingertips of the parked arm: every motion ends there.")
+
+
+def _corner(index: int) -> tuple[float, float, float]:
+    x, y, z = (float(value) for value in workspace.GRIPPER_BOX[index])
+    return x, y, z
+
+
+def invalid(message: str) -> ToolError:
+    """The error of a wrong limit or number."""
+    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
+
+
+def _excess(
+    kinematics: Kinematics, path: FloatArray, opening_m: float, low: FloatArray, high: FloatArray
+) -> FloatArray:
+    """How far (N,) the fingertips leave a box at each configuration (N, 7) [m]; negative inside."""
+    tips = gripper_points(float(np.clip(opening_m, 0.0, MAX_OPENING)))[3:]
+    T = np.array([kinematics.fk(q) for q in path])
+    points = np.einsum("nij,kj->nki", T[:, :3, :3], tips) + T[:, None, :3, 3]
+    outside: FloatArray = np.maximum(low - points, points - high).max(axis=(1, 2))
+    return outside
+
+
+def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLimits, kinematics: Kinematics) -> None:
+    """Check a trajectory with jaws that are open by `opening_m` [m] against all limits.
+
+    A fingertip that starts outside the box may come back, but get no further away.
+
+    Raises:
+        ToolError: OUT_OF_WORKSPACE for a path that leaves the box; EXECUTION_FAILED for any other limit.
+    """
+    t, q, qd = (np.asarray(array, float) for array in (trajectory.t, trajectory.q, trajectory.qd))
+    n = len(t)
+    if trajectory.joint_names != ARM_JOINTS or n < 2 or q.shape != (n, 7) or qd.shape != (n, 7):
+        raise _unfit("it does not give 7 joint positions and velocities for each time")
+    if not (np.isfinite(t).all() and np.isfinite(q).all() and np.isfinite(qd).all()):
+        raise _unfit("it holds NaN or infinite numbers")
+    if t[0] != 0.0 or not (np.diff(t) > 0.0).all() or qd[[0, -1]].any():
+        raise _unfit("its times do not increase from 0, or it does not begin and end at rest")
+    beyond = np.abs(q) > np.maximum(POSITION_LIMITS, np.abs(q[0])) + _LIMIT_SLACK
+    if beyond.any():
+        raise _unfit(f"joint_{int(np.argmax(beyond.any(axis=0))) + 1} would leave its range")
+    if (factor := overload(trajectory, limits.speed)) > 1.0 + _LIMIT_SLACK:
+        raise _unfit(f"it is {factor:.2f} times as fast as velocity, acceleration and speed limits allow")
+    low, high = np.asarray(limits.low, float), np.asarray(limits.high, float)
+    excess = _excess(kinematics, q, opening_m, low, high)
+    if excess.max() > max(_BOX_SLACK_M, float(excess[0]) + _BOX_SLACK_M):
+        raise ToolError(
+            ErrorCode.OUT_OF_WORKSPACE,
+            f"The path would take a fingertip {1000 * excess.max():.0f} mm out of the workspace: "
+            f"x {low[0]:.2f} to {high[0]:.2f} m, y {low[1]:.2f} to {high[1]:.2f} m, "
+            f"z {low[2]:.2f} to {high[2]:.2f} m.",
+        )
+
+
+def _unfit(why: str) -> ToolError:
+    return ToolError(ErrorCode.EXECUTION_FAILED, f"The trajectory was refused before it began: {why}.", "Plan anew.")

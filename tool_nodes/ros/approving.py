@@ -1,0 +1,191 @@
+"""Approval over ROS: a question on a topic, and a service whose caller must know the operator's token.
+
+Who has only tools has neither. The token goes to standard error, where the operator started the node, and to no topic,
+log or parameter that other nodes could read.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rcl_interfaces.msg import ParameterDescriptor
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from std_msgs.msg import Header
+from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
+from toolhand_interfaces.srv import ApproveMotion
+
+from tool_nodes.motion.approval import Decision, MotionRequest
+from tool_nodes.motion.guard import record
+from tool_nodes.motion.limits import MotionLimits
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros import parameters
+from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
+from tool_nodes.ros.status import failure, success
+
+MIN_TOKEN = 16
+"""Shortest token that a file may hold [characters]."""
+
+_LOOK_S = 0.02
+_SHOWN = 200
+"""So many characters of a reason are kept."""
+
+
+def read_token(node: Node) -> str:
+    """The token in the file that the parameter approval_token_file names; empty without one.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a file that cannot be read or whose token is too short.
+    """
+    path = _fixed(node, "approval_token_file", "", "File with the token of /approve_motion; empty makes one up")
+    if not path:
+        return ""
+    try:
+        token = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, TypeError, ValueError) as error:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"Parameter approval_token_file: {path!r} cannot be read."
+        ) from error
+    if len(token) < MIN_TOKEN:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"Parameter approval_token_file: {path!r} must hold a token of at least {MIN_TOKEN} characters.",
+        )
+    return token
+
+
+def read_limits(node: Node) -> MotionLimits:
+    """What the parameters speed_limit, motions_per_minute, workspace_low and workspace_high set.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    default = MotionLimits()
+    speed = _fixed(node, "speed_limit", default.speed, "Share in (0, 1] of the arm's speed that is used")
+    low = _fixed(node, "workspace_low", list(default.low), "Corner x, y, z of the box for the fingertips [m]")
+    high = _fixed(node, "workspace_high", list(default.high), "The opposite corner [m]")
+    per_minute = parameters.count(node, "motions_per_minute", 0, "Motions within a minute; 0 for any number")
+    try:
+        return MotionLimits(tuple(map(float, low)), tuple(map(float, high)), float(speed), None, per_minute or None)
+    except (TypeError, ValueError) as error:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "speed_limit must be a number, workspace_low and workspace_high three each."
+        ) from error
+
+
+def _fixed(node: Node, name: str, default: Any, description: str) -> Any:
+    descriptor = ParameterDescriptor(description=description, read_only=True, dynamic_typing=True)
+    return node.declare_parameter(name, default, descriptor).value
+
+
+class ApprovalDesk:
+    """The Approver over ROS; see `tool_nodes.motion.approval.Approver`.
+
+    Args:
+        node: Gets the topic motion_request and the service approve_motion.
+        token: Whoever gives it is the operator; empty makes one up, for `announce`.
+        deadline_s: How long a question waits, by the wall clock; greater than 0.
+        frame_id: Of the end pose.
+        plan_id: Of the goal that asks.
+        check: Polled while waiting; raises what ends the wait, for a stop or a cancel.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        token: str,
+        deadline_s: float,
+        frame_id: str,
+        plan_id: Callable[[], str],
+        check: Callable[[], None],
+    ) -> None:
+        self._node = node
+        self._made_up = not token
+        self._token = token or secrets.token_hex(16)
+        self._deadline_s = deadline_s
+        self._frame_id = frame_id
+        self._plan_id = plan_id
+        self._check = check
+        self._lock = threading.Lock()
+        self._asked: str | None = None
+        self._decision: Decision | None = None
+        latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        self._topic = node.resolve_topic_name("motion_request")
+        self._publisher = node.create_publisher(MotionRequestMessage, self._topic, latched)
+        node.create_service(ApproveMotion, "approve_motion", self._on_approve, callback_group=ReentrantCallbackGroup())
+
+    def announce(self) -> None:
+        """Show a token that was made up, on standard error."""
+        if self._made_up:
+            print(f"approval token for /approve_motion: {self._token}", file=sys.stderr, flush=True)
+
+    def decide(self, request: MotionRequest) -> Decision:
+        """See `Approver`; refused at once where nobody listens to the topic, and at the deadline."""
+        if not self._node.count_subscribers(self._topic):
+            return Decision(False, f"nobody listens to {self._topic}, so nobody can be asked", request.hash, "nobody")
+        with self._lock:
+            self._asked, self._decision = request.hash, None
+        self._publisher.publish(self._message(request))
+        try:
+            return self._wait(request)
+        finally:
+            with self._lock:
+                self._asked = None
+
+    def _wait(self, request: MotionRequest) -> Decision:
+        until_s = time.monotonic() + self._deadline_s
+        while time.monotonic() < until_s:
+            self._check()
+            with self._lock:
+                if self._decision is not None:
+                    return self._decision
+            time.sleep(_LOOK_S)
+        return Decision(False, f"nobody answered within {self._deadline_s:g} s", request.hash, "nobody")
+
+    def _message(self, request: MotionRequest) -> Any:
+        header = Header(stamp=self._node.get_clock().now().to_msg(), frame_id=self._frame_id)
+        message = MotionRequestMessage(
+            header=header,
+            hash=request.hash,
+            plan_id=self._plan_id(),
+            what=request.what,
+            summary=list(request.summary),
+            duration=request.duration_s,
+            end_pose=matrix_to_pose(request.T_end),
+            deadline=self._deadline_s,
+        )
+        if request.picture is not None:
+            message.image = rgb_to_image(request.picture, header)
+        return message
+
+    def _on_approve(self, request: Any, response: Any) -> Any:
+        why = self._take(request)
+        record("answered" if not why else "refused", what="approve_motion", hash=request.hash[:64], reason=why)
+        if why:
+            self._node.get_logger().warning(f"approve_motion: {why}")
+            response.status = failure(ToolError(ErrorCode.NOT_APPROVED, why))
+        else:
+            response.status = success("The answer was taken.")
+        return response
+
+    def _take(self, request: Any) -> str:
+        """Take an answer, or say why not."""
+        if not hmac.compare_digest(request.token.encode(), self._token.encode()):
+            return "The token is not the operator's; nothing was approved."
+        with self._lock:
+            if self._asked is None:
+                return "No motion waits for an approval; nothing was approved."
+            if self._decision is not None:
+                return "The motion that waited has its answer already; nothing was approved."
+            if not hmac.compare_digest(request.hash.encode(), self._asked.encode()):
+                return "The hash is not that of the motion that waits; nothing was approved."
+            self._decision = Decision(bool(request.approve), request.reason[:_SHOWN], request.hash, "approve_motion")
+        return ""
