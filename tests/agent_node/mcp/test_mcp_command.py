@@ -1,0 +1,40 @@
+"""`toolhand mcp` before it serves."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from bench import mcp as command
+from tool_nodes.results import ErrorCode, ToolError
+
+
+def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("agent_node.mcp_server", "agent_node.mcp_http"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setitem(sys.modules, "mcp_types", None)
+    sentence = r"needs the extra mcp\. Install it with: pip install 'toolhand\[mcp\]'\."
+    with pytest.raises(ToolError, match=sentence) as found:
+        command.mcp()
+    assert found.value.code is ErrorCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"port": 8000}, "for --transport http only"),
+        ({"token": "0123456789abcdef"}, "for --transport http only"),
+        ({"transport": "http", "port": 70000}, "between 0 and 65535"),
+        ({"transport": "http", "port": -1}, "between 0 and 65535"),
+        ({"transport": "http", "idle": float("nan")}, "idle must be between"),
+        ({"transport": "http", "idle": 0.0}, "idle must be between"),
+        ({"transport": "http", "token": "short"}, "A token must have 16 or more"),
+        ({"transport": "http", "token": "a token with spaces"}, "A token must have 16 or more"),
+        ({"transport": "http", "token": "é" * 20}, "A token must have 16 or more"),
+        ({"suite": "nothing"}, "There is no tool suite 'nothing'"),
+    ],
+)
+def test_wrong_options_are_told_before_anything_is_served(settings: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ToolError, match=sentence) as found:
+        command.mcp(**({"robot": "mock"} | settings))
+    assert found.value.code is ErrorCode.INVALID_ARGUMENT
