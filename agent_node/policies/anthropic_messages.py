@@ -1,0 +1,296 @@
+"""Anthropic's Messages API, and the servers that speak it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent_node.policies.chat import (
+    MAX_CHARACTERS,
+    Completion,
+    NativeTurn,
+    Part,
+    Pictures,
+    ToolNames,
+    canonical,
+    native_turns,
+    picture_words,
+    text_of,
+    text_turns,
+)
+from agent_node.policies.options import Account, PolicyOptions
+from agent_node.policies.transport import Client, Endpoint, Fault, plain_line
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+
+VERSION = "2023-06-01"
+"""Of the API. Later ones refuse a temperature, without which no two runs are alike."""
+_OPTIONAL = frozenset({"temperature", "stop_sequences"})
+"""Parameters that some models refuse and that a turn can do without."""
+
+
+class AnthropicMessages:
+    """A model behind the Messages API.
+
+    As `OpenAIChat`, in text mode or with the protocol `native`; here the pictures of results stay in their
+    `tool_result` blocks.
+
+    Args:
+        model: As the server names it.
+        base_url: Up to and without `/v1`.
+        protocol: How the turn is written.
+        schemas: JSON schemas of the tools; only the protocol `native` needs them.
+        options: Deadlines, budgets, sampling; the API knows no seed.
+        key: Sent as `x-api-key`; none where empty.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        protocol: Protocol,
+        schemas: Sequence[Mapping[str, Any]],
+        options: PolicyOptions,
+        key: str = "",
+    ) -> None:
+        self.name = f"anthropic:{model}"
+        self._model = model
+        self._protocol = protocol
+        self._native = protocol.tools == "none"
+        self._names = ToolNames(schemas if self._native else ())
+        self._tools = [_offered(schema, self._names) for schema in schemas] if self._native else []
+        self._options = options
+        self._pictures = Pictures(options.picture_format)
+        self._account = Account(options)
+        self._refused: set[str] = set()
+        headers = {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
+        self._client = Client(Endpoint(f"{base_url}/v1/messages", headers, key), options)
+        self._began = 0.0
+        self._first_s: float | None = None
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """The next assistant turn.
+
+        Raises:
+            ToolError: UNAVAILABLE, TIMEOUT or STOPPED; TURN_BUDGET where tokens, money or the context are spent.
+        """
+        self._began, self._first_s = time.monotonic(), None
+        body = self._body(conversation, self._account.allowance())
+        completion = self._client.call(body, self._read, lambda names: self._adapt(body, names))
+        cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
+        protocol, native = self._protocol, self._native
+        return Reply(
+            canonical(completion, protocol, self._names) if native else text_of(completion, protocol),
+            completion.prompt_tokens,
+            completion.completion_tokens,
+            cost,
+            time.monotonic() - self._began,
+            self._first_s,
+            {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
+            | ({"calls": completion.calls} if completion.calls else {}),
+        )
+
+    def _body(self, conversation: Sequence[Message], longest: int) -> dict[str, Any]:
+        protocol, options = self._protocol, self._options
+        system = "\n".join(message.text for message in conversation if message.role == "system")
+        if self._native:
+            messages = [
+                message
+                for turn in native_turns(conversation, protocol, self._names)
+                if turn.role != "system"
+                for message in self._native_messages(turn)
+            ]
+        else:
+            messages = [
+                {"role": turn.role, "content": self._content(turn.parts)}
+                for turn in text_turns(conversation)
+                if turn.role != "system"
+            ]
+        body: dict[str, Any] = {"model": self._model, "max_tokens": longest, "messages": messages}
+        wanted: dict[str, Any] = {"temperature": options.temperature}
+        if system:
+            body["system"] = system
+        if protocol.stop and not self._native:
+            wanted["stop_sequences"] = list(protocol.stop)
+        if self._tools:
+            body["tools"] = self._tools
+        if options.streams:
+            body["stream"] = True
+        return body | {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
+
+    def _adapt(self, body: dict[str, Any], names: frozenset[str]) -> bool:
+        dropped = names & _OPTIONAL & body.keys()
+        self._refused |= dropped
+        for name in dropped:
+            del body[name]
+        return bool(dropped)
+
+    def _content(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+        """Content blocks. The API refuses empty text, and text of white space alone."""
+        blocks: list[dict[str, Any]] = []
+        for part in parts:
+            if not isinstance(part, str):
+                source = {
+                    "type": "base64",
+                    "media_type": self._pictures.media_type,
+                    "data": self._pictures.base64(part),
+                }
+                blocks.append({"type": "image", "source": source})
+            elif part.strip():
+                blocks.append({"type": "text", "text": part})
+        return blocks or [{"type": "text", "text": "(empty)"}]
+
+    def _native_messages(self, turn: NativeTurn) -> list[dict[str, Any]]:
+        content = self._content((turn.words,)) if turn.words.strip() or not turn.calls else []
+        content += [
+            {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in turn.calls
+        ]
+        messages: list[dict[str, Any]] = [{"role": turn.role, "content": content}]
+        if turn.results:
+            results = [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": result.id,
+                    "content": self._content(
+                        (picture_words(result),) if result.picture is None else (picture_words(result), result.picture)
+                    ),
+                }
+                for result in turn.results
+            ]
+            messages.append({"role": "user", "content": results})
+        return messages
+
+    def _read(self, events: Iterator[str]) -> Completion:
+        """Either a whole message or the events of one. Raises Fault for what is neither."""
+        self._first_s = None
+        found, blocks, finished = Completion(), dict[Any, dict[str, Any]](), False
+        for event in events:
+            document = _object(event)
+            kind = document.get("type")
+            if kind == "error":
+                error = document.get("error")
+                said = error.get("message") if isinstance(error, Mapping) else error
+                raise Fault(f"failed in its answer: {plain_line(str(said))}".rstrip("."))
+            if kind == "message":
+                content = document.get("content")
+                blocks = dict(enumerate(content)) if isinstance(content, list) else {}
+                blocks = {number: _block(block) for number, block in blocks.items()}
+                _end(document, found)
+                _use(document.get("usage"), found)
+                finished = True
+                break
+            if kind == "message_start":
+                message = document.get("message")
+                _use(message.get("usage") if isinstance(message, Mapping) else None, found)
+            elif kind == "content_block_start":
+                # A streamed call begins with an empty input: what it holds comes in pieces.
+                blocks[document.get("index")] = _block(document.get("content_block")) | {"input": ""}
+            elif kind == "content_block_delta":
+                self._add(document, blocks)
+            elif kind == "message_delta":
+                delta = document.get("delta")
+                _end(delta if isinstance(delta, Mapping) else {}, found)
+                _use(document.get("usage"), found)
+            elif kind == "message_stop":
+                finished = True
+                break
+            elif not isinstance(kind, str):
+                raise _no_message(document)
+            if sum(_length(block) for block in blocks.values()) > MAX_CHARACTERS:
+                raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
+        if not finished:
+            raise Fault("broke off in the middle of its answer", passing=True)
+        _sort(blocks.values(), found)
+        if found.size > MAX_CHARACTERS:
+            raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
+        return found
+
+    def _add(self, document: Mapping[str, Any], blocks: dict[Any, dict[str, Any]]) -> None:
+        delta, block = document.get("delta"), blocks.get(document.get("index"))
+        if not isinstance(delta, Mapping) or block is None:
+            raise _no_message(document)
+        if self._first_s is None:
+            self._first_s = time.monotonic() - self._began
+        for source, target in (("text", "text"), ("thinking", "thinking"), ("partial_json", "input")):
+            piece = delta.get(source)
+            if isinstance(piece, str):
+                block.setdefault("pieces", {}).setdefault(target, []).append(piece)
+                block["length"] = block.get("length", 0) + len(piece)
+                if target != "input":
+                    self._client.say(piece)
+
+
+def _block(block: Any) -> dict[str, Any]:
+    if not isinstance(block, Mapping):
+        raise Fault("answered with a content block that is no object")
+    return dict(block)
+
+
+def _length(block: Mapping[str, Any]) -> int:
+    length = block.get("length", 0)
+    return length if isinstance(length, int) else 0
+
+
+def _part(block: Mapping[str, Any], key: str) -> str:
+    """A block's text under a key, with the pieces that came after its start."""
+    start, pieces = block.get(key), block.get("pieces", {})
+    more = pieces.get(key, ()) if isinstance(pieces, dict) else ()
+    return (start if isinstance(start, str) else "") + "".join(more)
+
+
+def _sort(blocks: Any, found: Completion) -> None:
+    """Words, reasoning and calls of the blocks, in order."""
+    for block in blocks:
+        if block.get("type") == "text":
+            found.words += _part(block, "text")
+        elif block.get("type") == "thinking":
+            found.thought += _part(block, "thinking")
+        elif block.get("type") == "tool_use":
+            name, given = block.get("name"), block.get("input")
+            arguments = _part(block, "input") if isinstance(given, str) or given is None else json.dumps(given)
+            found.calls.append((name if isinstance(name, str) else "", arguments))
+
+
+def _end(document: Mapping[str, Any], found: Completion) -> None:
+    ending, stop = document.get("stop_reason"), document.get("stop_sequence")
+    if isinstance(ending, str):
+        found.ending, found.cut = plain_line(ending, length=40), ending == "max_tokens"
+        found.stopped_at = stop if isinstance(stop, str) else ""
+
+
+def _use(usage: Any, found: Completion) -> None:
+    if not isinstance(usage, Mapping):
+        return
+    read = [usage.get(f"{kind}input_tokens") for kind in ("", "cache_creation_", "cache_read_")]
+    prompt = sum(count for count in read if isinstance(count, int) and count > 0)
+    written = usage.get("output_tokens")
+    found.prompt_tokens = prompt or found.prompt_tokens
+    found.completion_tokens = written if isinstance(written, int) and written > 0 else found.completion_tokens
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Fault(f"answered with something that is no JSON: {plain_line(text, length=60)!r}") from None
+    if not isinstance(document, Mapping):
+        raise _no_message(document)
+    return document
+
+
+def _no_message(document: Any) -> Fault:
+    return Fault(f"answered with something that is no message: {plain_line(str(document), length=60)!r}")
+
+
+def _offered(schema: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
+    function = schema["function"]
+    return {
+        "name": names.sent(function["name"]),
+        "description": function["description"],
+        "input_schema": function["parameters"],
+    }

@@ -1,0 +1,325 @@
+"""A conversation as chat models take it: plain turns of text and pictures, or the tool calls of a server's own form.
+
+In text mode the system prompt lists the tools and the model writes the protocol's own tags: the same text in training
+and in use. A picture follows its marker `<image K>`, so the model knows the index that later calls name it by; the
+results of one turn are one user message, since many servers and templates refuse tool messages without calls and two
+user messages in a row.
+
+In native mode the server is given the tools as schemas and writes calls in its own form. Either way what reaches the
+agent is text in the protocol's form, which it parses without trust.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent_node.calls import blocks, json_call
+from agent_node.policy import Message
+from agent_node.protocol import Protocol
+from tool_nodes.results import ErrorCode, ToolError
+
+Part = str | NDArray[np.uint8]
+"""Words, or a uint8 RGB (H, W, 3) picture."""
+
+MAX_CHARACTERS = 400_000
+"""Longest turn that is read."""
+MALFORMED = "malformed_call"
+"""Stands in the history for the name of a call whose JSON could not be read."""
+_KEPT_PICTURES = 64
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class ChatTurn:
+    """One message of text mode: who speaks, and words and pictures in order."""
+
+    role: Literal["system", "user", "assistant"]
+    parts: tuple[Part, ...]
+
+
+def text_turns(conversation: Sequence[Message]) -> list[ChatTurn]:
+    """The conversation in text mode: system, then user and assistant in turn.
+
+    The signs that open a chat template's control tokens, `<|`, are pulled apart in whatever the operator, a tool or the
+    model wrote: no sentence and no label in front of the camera can begin a turn in another's name.
+    """
+    turns: list[ChatTurn] = []
+    for message in conversation:
+        if message.role == "system":
+            turns.append(ChatTurn("system", (message.text,)))
+            continue
+        role: Literal["user", "assistant"] = "assistant" if message.role == "assistant" else "user"
+        parts = _parts(message)
+        if turns and turns[-1].role == role:
+            turns[-1] = ChatTurn(role, _joined((*turns[-1].parts, "\n", *parts)))
+        else:
+            turns.append(ChatTurn(role, parts))
+    return turns
+
+
+def without_control(text: str) -> str:
+    """The text with `<|` pulled apart, so that no control token of a chat template is spelt in it."""
+    return re.sub(r"<(?=[|\uff5c])", "< ", text)
+
+
+def _parts(message: Message) -> tuple[Part, ...]:
+    text = without_control(message.text)
+    if message.picture is None or message.image_index is None:
+        return (text,)
+    # Only the last marker is the agent's: a tool's words may hold others.
+    before, marker, after = text.rpartition(f"<image {message.image_index}>")
+    return _joined((f"{before}{marker}" if marker else text, message.picture, after if marker else ""))
+
+
+def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
+    joined: list[Part] = []
+    for part in parts:
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif not isinstance(part, str) or part:
+            joined.append(part)
+    return tuple(joined)
+
+
+class Pictures:
+    """Encodes pictures for sending, each one once.
+
+    Args:
+        form: "png" or "jpeg".
+    """
+
+    def __init__(self, form: Literal["png", "jpeg"]) -> None:
+        self.media_type = f"image/{form}"
+        self._form = form
+        self._encoded: dict[int, tuple[NDArray[np.uint8], str]] = {}  # the array is kept, so that its id stays its own
+
+    def base64(self, picture: NDArray[np.uint8]) -> str:
+        """The encoded picture in base64."""
+        if id(picture) not in self._encoded:
+            buffer = io.BytesIO()
+            settings: dict[str, Any] = {"compress_level": 1} if self._form == "png" else {"quality": 90}
+            Image.fromarray(picture).save(buffer, format=self._form.upper(), **settings)
+            if len(self._encoded) >= _KEPT_PICTURES:
+                del self._encoded[next(iter(self._encoded))]
+            self._encoded[id(picture)] = (picture, base64.b64encode(buffer.getvalue()).decode("ascii"))
+        return self._encoded[id(picture)][1]
+
+
+class ToolNames:
+    """Tool names as servers allow them (letters, digits, _ and -): `robot.capture_image` is `robot__capture_image`.
+
+    Args:
+        schemas: JSON schemas of the tools.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where a name cannot be written so.
+    """
+
+    def __init__(self, schemas: Sequence[Mapping[str, Any]]) -> None:
+        self._ours: dict[str, str] = {}
+        for schema in schemas:
+            name = schema["function"]["name"]
+            sent = self.sent(name)
+            if not _TOOL_NAME.fullmatch(sent) or sent in self._ours:
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT,
+                    f"The tool {name!r} cannot be offered to a model server: {sent!r} is taken or not allowed there.",
+                )
+            self._ours[sent] = name
+
+    def sent(self, name: str) -> str:
+        """The name as the server reads it."""
+        return name.replace(".", "__")
+
+    def ours(self, name: str) -> str:
+        """The toolbox's name; one that nobody offered is for the toolbox to refuse."""
+        return self._ours.get(name, name.replace("__", "."))
+
+
+@dataclass(frozen=True)
+class NativeCall:
+    """A call of the history with the id that its result names."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class NativeResult:
+    """What a call answered; its picture, if one came with it and is still kept."""
+
+    id: str
+    words: str
+    image_index: int | None = None
+    picture: NDArray[np.uint8] | None = None
+
+
+@dataclass
+class NativeTurn:
+    """One step of native mode: what somebody said, the calls made with it, and their results."""
+
+    role: Literal["system", "user", "assistant"]
+    words: str
+    calls: list[NativeCall] = field(default_factory=list)
+    results: list[NativeResult] = field(default_factory=list)
+
+
+def native_turns(conversation: Sequence[Message], protocol: Protocol, names: ToolNames) -> list[NativeTurn]:
+    """The conversation with calls and results tied by ids of nine letters and digits, as the strictest server asks.
+
+    The ids are ours, made from the turn's number: a server that gives two calls one id confuses nobody.
+    """
+    turns: list[NativeTurn] = []
+    waiting: list[NativeCall] = []
+    said = 0
+    for message in conversation:
+        if message.role == "assistant":
+            turn = _spoken(message, protocol, names, said)
+            said += 1
+            turns.append(turn)
+            waiting = list(turn.calls)
+        elif message.role == "tool" and waiting:
+            call = waiting.pop(0)
+            words = without_control(message.said)
+            turns[-1].results.append(NativeResult(call.id, words, message.image_index, message.picture))
+        else:
+            role: Literal["system", "user"] = "system" if message.role == "system" else "user"
+            turns.append(NativeTurn(role, message.text if role == "system" else without_control(message.said)))
+    for turn in turns:
+        answered = {result.id for result in turn.results}
+        turn.results += [NativeResult(call.id, "Not run.") for call in turn.calls if call.id not in answered]
+    return turns
+
+
+def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int) -> NativeTurn:
+    parsed = protocol.parse(message.text)
+    calls = []
+    for k, call in enumerate(parsed.calls):
+        arguments = call.arguments if isinstance(call.arguments, Mapping) and not call.problem else {}
+        sent = names.sent(call.name)
+        sent = sent if _TOOL_NAME.fullmatch(sent) else MALFORMED
+        calls.append(NativeCall(f"call{number % 1000:03d}{k % 100:02d}", sent, arguments))
+    words = "\n".join(part for part in (parsed.thought, parsed.answer) if part)
+    return NativeTurn("assistant", without_control(words or ("" if calls else plain(message.text, protocol))), calls)
+
+
+def picture_words(result: NativeResult) -> str:
+    """The words of a result with the index of its picture, by which later calls name it."""
+    return result.words if result.image_index is None else f"{result.words} <image {result.image_index}>".strip()
+
+
+@dataclass
+class Completion:
+    """What a server wrote in native or in text mode.
+
+    Attributes:
+        words: What it said.
+        thought: Its reasoning, where the server tells it apart.
+        calls: (name, arguments as the JSON text that the model wrote) of each call.
+        cut: The longest turn was reached.
+        stopped_at: The stop string that ended it; "" where it ended by itself; None where the server does not say.
+        prompt_tokens, completion_tokens: As counted by the server; 0 where it did not.
+        ending: The server's own word for why it ended.
+    """
+
+    words: str = ""
+    thought: str = ""
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    cut: bool = False
+    stopped_at: str | None = None
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    ending: str = ""
+
+    @property
+    def size(self) -> int:
+        """Characters."""
+        return len(self.words) + len(self.thought) + sum(len(name) + len(text) for name, text in self.calls)
+
+
+def text_of(completion: Completion, protocol: Protocol) -> str:
+    """The turn that a server wrote in text mode, with the end that it cut off at a stop string.
+
+    A turn that was cut for its length stays as it is, and one that the model ended itself in the middle of a tag too:
+    both are malformed. What comes after a stop string is dropped where a server does not heed them.
+    """
+    if completion.calls:  # some servers take a model's calls and thoughts out of its words unasked
+        return canonical(completion, protocol, ToolNames(()))
+    text, stopped_at = _thinking(completion.thought, protocol) + completion.words, completion.stopped_at
+    found = [(at, stop) for stop in protocol.stop if (at := text.find(stop)) >= 0]
+    if found:
+        at, stopped_at = min(found)
+        text = text[:at]
+    elif completion.cut:
+        return text
+    if stopped_at is None:
+        return protocol.closed(text)
+    return protocol.closed(text) if stopped_at.startswith("</") and stopped_at in protocol.stop else text
+
+
+def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> str:
+    """The turn that a server wrote in native mode, as text in the protocol's form.
+
+    Arguments stay as the model wrote them, `<` spelt as JSON's `\\u003c` so that no string can end the tag that
+    it stands in: broken JSON arrives broken, and the parser says so. A turn that was cut for its length ends in an
+    open tag.
+    """
+    thought, words, calls = completion.thought, completion.words, completion.calls
+    inline = re.match(r"\s*<think>(.*?)</think>(.*)$", words, re.DOTALL)
+    if inline:  # a server that does not know its model's reasoning leaves it in the words
+        thought, words = f"{thought}\n{inline.group(1)}", inline.group(2)
+    cut = completion.cut
+    if not calls:
+        words, calls, unclosed = _written_calls(words, protocol)
+        cut = cut or unclosed
+    thought, words = plain(thought.strip(), protocol), plain(words.strip(), protocol)
+    if calls or cut:
+        thought, words = "\n".join(part for part in (thought, words) if part), ""
+    if cut and not calls:
+        return f"<{protocol.thought}>{thought}"
+    parts = [_thinking(thought, protocol).rstrip()] if thought else []
+    for name, arguments in calls:
+        written = arguments.strip() or "{}"
+        call = f'{{"name": {json.dumps(names.ours(name))}, "arguments": {written}}}'.replace("<", "\\u003c")
+        parts.append(f"<{protocol.call}>{call}</{protocol.call}>")
+    if calls and cut:
+        parts[-1] = parts[-1].removesuffix(f"</{protocol.call}>")
+    if words:
+        parts.append(f"<{protocol.answer}>{words}</{protocol.answer}>")
+    return "\n".join(parts)
+
+
+def _thinking(thought: str, protocol: Protocol) -> str:
+    """Reasoning that a server tells apart, as the protocol writes it."""
+    shown = plain(thought.strip(), protocol)
+    return f"<{protocol.thought}>{shown}</{protocol.thought}>\n" if shown and protocol.thought else shown
+
+
+def _written_calls(words: str, protocol: Protocol) -> tuple[str, list[tuple[str, str]], bool]:
+    """(other words, calls, whether the last tag is open) of words that hold calls.
+
+    A server without its model's parser leaves them there, and vLLM's leaves those whose JSON it cannot read.
+    """
+    found, unclosed = blocks(words, [protocol.call])
+    read = [(json_call(body.strip()), body) for _, body in found]
+    calls = [("", body) if call.problem else (call.name, json.dumps(call.arguments)) for call, body in read]
+    # With an open tag, the search for its end would start anew at every other one.
+    rest = words if unclosed else re.sub(rf"<{protocol.call}>.*?</{protocol.call}>", "", words, flags=re.DOTALL)
+    return rest, calls, bool(unclosed)
+
+
+def plain(text: str, protocol: Protocol) -> str:
+    """The text with the protocol's own tags in square brackets: words about a call are no call."""
+    tags = "|".join(re.escape(tag) for tag in (protocol.thought, protocol.call, protocol.answer) if tag)
+    return re.sub(rf"<(/?(?:{tags}))>", r"[\1]", text)

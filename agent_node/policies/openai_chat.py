@@ -1,0 +1,285 @@
+"""Chat completions: vLLM, SGLang, llama.cpp, transformers serve, OpenAI and the gateways that speak as it does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from agent_node.policies.chat import (
+    MAX_CHARACTERS,
+    Completion,
+    NativeTurn,
+    Part,
+    Pictures,
+    ToolNames,
+    canonical,
+    native_turns,
+    picture_words,
+    text_of,
+    text_turns,
+)
+from agent_node.policies.options import Account, PolicyOptions
+from agent_node.policies.transport import Client, Endpoint, Fault, plain_line
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+
+CHARACTERS_A_TOKEN = 4
+"""Of a server that does not count, so that a budget means something there too."""
+_OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options"})
+"""Parameters that some models refuse and that a turn can do without: stop strings are also cut here."""
+
+
+class OpenAIChat:
+    """A model behind an OpenAI-compatible server.
+
+    With a protocol that lists the tools itself, the request has none and the model writes the protocol's text. With the
+    protocol `native` the request carries the tools and what the server makes of them. Pictures are data URLs in user
+    messages: OpenAI and many gateways refuse them in tool messages, so those of results follow in a user message.
+
+    Args:
+        model: As the server names it.
+        base_url: Up to and with `/v1`.
+        protocol: How the turn is written.
+        schemas: JSON schemas of the tools; only the protocol `native` needs them.
+        options: Deadlines, budgets, sampling.
+        key: Sent as bearer token; none where empty.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str,
+        protocol: Protocol,
+        schemas: Sequence[Mapping[str, Any]],
+        options: PolicyOptions,
+        key: str = "",
+    ) -> None:
+        self.name = f"openai:{model}"
+        self._model = model
+        self._protocol = protocol
+        self._native = protocol.tools == "none"
+        self._names = ToolNames(schemas if self._native else ())
+        self._tools = [_offered(schema, self._names) for schema in schemas] if self._native else []
+        self._options = options
+        self._pictures = Pictures(options.picture_format)
+        self._account = Account(options)
+        self._refused: set[str] = set()
+        self._limit = "max_tokens"
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._client = Client(Endpoint(f"{base_url}/chat/completions", headers, key), options)
+        self._began = 0.0
+        self._first_s: float | None = None
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """The next assistant turn.
+
+        Raises:
+            ToolError: UNAVAILABLE, TIMEOUT or STOPPED; TURN_BUDGET where tokens, money or the context are spent.
+        """
+        self._began, self._first_s = time.monotonic(), None
+        body = self._body(conversation, self._account.allowance())
+        completion = self._client.call(body, self._read, lambda names: self._adapt(body, names))
+        if not completion.prompt_tokens and not completion.completion_tokens:
+            completion.completion_tokens = -(-completion.size // CHARACTERS_A_TOKEN)
+            completion.prompt_tokens = len(json.dumps(body["messages"])) // CHARACTERS_A_TOKEN
+        cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
+        protocol, native = self._protocol, self._native
+        return Reply(
+            canonical(completion, protocol, self._names) if native else text_of(completion, protocol),
+            completion.prompt_tokens,
+            completion.completion_tokens,
+            cost,
+            time.monotonic() - self._began,
+            self._first_s,
+            {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
+            | ({"calls": completion.calls} if completion.calls else {}),
+        )
+
+    def _body(self, conversation: Sequence[Message], longest: int) -> dict[str, Any]:
+        options, protocol = self._options, self._protocol
+        if self._native:
+            messages = [
+                message
+                for turn in native_turns(conversation, protocol, self._names)
+                for message in self._native_messages(turn)
+            ]
+        else:
+            messages = [{"role": turn.role, "content": self._content(turn.parts)} for turn in text_turns(conversation)]
+        wanted: dict[str, Any] = {"temperature": options.temperature, "seed": options.seed}
+        if protocol.stop and not self._native:
+            wanted["stop"] = list(protocol.stop)
+        if options.streams:
+            wanted |= {"stream": True, "stream_options": {"include_usage": True}}
+        if self._tools:
+            wanted["tools"] = self._tools
+        body = {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
+        return {"model": self._model, "messages": messages, self._limit: longest, **body}
+
+    def _adapt(self, body: dict[str, Any], names: frozenset[str]) -> bool:
+        """Do without a parameter that the model refuses, now and later; OpenAI's newer models name one differently."""
+        if "max_tokens" in names and "max_tokens" in body:
+            self._limit = "max_completion_tokens"
+            body[self._limit] = body.pop("max_tokens")
+            return True
+        dropped = names & _OPTIONAL & body.keys()
+        self._refused |= dropped
+        for name in dropped:
+            del body[name]
+        return bool(dropped)
+
+    def _content(self, parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+        """Words alone stay a string, which every server takes."""
+        if all(isinstance(part, str) for part in parts):
+            return "".join(part for part in parts if isinstance(part, str))
+        return [
+            {"type": "text", "text": part}
+            if isinstance(part, str)
+            else {
+                "type": "image_url",
+                "image_url": {"url": f"data:{self._pictures.media_type};base64,{self._pictures.base64(part)}"},
+            }
+            for part in parts
+        ]
+
+    def _native_messages(self, turn: NativeTurn) -> list[dict[str, Any]]:
+        message: dict[str, Any] = {"role": turn.role, "content": turn.words or (None if turn.calls else "(empty)")}
+        if turn.calls:
+            message["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+                }
+                for call in turn.calls
+            ]
+        messages = [message]
+        shown: list[Part] = []
+        for result in turn.results:
+            messages.append({"role": "tool", "tool_call_id": result.id, "content": picture_words(result)})
+            if result.picture is not None:
+                shown += [f"<image {result.image_index}>", result.picture]
+        if shown:
+            messages.append({"role": "user", "content": self._content(shown)})
+        return messages
+
+    def _read(self, events: Iterator[str]) -> Completion:
+        """Either a whole completion or its pieces. Raises Fault for what is neither."""
+        self._first_s = None
+        found, calls, finished = Completion(), dict[Any, list[str]](), False
+        for event in events:
+            if event == "[DONE]":
+                finished = True
+                break
+            document = _object(event)
+            if document.get("error"):
+                error = document["error"]
+                said = error.get("message") if isinstance(error, Mapping) else error
+                raise Fault(f"failed in its answer: {plain_line(str(said))}".rstrip("."))
+            finished |= self._take(document, found, calls)
+            if found.size > MAX_CHARACTERS or len(calls) > MAX_CHARACTERS // 100:
+                raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
+            if not self._native and any(stop in found.words for stop in self._protocol.stop) and self._options.streams:
+                finished = True  # it does not heed stop strings: what follows is of no use
+                break
+        if not finished:
+            raise Fault("broke off in the middle of its answer", passing=True)
+        found.calls = [(name, arguments) for name, arguments in calls.values()]
+        return found
+
+    def _take(self, document: Mapping[str, Any], found: Completion, calls: dict[Any, list[str]]) -> bool:
+        """Add one piece, or a whole answer, to what was found; True where it says why the turn ended."""
+        usage = document.get("usage")
+        if isinstance(usage, Mapping):
+            found.prompt_tokens = _count(usage.get("prompt_tokens")) or found.prompt_tokens
+            found.completion_tokens = _count(usage.get("completion_tokens")) or found.completion_tokens
+        choices = document.get("choices")
+        if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
+            raise _no_completion(document)
+        if not choices:
+            return False
+        choice = choices[0]
+        message = choice.get("delta", choice.get("message"))
+        if not isinstance(message, Mapping):
+            raise _no_completion(document)
+        words = _words(message.get("content")) + _words(message.get("refusal"))
+        thought = _words(message.get("reasoning_content") or message.get("reasoning"))
+        requested = message.get("tool_calls")
+        if self._options.streams and self._first_s is None and (words or thought or requested):
+            self._first_s = time.monotonic() - self._began
+        found.words += words
+        found.thought += thought
+        if self._options.streams:
+            self._client.say(thought + words)
+        _take_calls(requested, calls)
+        ending = choice.get("finish_reason")
+        if not isinstance(ending, str) or not ending:
+            return "message" in choice  # a whole answer is complete, whatever it forgets to say
+        if ending == "content_filter":
+            raise Fault("withheld the turn (content_filter)")
+        found.ending, found.cut = plain_line(ending, length=40), ending == "length"
+        # vLLM says stop_reason, SGLang matched_stop: a string; a token's number or null where the model ended itself.
+        for key in ("stop_reason", "matched_stop"):
+            if key in choice:
+                found.stopped_at = choice[key] if isinstance(choice[key], str) else ""
+        return True
+
+
+def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:
+    """Join the pieces of each call, told apart by their index, or where there is none by a new id or name."""
+    if requested is None:
+        return
+    if not isinstance(requested, list):
+        raise Fault("sent tool calls that are no list")
+    for piece in requested:
+        function = piece.get("function") if isinstance(piece, Mapping) else None
+        if not isinstance(function, Mapping):
+            raise Fault("sent a tool call without a function")
+        key = piece.get("index")
+        if not isinstance(key, int):
+            begins = piece.get("id") or function.get("name") or not calls
+            key = f"call {len(calls)}" if begins else list(calls)[-1]
+        call = calls.setdefault(key, ["", ""])
+        name, arguments = function.get("name"), function.get("arguments")
+        call[0] = call[0] or (name if isinstance(name, str) else "")
+        # Some servers send an object where a string belongs.
+        call[1] += arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
+
+
+def _words(content: Any) -> str:
+    """Text, or the text parts of a list; nothing for null."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if not isinstance(content, list):
+        raise Fault("answered with content that is no text")
+    texts = [part.get("text") for part in content if isinstance(part, Mapping)]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9 else 0
+
+
+def _object(text: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        raise Fault(f"answered with something that is no JSON: {plain_line(text, length=60)!r}") from None
+    if not isinstance(document, Mapping):
+        raise _no_completion(document)
+    return document
+
+
+def _no_completion(document: Any) -> Fault:
+    return Fault(f"answered with something that is no chat completion: {plain_line(str(document), length=60)!r}")
+
+
+def _offered(schema: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
+    function = dict(schema["function"])
+    return {"type": "function", "function": function | {"name": names.sent(function["name"])}}

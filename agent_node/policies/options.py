@@ -1,0 +1,120 @@
+"""What a user sets for a policy, and the account of what it has spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tool_nodes.results import ErrorCode, ToolError
+
+
+def _silent(piece: str) -> None:
+    """Nobody listens."""
+
+
+def _never() -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class PolicyOptions:
+    """Settings of every policy; a policy passes over those that mean nothing to it.
+
+    Attributes:
+        seed: Of sampling (where the server heeds it) and of the jitter between attempts.
+        temperature: Of sampling; 0 takes the likeliest token, None leaves it to the server.
+        max_tokens: Longest turn [tokens]; a longer one is cut and is malformed.
+        turns: Assistant turns that the agent allows, for policies that plan with it; None for the protocol's.
+        picture_format: "png" keeps every pixel as the tools saw it and as training data holds it; "jpeg" (quality 90)
+            is a quarter of that, for slow lines (34 against 133 KiB for a simulated 640x480 picture).
+        api_key: Sent to the server; None takes OPENAI_API_KEY or ANTHROPIC_API_KEY from the environment, which is sent
+            only over https or to this machine.
+        connect_s, first_token_s, whole_s: Deadlines of a turn [s]: to reach the server, to its first word (of a
+            streamed turn), and to the last word with every attempt and pause before it.
+        attempts: Tries of one turn while the server is busy, broken or out of reach.
+        backoff_s, longest_pause_s: First pause between attempts, which doubles, and the longest one [s], also where
+            the server asks for one with Retry-After: asked for more, the policy gives up at once.
+        token_budget, cost_budget: Tokens read and written, and money, for the life of the policy; None for no limit.
+        price_prompt, price_completion: Per million tokens, in any currency.
+        stream: Words come as they are written; None: where somebody listens.
+        on_piece: Hears the words as they come. They are the model's own: show them only without control characters.
+        stopped: Polled while waiting; True ends the turn with STOPPED.
+        device: Of a model in this process, "auto" for the GPU where there is one.
+    """
+
+    seed: int = 0
+    temperature: float | None = 0.0
+    max_tokens: int = 2048
+    turns: int | None = None
+    picture_format: Literal["png", "jpeg"] = "png"
+    api_key: str | None = field(default=None, repr=False)
+    connect_s: float = 10.0
+    first_token_s: float = 60.0
+    whole_s: float = 180.0
+    attempts: int = 4
+    backoff_s: float = 0.5
+    longest_pause_s: float = 30.0
+    token_budget: int | None = None
+    cost_budget: float | None = None
+    price_prompt: float = 0.0
+    price_completion: float = 0.0
+    stream: bool | None = None
+    on_piece: Callable[[str], None] = _silent
+    stopped: Callable[[], bool] = _never
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        positive = ("max_tokens", "connect_s", "first_token_s", "whole_s", "attempts")
+        wrong = [name for name in positive if not 0 < getattr(self, name) < math.inf]
+        for name in ("backoff_s", "longest_pause_s", "price_prompt", "price_completion", "temperature"):
+            value = getattr(self, name)
+            wrong += [name] if value is not None and not 0 <= value < math.inf else []
+        if wrong:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"Options of a policy must be finite and not negative: {', '.join(wrong)}."
+            )
+
+    @property
+    def streams(self) -> bool:
+        """Whether to ask for words as they are written."""
+        return self.on_piece is not _silent if self.stream is None else self.stream
+
+
+class Account:
+    """Tokens and money that a policy has spent.
+
+    Args:
+        options: Prices and budgets.
+    """
+
+    def __init__(self, options: PolicyOptions) -> None:
+        self._options = options
+        self.tokens = 0
+        self.cost = 0.0
+
+    def allowance(self) -> int:
+        """The longest turn that may be asked for [tokens]. Raises ToolError TURN_BUDGET when nothing is left."""
+        options = self._options
+        if options.cost_budget is not None and self.cost >= options.cost_budget:
+            raise ToolError(
+                ErrorCode.TURN_BUDGET, f"The model's budget of {options.cost_budget:g} is spent ({self.cost:.4g})."
+            )
+        if options.token_budget is None:
+            return options.max_tokens
+        left = options.token_budget - self.tokens
+        if left <= 0:
+            raise ToolError(
+                ErrorCode.TURN_BUDGET,
+                f"The model's budget of {options.token_budget} tokens is spent ({self.tokens} were used).",
+            )
+        return min(left, options.max_tokens)
+
+    def spend(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Book a turn; returns its cost."""
+        options = self._options
+        cost = (prompt_tokens * options.price_prompt + completion_tokens * options.price_completion) / 1e6
+        self.tokens += prompt_tokens + completion_tokens
+        self.cost += cost
+        return cost

@@ -1,0 +1,390 @@
+"""HTTP to a model server that may be slow, broken or hostile: deadlines, bounds, attempts, pieces as they come.
+
+Python's own http.client in a thread, whose waiting the caller bounds. The official clients of OpenAI and Anthropic
+bound neither the size of an answer nor its whole duration (their timeout is of one read, so a byte a second holds a
+turn for ever), and they need a dozen packages for what is one POST request.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import itertools
+import json
+import queue
+import random
+import re
+import socket
+import ssl
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, urlsplit
+
+from agent_node.policies.options import PolicyOptions
+from tool_nodes.results import ErrorCode, ToolError
+
+MAX_BYTES = 32 * 2**20
+"""Longest answer, with the dress of every streamed token [bytes]."""
+MAX_LINE = 4 * 2**20
+"""Longest event of a stream [bytes]."""
+_POLL_S = 0.1
+_BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+"""Statuses that another attempt may mend."""
+_TOO_LONG = re.compile(r"context.?(length|size|window)|(prompt|input) is too long|maximum.{0,20} tokens", re.IGNORECASE)
+_UNSUPPORTED = re.compile(r"support|permitted|unexpected|unrecogni|unknown|deprecated", re.IGNORECASE)
+
+Answer = TypeVar("Answer")
+
+
+class Fault(Exception):
+    """Why an attempt failed.
+
+    Attributes:
+        code: What the operator is told if no further attempt is made.
+        passing: Another attempt may work.
+        pause_s: What the server asks to wait [s], or None.
+        refused: Names that may be those of parameters that the server refuses.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        code: ErrorCode = ErrorCode.UNAVAILABLE,
+        passing: bool = False,
+        pause_s: float | None = None,
+        refused: frozenset[str] = frozenset(),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.passing = passing
+        self.pause_s = pause_s
+        self.refused = refused
+
+
+def plain_line(text: str, secret: str = "", length: int = 200) -> str:
+    """Foreign text as it may stand in a sentence: one line without control characters or the key, shortened."""
+    shown = text[: 10 * length].replace(secret, "***") if secret else text[: 10 * length]
+    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())
+    return shown if len(shown) <= length else shown[: length - 3] + "..."
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where requests go.
+
+    Attributes:
+        url: http or https, with the path.
+        headers: Sent with each request.
+        secret: The key among them; never shown.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    secret: str = field(default="", repr=False)
+
+    @property
+    def parts(self) -> SplitResult:
+        """The URL in its parts."""
+        return urlsplit(self.url)
+
+    @property
+    def server(self) -> str:
+        """Host and port, as shown to people."""
+        return self.parts.netloc
+
+
+def check_url(url: str) -> str:
+    """A base URL without its last slash. Raises ToolError INVALID_ARGUMENT."""
+    try:
+        parts = urlsplit(url)
+        fine = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        fine = fine and not (parts.query or parts.fragment or parts.username or parts.password) and url.isprintable()
+    except ValueError:
+        fine = False
+    if not fine or " " in url:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{plain_line(url, length=100)!r} is no base URL: it must be like http://localhost:8000/v1.",
+        )
+    return url.rstrip("/")
+
+
+def is_private(url: str) -> bool:
+    """Nobody on the way can read what is sent: https, or this very machine."""
+    parts = urlsplit(url)
+    return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
+
+
+class Client:
+    """Sends requests to one server, one at a time.
+
+    Args:
+        endpoint: Where.
+        options: Deadlines, attempts and pauses.
+    """
+
+    def __init__(self, endpoint: Endpoint, options: PolicyOptions) -> None:
+        self._endpoint = endpoint
+        self._options = options
+        self._jitter = random.Random(options.seed)
+        self._spoken = False
+        self.attempts = 0
+        """How often the last request was sent."""
+
+    def say(self, piece: str) -> None:
+        """Pass on words as they come; from then on nothing is sent a second time."""
+        if piece:
+            self._spoken = True
+            self._options.on_piece(piece)
+
+    def call(
+        self,
+        body: dict[str, Any],
+        read: Callable[[Iterator[str]], Answer],
+        adapt: Callable[[frozenset[str]], bool] = lambda names: False,
+    ) -> Answer:
+        """Send a request until it is answered.
+
+        Args:
+            body: The request, sent as JSON.
+            read: Makes an answer of the events of a stream, or of the one text of an unstreamed response; raises
+                `Fault` for what it cannot read.
+            adapt: Told names that a refusal holds; True where `body` now does without one of these parameters.
+
+        Raises:
+            ToolError: UNAVAILABLE, TIMEOUT, or STOPPED; TURN_BUDGET where the conversation is too long for the model.
+        """
+        options, self._spoken = self._options, False
+        until = time.monotonic() + options.whole_s
+        refused = 0
+        for attempt in itertools.count(1):
+            self.attempts = attempt
+            wire = _Wire(self._endpoint, options, json.dumps(body).encode("ascii"), until)
+            try:
+                return read(wire.events())
+            except Fault as fault:
+                if fault.refused and refused < 8 and adapt(fault.refused):
+                    refused += 1
+                    continue
+                pause = self._pause_s(fault, attempt - refused)
+                last = not fault.passing or self._spoken or attempt - refused >= options.attempts
+                if last or pause > options.longest_pause_s or time.monotonic() + pause >= until:
+                    raise self._error(fault, attempt, pause, last) from None
+                self._rest(pause)
+            finally:
+                wire.close()
+        raise AssertionError("the counter has no end")
+
+    def _pause_s(self, fault: Fault, tries: int) -> float:
+        if fault.pause_s is not None:
+            return fault.pause_s
+        longest = min(self._options.backoff_s * 2 ** (tries - 1), self._options.longest_pause_s)
+        return longest * (0.5 + 0.5 * self._jitter.random())
+
+    def _rest(self, pause_s: float) -> None:
+        until = time.monotonic() + pause_s
+        while (left := until - time.monotonic()) > 0:
+            raise_if_stopped(self._options)
+            time.sleep(min(left, _POLL_S))
+
+    def _error(self, fault: Fault, attempt: int, pause_s: float, last: bool) -> ToolError:
+        hint = f"Tried {attempt} times." if attempt > 1 else ""
+        if fault.pause_s is not None and not last:
+            hint = f"It asks to wait {pause_s:g} s, which is more than this turn may take."
+        return ToolError(fault.code, f"The model server {self._endpoint.server} {fault}.", hint)
+
+
+def raise_if_stopped(options: PolicyOptions) -> None:
+    """Raises ToolError STOPPED once the operator wants no more."""
+    if options.stopped():
+        raise ToolError(ErrorCode.STOPPED, "Stopped by the operator while the model was thinking.")
+
+
+class _Wire:
+    """One request: a thread talks to the socket, the caller waits for what it hears, never longer than a deadline."""
+
+    def __init__(self, endpoint: Endpoint, options: PolicyOptions, body: bytes, until: float) -> None:
+        self._endpoint = endpoint
+        self._options = options
+        self._body = body
+        self._until = until
+        self._heard: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._socket: socket.socket | None = None
+        self._closed = False
+        threading.Thread(target=self._talk, name="model-request", daemon=True).start()
+
+    def close(self) -> None:
+        """End the request, wherever it is."""
+        self._closed = True
+        if self._socket is not None:
+            try:
+                # Not SSLSocket's own: the thread is inside of its TLS state.
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+            except OSError:
+                return  # already gone
+
+    def events(self) -> Iterator[str]:
+        """The data of each event of a stream; of any other response its whole text, once. Raises Fault."""
+        options, began = self._options, time.monotonic()
+        self._next(began + options.connect_s, f"could not be reached within {options.connect_s:g} s")
+        # An unstreamed response begins when it is complete, so only the whole deadline can be asked of it.
+        first = began + (options.first_token_s if options.streams else options.whole_s)
+        silent = f"did not begin to answer within {first - began:g} s"
+        status, headers = self._next(first, silent)
+        if status != 200 or "text/event-stream" not in headers.get("content-type", "").lower():
+            text = b"".join(self._chunks(first, silent)).decode("utf-8", errors="replace")
+            if status != 200:
+                raise self._refusal(status, headers, text)
+            yield text
+            return
+        pending = b""
+        for chunk in self._chunks(first, silent):
+            *lines, pending = (pending + chunk).split(b"\n")
+            if len(pending) > MAX_LINE:
+                raise Fault(f"sent an event of more than {MAX_LINE // 2**20} MiB")
+            for line in lines:
+                if line.startswith(b"data:"):
+                    try:
+                        yield line[5:].strip().decode("utf-8")
+                    except UnicodeDecodeError:
+                        raise Fault("sent text that is not UTF-8") from None
+
+    def _chunks(self, first: float, silent: str) -> Iterator[bytes]:
+        while (chunk := self._next(first, silent)) is not None:
+            yield chunk
+            first = self._until
+
+    def _next(self, until: float, late: str) -> Any:
+        """What the thread heard next; its errors are raised here."""
+        whole = self._until <= until
+        until = min(until, self._until)
+        while True:
+            raise_if_stopped(self._options)
+            left = until - time.monotonic()
+            try:
+                item = self._heard.get(timeout=max(min(left, _POLL_S), 0.0))
+            except queue.Empty:
+                if left > 0:
+                    continue
+                sentence = f"did not finish its turn within {self._options.whole_s:g} s" if whole else late
+                raise Fault(sentence, ErrorCode.TIMEOUT) from None
+            if isinstance(item, Fault):
+                raise item
+            return item
+
+    def _refusal(self, status: int, headers: Mapping[str, str], text: str) -> Fault:
+        said, names, code = _read_refusal(text)
+        said = plain_line(said, self._endpoint.secret)
+        because = f": {said}".rstrip(".") if said else ""
+        if _TOO_LONG.search(said) and status in (400, 413, 422):
+            return Fault(f"has no room for a conversation this long{because}", ErrorCode.TURN_BUDGET)
+        if status in (401, 403):
+            return Fault(f"refuses the key ({status}){because}")
+        if 300 <= status < 400:
+            return Fault(f"sends the request elsewhere ({status}), which is not followed: give its final address")
+        names = names if status in (400, 422) else frozenset()
+        passing = status in _BUSY and code != "insufficient_quota"
+        return Fault(f"answered {status}{because}", passing=passing, pause_s=_asked_pause(headers), refused=names)
+
+    def _talk(self) -> None:
+        try:
+            self._request()
+        except (TimeoutError, ConnectionError, ssl.SSLError, OSError) as error:
+            stage = "broke the connection" if self._socket is not None else "cannot be reached"
+            reason = plain_line(getattr(error, "strerror", None) or str(error) or type(error).__name__, length=100)
+            self._heard.put(Fault(f"{stage}: {reason}", passing=not isinstance(error, ssl.SSLError)))
+        except http.client.HTTPException as error:
+            reason = "in the middle of its answer" if isinstance(error, http.client.IncompleteRead) else "without one"
+            shown = type(error).__name__
+            self._heard.put(Fault(f"broke off {reason} ({shown})", passing=True))
+        except Exception as error:
+            # The thread must always leave a last word: without one the caller would wait until its deadline.
+            shown = plain_line(f"{type(error).__name__}: {error}", self._endpoint.secret)
+            self._heard.put(Fault(f"could not be asked: {shown}"))
+
+    def _request(self) -> None:
+        connection, target = _connection(self._endpoint.parts, self._options.connect_s)
+        connection.connect()
+        # Kept here: the connection lets go of its socket once the response owns it.
+        self._socket = connection.sock
+        if self._closed or self._socket is None:
+            connection.close()
+            return
+        # A backstop: the caller shuts the socket at its deadline, which is earlier.
+        self._socket.settimeout(self._options.whole_s + 60.0)
+        self._heard.put("connected")
+        try:
+            headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}
+            connection.request("POST", target, self._body, headers | dict(self._endpoint.headers))
+            response = connection.getresponse()
+            self._heard.put((response.status, {name.lower(): value for name, value in response.getheaders()}))
+            self._listen(response)
+        finally:
+            connection.close()
+
+    def _listen(self, response: http.client.HTTPResponse) -> None:
+        size = 0
+        while chunk := response.read1(65536):
+            size += len(chunk)
+            if size > MAX_BYTES:
+                self._heard.put(Fault(f"sent an answer of more than {MAX_BYTES // 2**20} MiB"))
+                return
+            self._heard.put(chunk)
+        if response.length:
+            raise http.client.IncompleteRead(b"")
+        self._heard.put(None)
+
+
+def _connection(parts: SplitResult, timeout_s: float) -> tuple[http.client.HTTPConnection, str]:
+    """A connection, through the environment's proxy where it names one, and the request's target."""
+    host, target = parts.hostname or "", parts.path
+    proxy = "" if is_local(host) else urllib.request.getproxies().get(parts.scheme, "")
+    if proxy and urllib.request.proxy_bypass(host):
+        proxy = ""
+    via = urlsplit(proxy if "//" in proxy else f"//{proxy}") if proxy else None
+    if parts.scheme == "https":
+        context = ssl.create_default_context()
+        if via is None:
+            return http.client.HTTPSConnection(host, parts.port, timeout=timeout_s, context=context), target
+        tunnel = http.client.HTTPSConnection(via.hostname or "", via.port, timeout=timeout_s, context=context)
+        tunnel.set_tunnel(host, parts.port or 443)
+        return tunnel, target
+    if via is None:
+        return http.client.HTTPConnection(host, parts.port, timeout=timeout_s), target
+    return http.client.HTTPConnection(via.hostname or "", via.port, timeout=timeout_s), parts.geturl()
+
+
+def is_local(host: str) -> bool:
+    """True for names of this machine, which no proxy is asked for."""
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def _read_refusal(text: str) -> tuple[str, frozenset[str], str]:
+    """(sentence, names of parameters that it may be about, code) of an error's body, as far as it has a usual form."""
+    try:
+        document = json.loads(text)
+        error = document.get("error", document.get("detail", document.get("message")))
+    except (ValueError, AttributeError, RecursionError):
+        return ("" if text.lstrip().startswith("<") else text), frozenset(), ""
+    parts = error if isinstance(error, dict) else {"message": error}
+    sentence, code = parts.get("message"), parts.get("code")
+    sentence = sentence if isinstance(sentence, str) else json.dumps(sentence) if sentence else ""
+    named = re.findall(r"\w+", sentence[:2000]) if _UNSUPPORTED.search(sentence) else []
+    parameter = parts.get("param")
+    names = frozenset(named) | ({parameter} if isinstance(parameter, str) else set())
+    return sentence, names, code if isinstance(code, str) else ""
+
+
+def _asked_pause(headers: Mapping[str, str]) -> float | None:
+    """Retry-After (RFC 9110, section 10.2.3) as seconds or as a date, or None [s]."""
+    asked = headers.get("retry-after", "").strip()
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", asked):
+        return float(asked)
+    try:
+        return max(email.utils.parsedate_to_datetime(asked).timestamp() - time.time(), 0.0)
+    except (ValueError, TypeError, OverflowError):
+        return None

@@ -1,0 +1,199 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from agent_node.policies.anthropic_messages import AnthropicMessages
+from agent_node.protocol import load_protocol
+from tool_nodes.results import ErrorCode, ToolError
+
+SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
+USAGE = {"input_tokens": 30, "cache_creation_input_tokens": 50, "cache_read_input_tokens": 20, "output_tokens": 10}
+
+
+def message(*content, stop_reason="end_turn", stop_sequence=None):
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": list(content), "usage": USAGE,
+        "stop_reason": stop_reason, "stop_sequence": stop_sequence,
+    }  # fmt: skip
+
+
+def events(*blocks, stop_reason="end_turn", stop_sequence=None):
+    """A message as the API streams it."""
+    start = {"type": "message", "role": "assistant", "content": [], "usage": USAGE | {"output_tokens": 1}}
+    yield {"type": "message_start", "message": start}
+    yield {"type": "ping"}
+    for index, (block, *deltas) in enumerate(blocks):
+        yield {"type": "content_block_start", "index": index, "content_block": block}
+        for delta in deltas:
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    delta = {"stop_reason": stop_reason, "stop_sequence": stop_sequence}
+    yield {"type": "message_delta", "delta": delta, "usage": {"output_tokens": 10}}
+    yield {"type": "message_stop"}
+
+
+@pytest.fixture
+def policy(server, schemas, quick):
+    def make(protocol=SPACETOOLS, **options):
+        return AnthropicMessages("m", server.url, protocol, schemas, replace(quick, **options), "sk-secret")
+
+    return make
+
+
+@pytest.fixture
+def refused(server, policy, conversation):
+    def ask(*answers, **options):
+        server.will(*answers)
+        with pytest.raises(ToolError) as raised:
+            policy(**options).respond(conversation)
+        assert str(raised.value).isprintable()
+        assert "sk-secret" not in str(raised.value)
+        return raised.value
+
+    return ask
+
+
+def test_text_mode_sends_the_protocol_and_no_tools(server, policy, conversation):
+    text = {"type": "text", "text": "<think>x</think><answer>done"}
+    server.will(server.json(message(text, stop_reason="stop_sequence", stop_sequence="</answer>")))
+    reply = policy(price_prompt=10.0, price_completion=100.0).respond(conversation)
+    (request,) = server.requests
+    assert reply.text == "<think>x</think><answer>done</answer>"
+    assert (reply.prompt_tokens, reply.completion_tokens, reply.cost) == (100, 10, pytest.approx(0.002))
+    assert server.paths == ["/v1/messages"]
+    assert server.headers[0]["x-api-key"] == "sk-secret"
+    assert server.headers[0]["anthropic-version"] == "2023-06-01"
+    assert request["system"] == conversation[0].text
+    assert request["stop_sequences"] == list(SPACETOOLS.stop)
+    assert request["max_tokens"] == 2048
+    assert "tools" not in request
+    assert [turn["role"] for turn in request["messages"]] == ["user", "assistant", "user"]
+    assert [block["type"] for block in request["messages"][2]["content"]] == ["text", "image", "text"]
+
+
+def test_native_mode_ties_results_to_calls_and_keeps_their_pictures(server, policy, conversation, schemas):
+    call = {"type": "tool_use", "id": "toolu_1", "name": "roborefer__detect_one", "input": {"obj_name": "</tool_call>"}}
+    server.will(server.json(message({"type": "text", "text": "Again."}, call, stop_reason="tool_use")))
+    reply = policy(NATIVE).respond(conversation)
+    (request,) = server.requests
+    assert request["tools"][1]["name"] == "roborefer__detect_one"
+    assert request["tools"][1]["input_schema"] == schemas[1]["function"]["parameters"]
+    assistant, results = request["messages"][1:]
+    asked = [block["id"] for block in assistant["content"] if block["type"] == "tool_use"]
+    assert asked == [block["tool_use_id"] for block in results["content"]]
+    assert [block["type"] for block in results["content"][0]["content"]] == ["text", "image"]
+    assert results["content"][0]["content"][0]["text"] == "Captured. <image 0>"
+    assert results["content"][0]["content"][1]["source"]["media_type"] == "image/png"
+    turn = NATIVE.parse(reply.text)
+    assert turn.thought == "Again."
+    assert [(call.name, call.arguments) for call in turn.calls] == [
+        ("roborefer.detect_one", {"obj_name": "</tool_call>"})
+    ]
+
+
+def test_a_streamed_turn_is_joined_and_heard(server, policy, conversation):
+    stream = events(
+        ({"type": "thinking", "thinking": ""}, {"type": "thinking_delta", "thinking": "Hm."}),
+        ({"type": "text", "text": ""}, {"type": "text_delta", "text": "Aga"}, {"type": "text_delta", "text": "in."}),
+        ({"type": "tool_use", "id": "a", "name": "robot__capture_image", "input": {}},),
+        (
+            {"type": "tool_use", "id": "a", "name": "roborefer__detect_one", "input": {}},
+            {"type": "input_json_delta", "partial_json": '{"obj_name": '},
+            {"type": "input_json_delta", "partial_json": '"can"}'},
+        ),
+        stop_reason="tool_use",
+    )
+    server.will(server.stream(list(stream)))
+    heard = []
+    reply = policy(NATIVE, on_piece=heard.append).respond(conversation)
+    turn = NATIVE.parse(reply.text)
+    assert heard == ["Hm.", "Aga", "in."]
+    assert turn.thought == "Hm.\nAgain."
+    assert [(call.name, call.arguments) for call in turn.calls] == [
+        ("robot.capture_image", {}),
+        ("roborefer.detect_one", {"obj_name": "can"}),
+    ]
+    assert (reply.prompt_tokens, reply.completion_tokens) == (100, 10)
+    assert reply.first_token_s is not None
+
+
+def test_a_call_that_was_cut_for_its_length_is_malformed(server, policy, conversation):
+    block = {"type": "tool_use", "id": "a", "name": "robot__capture_image", "input": {}}
+    delta = {"type": "input_json_delta", "partial_json": '{"obj'}
+    server.will(server.stream(list(events((block, delta), stop_reason="max_tokens"))))
+    turn = NATIVE.parse(policy(NATIVE, stream=True).respond(conversation).text)
+    assert "not closed" in turn.problem
+    assert not turn.calls
+
+
+def test_a_turn_that_the_model_ended_itself_is_not_closed_for_it(server, policy, conversation):
+    server.will(server.json(message({"type": "text", "text": "<answer>done"})))
+    assert policy().respond(conversation).text == "<answer>done"
+
+
+def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on(server, policy, conversation):
+    sentence = "`temperature` is deprecated for this model."
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": sentence}}
+    server.will(server.json(error, 400), server.json(message({"type": "text", "text": "<answer>x</answer>"})))
+    asked = policy()
+    asked.respond(conversation)
+    asked.respond(conversation)
+    assert ["temperature" in request for request in server.requests] == [True, False, False]
+
+
+def test_an_overloaded_server_is_asked_again(server, policy, conversation):
+    error = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+    server.will(server.json(error, 529), server.json(message({"type": "text", "text": "<answer>x</answer>"})))
+    assert policy().respond(conversation).details["attempts"] == 2
+
+
+def test_a_server_that_dies_in_mid_sentence(refused, server):
+    block = ({"type": "text", "text": ""}, {"type": "text_delta", "text": "I wi"})
+    error = refused(server.stream(list(events(block))[:4]), stream=True)
+    assert error.code is ErrorCode.UNAVAILABLE
+    assert "in the middle of its answer" in str(error)
+
+
+def test_a_stream_that_stands_still(refused, server):
+    error = refused(server.stream(list(events())[:1], then="stall"), stream=True, whole_s=0.2)
+    assert error.code is ErrorCode.TIMEOUT
+
+
+@pytest.mark.parametrize(
+    "stream",
+    [[{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}], ["no json"], [{"no": "type"}],
+     [{"type": "content_block_delta", "index": 4, "delta": {"text": "x"}}],
+     [{"type": "content_block_start", "index": 0}],
+     [{"type": "message_start", "message": 3}, "[DONE]"]],
+)  # fmt: skip
+def test_a_stream_of_garbage(refused, server, stream):
+    assert refused(server.stream(stream), stream=True, attempts=1).code is ErrorCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"type": "message", "content": [3]}', b"<html>", b"\xff"])
+def test_an_answer_that_is_none(refused, server, body):
+    assert refused(server.raw(body), attempts=1).code is ErrorCode.UNAVAILABLE
+
+
+def test_a_message_of_odd_blocks_is_a_malformed_turn(server, policy, conversation):
+    odd = [{"type": "text", "text": 3}, {"type": "tool_use", "name": 4, "input": "x"}, {"type": "server_tool_use"}]
+    server.will(server.json(message(*odd)))
+    (call,) = NATIVE.parse(policy(NATIVE).respond(conversation).text).calls
+    assert call.problem
+
+
+def test_a_conversation_that_is_too_long_for_the_model_is_a_spent_budget(refused, server):
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}
+    assert refused(server.json(error, 400)).code is ErrorCode.TURN_BUDGET
+
+
+def test_empty_texts_are_never_sent(server, policy, conversation):
+    server.will(server.json(message({"type": "text", "text": "<answer>x</answer>"})))
+    emptied = [*conversation[:2], *(replace(turn, text=" ", words="") for turn in conversation[2:4]), conversation[1]]
+    for protocol in (SPACETOOLS, NATIVE):
+        policy(protocol).respond(emptied)
+        texts = [
+            block["text"] for turn in server.requests[-1]["messages"] for block in turn["content"] if "text" in block
+        ]
+        assert all(text.strip() for text in texts), json.dumps(texts)
