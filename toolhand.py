@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import io
-import json
 import os
 import platform
 import re
 import sys
 from collections.abc import Callable
-from importlib import import_module, metadata
-from pathlib import Path
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 # The arrays here are small: BLAS threads cost more than they give, and must be set before numpy loads.
@@ -22,10 +20,12 @@ try:
     import tyro
 
     from bench import stations
-    from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, save_png, say
-    from bench.over_ros import Transport
-    from bench.stations import Perception, SceneName, Seed, Suite
+    from bench.console import INTERRUPTED, AsJson, emit, exit_status, save_png, say
+    from bench.mcp import mcp
+    from bench.run_command import run
+    from bench.stations import SceneName
     from bench.tool_commands import PngFile, call, tools
+    from bench.version import version
     from tool_nodes.results import ErrorCode, ToolError
 except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
     sys.exit(130)
@@ -34,14 +34,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from agent_node.policy import Policy
     from sim.scenes import Scene
     from sim.station import Station
 
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
 
-COMMANDS = ("run", "scene", "tools", "call", "mock", "doctor", "bench", "up", "ros")
+COMMANDS = ("run", "scene", "tools", "call", "mock", "mcp", "doctor", "bench", "up", "ros")
 
 ROS_COMMANDS = {
     "up": ("rclpy_zenoh.launch.cli", "Start the nodes of a launch file, until Ctrl-C."),
@@ -54,97 +53,6 @@ DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an obj
 Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand up` starts
 the nodes of a launch file and `toolhand ros` looks into their graph, as ros2 does. The exit status is 0 if all was
 done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
-
-PolicyName = Literal["scripted"]
-
-
-def _policy(name: PolicyName, turns: int) -> Policy:
-    from agent_node.scripted import ScriptedPolicy
-
-    return {"scripted": ScriptedPolicy}[name](max_turns=turns)
-
-
-def _progress(kind: str, payload: Any) -> None:
-    if kind == "thought":
-        say(f"  thinks  {payload}")
-    elif kind == "call":
-        say(f"  calls   {payload.name} {json.dumps(payload.arguments, default=str)[:160]}")
-    elif kind == "result":
-        first = payload.result.text.split(" Use $")[0]
-        say(f"          {first[:240]}  [{payload.wall_s:.2f} s]")
-
-
-def run(
-    text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
-    scene: SceneName = "example",
-    perception: Perception = "sim",
-    policy: PolicyName = "scripted",
-    seed: Seed = 0,
-    suite: Suite = "spacetools",
-    turns: int = 24,
-    runs_dir: Path = Path("runs"),
-    animation: bool = True,
-    transport: Transport = "process",
-    as_json: AsJson = False,
-) -> int:
-    """Carry out one sentence on the simulated robot and write a report.
-
-    The run's folder holds report.html, result.json, trajectory.jsonl and the pictures. Ctrl-C stops the arm.
-
-    Args:
-        text: What the robot should do, e.g. "pick up the far coconut water".
-        policy: Who decides what to do: "scripted" are rules without a model.
-        turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
-        runs_dir: Where the folder of the run is made.
-        animation: Render the motion for the report.
-        transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
-            that runs on this ROS domain or of one that is started with the scene and ended again.
-    """
-    from agent_node.recording import new_run_dir, write_json, write_trajectory
-    from agent_node.report import write_report
-    from bench.episode import animate, run_episode, summarize
-    from tool_nodes.suites import parse_suites
-
-    if turns < 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
-    if "spacetools" not in parse_suites(suite):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The scripted policy speaks SpaceTools: the suite must hold it.")
-    about = {"scene": scene, "perception": perception, "policy": policy, "version": _version()}
-    if transport == "ros":
-        from bench.over_ros import run_over_ros
-
-        stations.named_scene(scene)
-        over_ros = run_over_ros(
-            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, _progress, about
-        )
-        if as_json:
-            emit(over_ros.result)
-        return INTERRUPTED if over_ros.interrupted else exit_status(over_ros.error_code, over_ros.success)
-    station = stations.named_station(scene, perception, seed, suite=suite)
-    with chosen_by_the_user():
-        run_dir = new_run_dir(runs_dir)
-    try:
-        with Interrupt(station.arm.stop) as interrupt:
-            say(f"Scene {scene}, perception {perception}, policy {policy}, seed {seed}: {text[:200]!r}")
-            outcome = run_episode(
-                station, _policy(policy, turns), text,
-                turn_budget=turns, stopped=lambda: interrupt.hit, listener=_progress,
-            )  # fmt: skip
-            episode = outcome.episode
-            result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
-            write_trajectory(run_dir, episode, station.toolbox.schemas())
-            write_json(run_dir / "result.json", result)
-            verdict = "done" if episode.success else f"not done ({episode.error_code})"
-            say(f"\n{episode.answer}\n  {verdict}; simulator's judgement: {result['truth']}")
-            frames, times = animate(station, cancelled=lambda: interrupt.hit) if animation else ([], [])
-            write_report(run_dir / "report.html", episode, result, frames, times)
-            say(f"  report: {run_dir / 'report.html'}")
-    finally:
-        with contextlib.suppress(OSError):
-            run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
-    if as_json:
-        emit(result)
-    return INTERRUPTED if interrupt.hit else exit_status(episode.error_code, episode.success)
 
 
 def scene(
@@ -188,7 +96,7 @@ def _picture(scene: Scene, view: str) -> NDArray[np.uint8]:
 
 def doctor(as_json: AsJson = False) -> int:
     """Check this installation: versions, camera, physics, tools and one plan."""
-    findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": _version()}
+    findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
     problems = []
     for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro", "docstring_parser"):
         try:
@@ -230,13 +138,6 @@ def _plan_home(station: Station) -> float:
     return station.planner.plan(station.arm.state().q, home, CollisionScene()).duration
 
 
-def _version() -> str:
-    try:
-        return metadata.version("toolhand")
-    except metadata.PackageNotFoundError:
-        return "0 (not installed)"
-
-
 def _bound(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
     """The command as the parser sees it: called with its arguments, it gives back what is to be run."""
 
@@ -265,7 +166,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     mock = tyro.extras.SubcommandApp()
     mock.command(name="record")(_bound(mock_record))
     app = tyro.extras.SubcommandApp()
-    for command in (run, scene, tools, call, doctor):
+    for command in (run, scene, tools, call, mcp, doctor):
         app.command(_bound(command))
     app.command(mock, name="mock", help="Make data sets for the mock robot.")
     app.command(bench, name="bench", help="Measure success and perception over many random scenes, and speed.")

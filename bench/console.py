@@ -50,6 +50,11 @@ def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
+def plain(text: str) -> str:
+    """What a model or a tool wrote, without the control characters that a terminal would obey."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
+
+
 @contextlib.contextmanager
 def chosen_by_the_user() -> Iterator[None]:
     """A place that cannot be written is wrong input (INVALID_ARGUMENT) when it was given on the command line."""

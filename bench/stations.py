@@ -14,6 +14,7 @@ from tool_nodes.results import ErrorCode, ToolError
 if TYPE_CHECKING:
     from sim.scenes import Scene
     from sim.station import Station
+    from tool_nodes.motion.guard import MotionGuard
 
 CameraName = Literal["ray", "gl"]
 SceneName = Annotated[
@@ -59,10 +60,11 @@ def named_station(
     seed: int = 0,
     camera: CameraName = "ray",
     suite: str = "spacetools",
+    guard: MotionGuard | None = None,
 ) -> Station:
     """A simulated station as the command line describes it. Raises ToolError INVALID_ARGUMENT."""
     from sim.station import Station, StationConfig
     from tool_nodes.suites import parse_suites
 
     config = StationConfig(perception=perception, seed=seed, camera=camera, suites=parse_suites(suite))
-    return Station(named_scene(scene), config)
+    return Station(named_scene(scene), config, guard=guard)

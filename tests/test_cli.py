@@ -248,10 +248,10 @@ WRONG = [
     (("call", "robot.capture_image", "NaN"), "arguments must be a JSON object, got float"),
     (("call", "robot.capture_image", '{"a": 1}'), "argument 'a' is unknown; allowed: none"),
     (("call", "robot.capture_image", "--image", "file/picture.png"), "Cannot write file/picture.png"),
-    (("bench", "manipulation", "--seeds", "0"), "seeds and jobs must be 1 or more"),
+    (("bench", "manipulation", "--seeds", "0"), "seeds, jobs and turns must be 1 or more"),
     (("bench", "grasp", "--n", "0"), "n and jobs must be 1 or more"),
     (("bench", "chess"), "manipulation, grasp"),
-    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, mock, doctor, bench, up, ros."),
+    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, mock, mcp, doctor, bench, up, ros."),
 ]
 
 

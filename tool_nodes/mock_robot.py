@@ -42,17 +42,17 @@ class MockRobot(CameraTools):
     def _cloud(self, frame: Frame) -> NDArray[np.float32]:
         return super()._cloud(frame) if self._recorded_cloud is None else self._recorded_cloud
 
-    @tool("robot.capture_image", aliases=["mock_robot.capture_image"])
+    @tool("robot.capture_image", aliases=["mock_robot.capture_image"], repeatable=True)
     def capture_image(self) -> ToolResult:
         """Return the recorded image of the data set, without a real robot."""
         return replace(super().capture_image(), backend=self.backend)
 
-    @tool("robot.get_depth", aliases=["robot.capture_depth", "mock_robot.get_depth"])
+    @tool("robot.get_depth", aliases=["robot.capture_depth", "mock_robot.get_depth"], repeatable=True)
     def get_depth(self) -> ToolResult:
         """Return the recorded depth map of the data set, without a real robot."""
         return replace(super().get_depth(), backend=self.backend)
 
-    @tool("robot.get_depth_with_pointcloud", aliases=["mock_robot.get_depth_with_pointcloud"])
+    @tool("robot.get_depth_with_pointcloud", aliases=["mock_robot.get_depth_with_pointcloud"], repeatable=True)
     def get_depth_with_pointcloud(self) -> ToolResult:
         """Return the recorded depth map and 3D point cloud of the data set, without a real robot."""
         return replace(super().get_depth_with_pointcloud(), backend=self.backend)

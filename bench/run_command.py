@@ -1,0 +1,194 @@
+"""`toolhand run`: one sentence, carried out, judged and reported."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from bench import stations
+from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, plain, say
+from bench.over_ros import Transport
+from bench.stations import Perception, SceneName, Seed, Suite
+from bench.version import version
+from tool_nodes.results import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from agent_node.policies.options import PolicyOptions
+
+Approval = Annotated[
+    Literal["auto", "ask-motion", "dry-run"],
+    tyro.conf.arg(
+        help='"auto" moves within the limits, "ask-motion" shows each planned motion and asks at this terminal, '
+        '"dry-run" plans and moves nothing.'
+    ),
+]
+PolicySpec = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="POLICY",
+        help="Who decides: scripted (rules without a model), openai:MODEL[@BASE_URL] for any OpenAI-compatible server, "
+        "anthropic:MODEL, transformers:FOLDER_OR_NAME, or replay:RUN_FOLDER.",
+    ),
+]
+ProtocolName = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="PROTOCOL",
+        help="How the policy writes: spacetools, peria, evic, last, or native (a server's own tool calls).",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Settings of a model; the scripted policy needs none.
+
+    Attributes:
+        temperature: Of sampling; 0 takes the likeliest token.
+        max_tokens: Longest turn.
+        deadline_s: Longest time of a turn, with every attempt [s].
+        token_budget: Tokens of the whole command, read and written.
+        cost_budget: Money of the whole command, by the two prices.
+        price_prompt: Price of a million tokens read.
+        price_completion: Price of a million tokens written.
+    """
+
+    temperature: float = 0.0
+    max_tokens: int = 2048
+    deadline_s: float = 180.0
+    token_budget: int | None = None
+    cost_budget: float | None = None
+    price_prompt: float = 0.0
+    price_completion: float = 0.0
+
+
+def run(
+    text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
+    scene: SceneName = "example",
+    perception: Perception = "sim",
+    policy: PolicySpec = "scripted",
+    protocol: ProtocolName = "spacetools",
+    seed: Seed = 0,
+    suite: Suite = "spacetools",
+    approval: Approval = "auto",
+    turns: int = 24,
+    runs_dir: Path = Path("runs"),
+    animation: bool = True,
+    transport: Transport = "process",
+    model: ModelSettings = ModelSettings(),
+    as_json: AsJson = False,
+) -> int:
+    """Carry out one sentence on the simulated robot and write a report.
+
+    The run's folder holds report.html, result.json, trajectory.jsonl and the pictures. Ctrl-C stops the arm.
+
+    Args:
+        text: What the robot should do, e.g. "pick up the far coconut water".
+        turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
+        runs_dir: Where the folder of the run is made.
+        animation: Render the motion for the report.
+        transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
+            that runs on this ROS domain or of one that is started with the scene and ended again.
+    """
+    from agent_node.policies.registry import make_policy
+    from agent_node.protocol import load_protocol
+    from agent_node.recording import new_run_dir, write_json, write_trajectory
+    from agent_node.report import write_report
+    from bench.approve import TerminalApprover
+    from bench.episode import animate, run_episode, summarize
+    from tool_nodes.motion.guard import Mode, MotionGuard
+    from tool_nodes.suites import parse_suites
+
+    if turns < 1:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
+    form = load_protocol(protocol)
+    if policy == "scripted" and "spacetools" not in parse_suites(suite):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "The scripted policy calls SpaceTools' tools: the suite must hold them."
+        )
+    about = {
+        "scene": scene, "perception": perception, "policy": policy, "protocol": protocol, "approval": approval,
+        "version": version(),
+    }  # fmt: skip
+    if transport == "ros":
+        from bench.over_ros import run_over_ros
+
+        if (policy, protocol, approval) != ("scripted", "spacetools", "auto"):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                "Over ROS the agent's node has its own policy, protocol and approval.",
+                "Start the graph with policy:=..., protocol:=... and approval:=... and leave them out here.",
+            )
+        stations.named_scene(scene)
+        over_ros = run_over_ros(
+            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, _progress, about
+        )
+        if as_json:
+            emit(over_ros.result)
+        return INTERRUPTED if over_ros.interrupted else exit_status(over_ros.error_code, over_ros.success)
+    hit: list[Interrupt] = []
+
+    def stopped() -> bool:
+        return bool(hit) and hit[0].hit
+
+    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
+    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard)
+    options = _options(model, seed, turns, stopped)
+    decides = make_policy(policy, form, station.toolbox.schemas(), options)
+    with chosen_by_the_user():
+        run_dir = new_run_dir(runs_dir)
+    try:
+        with Interrupt(station.arm.stop) as interrupt:
+            hit.append(interrupt)
+            say(f"Scene {scene}, perception {perception}, policy {policy}, seed {seed}: {text[:200]!r}")
+            guard.begin_command()
+            outcome = run_episode(
+                station, decides, text, turn_budget=turns, stopped=stopped, listener=_progress, protocol=form
+            )
+            episode = outcome.episode
+            result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
+            write_trajectory(run_dir, episode, station.toolbox.schemas())
+            write_json(run_dir / "result.json", result)
+            verdict = "done" if episode.success else f"not done ({episode.error_code})"
+            say(f"\n{episode.answer}\n  {verdict}; simulator's judgement: {result['truth']}")
+            frames, times = animate(station, cancelled=stopped) if animation else ([], [])
+            write_report(run_dir / "report.html", episode, result, frames, times)
+            say(f"  report: {run_dir / 'report.html'}")
+    finally:
+        with contextlib.suppress(OSError):
+            run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
+    if as_json:
+        emit(result)
+    return INTERRUPTED if interrupt.hit else exit_status(episode.error_code, episode.success)
+
+
+def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> PolicyOptions:
+    from agent_node.policies.options import PolicyOptions
+
+    return PolicyOptions(
+        seed=seed,
+        turns=turns,
+        temperature=model.temperature,
+        max_tokens=model.max_tokens,
+        whole_s=model.deadline_s,
+        token_budget=model.token_budget,
+        cost_budget=model.cost_budget,
+        price_prompt=model.price_prompt,
+        price_completion=model.price_completion,
+        stopped=stopped,
+    )
+
+
+def _progress(kind: str, payload: Any) -> None:
+    if kind == "thought":
+        say(f"  thinks  {plain(payload)}")
+    elif kind == "call":
+        say(f"  calls   {plain(payload.name)} {json.dumps(payload.arguments, default=str)[:160]}")
+    elif kind == "result":
+        first = payload.result.text.split(" Use $")[0]
+        say(f"          {plain(first)[:240]}  [{payload.wall_s:.2f} s]")
