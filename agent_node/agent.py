@@ -5,17 +5,23 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_node.calls import ToolCall
+from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import ParsedTurn, Protocol, load_protocol, render_response
+from agent_node.recovery import Recovery, Watch, achieved, malformed, passed_over, too_many_calls
+from agent_node.transcript import NOTE
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord, Session, Toolbox
 
 TURN_BUDGET = 24
 """Assistant turns per command."""
+
+_SHOWN_CHARACTERS = 2000
+"""So much of a turn that is too long to be read stays in the conversation."""
 
 _CODED_ANSWER = re.compile(rf"^({'|'.join(ErrorCode)})\s*:\s*(.*)$", re.DOTALL)
 
@@ -27,12 +33,14 @@ class Exchange:
     Attributes:
         call: The call as the policy wrote it; None when the whole turn was refused.
         words: What the policy is told, without the protocol's dress.
-        record: What the tool did; None when the call was not run.
+        record: What the tool did, without its arrays; None when the call was not run.
+        notes: What the agent adds for the policy.
     """
 
     call: ToolCall | None
     words: str
     record: CallRecord | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def image_index(self) -> int | None:
@@ -42,7 +50,16 @@ class Exchange:
     @property
     def response(self) -> str:
         """The text that the policy reads."""
-        return render_response(self.words, self.image_index)
+        return render_response(self.told, self.image_index)
+
+    @property
+    def told(self) -> str:
+        """The words with the notes."""
+        return "".join((self.words, *(f"{NOTE}{note}" for note in self.notes))).removeprefix("\n")
+
+    def noted(self, note: str) -> Exchange:
+        """The exchange with one more note; the same where it is empty."""
+        return replace(self, notes=(*self.notes, note)) if note else self
 
 
 @dataclass
@@ -104,9 +121,14 @@ class Episode:
     wall_s: float = 0.0
 
     @property
+    def records(self) -> list[CallRecord]:
+        """The calls that were run, in order."""
+        return [record for turn in self.turns for record in turn.calls]
+
+    @property
     def tool_calls(self) -> int:
         """Number of calls that were run."""
-        return sum(len(turn.calls) for turn in self.turns)
+        return len(self.records)
 
 
 Listener = Callable[[str, Any], None]
@@ -123,6 +145,8 @@ class Agent:
         stopped: Polled between calls; True ends the command with STOPPED.
         listener: Hears every step.
         protocol: How the policy writes and reads; SpaceTools' where None.
+        recovery: What is done about failures.
+        memory: How much of a long conversation is kept.
     """
 
     def __init__(
@@ -133,6 +157,8 @@ class Agent:
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = lambda kind, payload: None,
         protocol: Protocol | None = None,
+        recovery: Recovery | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._policy = policy
         self._toolbox = toolbox
@@ -140,6 +166,8 @@ class Agent:
         self._stopped = stopped
         self._listener = listener
         self._protocol = protocol or load_protocol("spacetools")
+        self._recovery = recovery or Recovery()
+        self._memory = memory or Memory()
 
     def run(self, task: str) -> Episode:
         """Carry out one command. Never raises for what a policy or a tool does."""
@@ -155,66 +183,92 @@ class Agent:
         except ToolError as error:
             self._fail(episode, error)
         except Exception as error:
-            self._fail(episode, ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}."))
+            self._fail(episode, ToolError(ErrorCode.INTERNAL, f"The agent failed: {type(error).__name__}: {error}."))
         episode.wall_s = time.monotonic() - started
         return episode
 
     def _converse(self, episode: Episode) -> None:
-        for _ in range(self._turn_budget):
-            began = time.monotonic()
-            reply = self._policy.respond(tuple(episode.messages))
-            parsed = self._protocol.parse(reply.text)
-            turn = Turn(reply, parsed, policy_s=time.monotonic() - began)
-            episode.turns.append(turn)
-            episode.messages.append(Message("assistant", reply.text))
-            if parsed.thought:
-                self._listener("thought", parsed.thought)
-            if parsed.answer is not None:
-                self._finish(episode, parsed.answer)
+        watch = Watch(self._recovery, self._toolbox, episode.session)
+        for number in range(1, self._turn_budget + 1):
+            turn = self._next_turn(episode)
+            if turn.parsed.answer is not None:
+                self._finish(episode, turn.parsed.answer)
                 return
-            self._run_calls(episode, turn)
+            broken = self._run_calls(watch, turn)
+            if self._recovery.announce_last_turn and number == self._turn_budget - 1 and turn.exchanges:
+                turn.exchanges[-1] = turn.exchanges[-1].noted("One turn is left: it must answer.")
+            episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
+            self._memory.trim(episode.session, episode.messages)
+            if broken is not None:
+                raise broken
             if self._stopped():
                 raise ToolError(ErrorCode.STOPPED, "Stopped by the operator; the arm holds its position.")
+            watch.turn_ended(_is_malformed(turn.parsed))
         raise ToolError(ErrorCode.TURN_BUDGET, f"No answer within {self._turn_budget} turns.")
 
-    def _run_calls(self, episode: Episode, turn: Turn) -> None:
+    def _next_turn(self, episode: Episode) -> Turn:
+        began = time.monotonic()
+        try:
+            reply = self._policy.respond(tuple(episode.messages))
+            too_long = malformed(self._recovery, reply.text)
+        except ToolError:
+            raise
+        except Exception as error:
+            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
+        if too_long:  # and is kept nowhere
+            reply = replace(reply, text=f"{reply.text[:_SHOWN_CHARACTERS]} ...", details={})
+            parsed = ParsedTurn("", (), None, too_long)
+        else:
+            parsed = self._protocol.parse(reply.text)
+            wrong = too_many_calls(self._recovery, parsed.calls)
+            parsed = replace(parsed, calls=(), problem=wrong) if wrong else parsed
+        turn = Turn(reply, parsed, policy_s=time.monotonic() - began)
+        episode.turns.append(turn)
+        episode.messages.append(Message("assistant", reply.text))
+        if parsed.thought:
+            self._listener("thought", parsed.thought)
+        return turn
+
+    def _run_calls(self, watch: Watch, turn: Turn) -> ToolError | None:
+        """Run a turn's calls and note what the policy is told; the error that ends the command, if there is one."""
         parsed = turn.parsed
         if parsed.problem:
             turn.exchanges.append(Exchange(None, f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}."))
+        elif not parsed.calls and self._recovery.go_on:
+            turn.exchanges.append(Exchange(None, "").noted("Go on: call a tool or answer."))
         motion_failed = False
-        broken: ToolError | None = None
         for call in parsed.calls:
-            exchange = self._exchange(episode, call, motion_failed)
+            exchange = self._exchange(watch, call, motion_failed)
             turn.exchanges.append(exchange)
             if exchange.record is not None:
                 error = exchange.record.result.error
-                broken = error if error is not None and error.code is ErrorCode.INTERNAL else None
-                motion_failed = exchange.record.motion and not exchange.record.result.ok
-            if broken is not None:
-                break
-        episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
-        if broken is not None:
-            raise broken
+                if error is not None and error.code is ErrorCode.INTERNAL:
+                    return error
+            motion_failed = motion_failed or (
+                self._toolbox.is_motion(call.name) and (exchange.record is None or not exchange.record.result.ok)
+            )
+        if turn.exchanges:
+            turn.exchanges[-1] = turn.exchanges[-1].noted(passed_over(parsed.ignored))
+        return None
 
-    def _exchange(self, episode: Episode, call: ToolCall, motion_failed: bool) -> Exchange:
+    def _exchange(self, watch: Watch, call: ToolCall, motion_failed: bool) -> Exchange:
         if self._stopped():
             return Exchange(call, f"Error {ErrorCode.STOPPED}: Not run: stopped by the operator.")
         if motion_failed:
             return Exchange(call, "Not run: an earlier motion in this turn failed.")
-        if call.problem:
-            return Exchange(call, f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}.")
-        record = self._run_call(episode, call)
-        return Exchange(call, record.result.text, record)
-
-    def _run_call(self, episode: Episode, call: ToolCall) -> CallRecord:
+        refusal = f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}." if call.problem else watch.refusal(call)
+        if refusal:
+            watch.refused(call, refusal)
+            return Exchange(call, refusal)
         self._listener("call", call)
-        record = self._toolbox.call(call.name, call.arguments, episode.session)
+        record = self._toolbox.call(call.name, call.arguments, watch.session)
         self._listener("result", record)
-        return record
+        note = watch.note(call, record)
+        return Exchange(call, record.result.text, without_arrays(record)).noted(note)
 
     def _finish(self, episode: Episode, answer: str) -> None:
         """Success is what the tools reported: the last motion worked and the answer admits no failure."""
-        records = [record for turn in episode.turns for record in turn.calls]
+        records = episode.records
         motions = [record for record in records if record.motion]
         errors = [record.result.error.code for record in records if record.result.error is not None]
         coded = _CODED_ANSWER.match(answer)
@@ -232,11 +286,17 @@ class Agent:
         self._listener("answer", answer)
 
     def _fail(self, episode: Episode, error: ToolError) -> None:
-        episode.error_code, episode.answer = error.code, str(error)
-        self._listener("answer", f"{error.code}: {error}")
+        """The operator is told why, and what had come of it until then, which no policy has a say in."""
+        told = str(error) if error.code is ErrorCode.STOPPED else f"{error} {achieved(episode.records)}".strip()
+        episode.error_code, episode.answer = error.code, told
+        self._listener("answer", f"{error.code}: {told}")
 
 
 def _message(exchange: Exchange, session: Session) -> Message:
     index = exchange.image_index
     picture = None if index is None else session.images[index].rgb
-    return Message("tool", exchange.response, exchange.words, index, picture)
+    return Message("tool", exchange.response, exchange.told, index, picture)
+
+
+def _is_malformed(turn: ParsedTurn) -> bool:
+    return bool(turn.problem) or (bool(turn.calls) and all(call.problem for call in turn.calls))

@@ -19,11 +19,15 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import ToolStatus
 
 from agent_node.agent import TURN_BUDGET, Agent, Episode
+from agent_node.mcap_recording import Recorder
+from agent_node.policies import registry
+from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy
+from agent_node.protocol import Protocol, load_protocol
 from agent_node.recording import new_run_dir
+from agent_node.ros_joint_log import JointLog
 from agent_node.ros_progress import Progress
 from agent_node.runs import write_run
-from agent_node.scripted import ScriptedPolicy
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
@@ -34,15 +38,14 @@ from tool_nodes.suites import parse_suites
 from tool_nodes.toolbox import Toolbox
 
 ACTION = "run_command"
-POLICIES: dict[str, Callable[[int], Policy]] = {"scripted": lambda turns: ScriptedPolicy(max_turns=turns)}
-"""Name of a policy, which is also a mode of RunCommand, to what makes one for a number of turns."""
-
+SCRIPTED = "scripted"
 OPERATOR_GONE_S = 1.0
 """A command whose operator has not been seen for so long is stopped [s]."""
 
 _PARKING_AVAILABLE_S = 1.0
 
 MakeToolbox = Callable[[Node, Deadlines, Callable[[], bool]], Toolbox]
+MakePolicy = Callable[[str, Protocol, list[dict[str, Any]], PolicyOptions], Policy]
 
 
 def robot_toolbox(
@@ -93,20 +96,27 @@ class Command:
 class CommandNode(Node):
     """Serves RunCommand, one command at a time; a second one is answered "busy" at once.
 
-    Parameters: `policy`, `suites`, `runs_dir`, `turns`, `availability_deadline_s`, `response_deadline_s`,
+    Parameters: `policy`, `protocol`, `suites`, `runs_dir`, `turns`, `availability_deadline_s`, `response_deadline_s`,
     `motion_deadline_s`.
 
     Args:
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped;
             those of `robot_toolbox` where None.
+        make_policy: Makes the policy of a command; `agent_node.policies.registry.make_policy` where None.
         options: For `rclpy.node.Node`.
     """
 
-    def __init__(self, make_toolbox: MakeToolbox | None = None, **options: Any) -> None:
+    def __init__(
+        self, make_toolbox: MakeToolbox | None = None, make_policy: MakePolicy | None = None, **options: Any
+    ) -> None:
         super().__init__("agent", **options)
         suites = parse_suites(parameters.text(self, "suites", "spacetools", "Whose tools: a suite, several, or all"))
         self._make_toolbox = make_toolbox or functools.partial(robot_toolbox, suites=suites)
-        self._policy = _known_mode("Parameter policy", parameters.text(self, "policy", "scripted", "Who decides"))
+        self._make_policy = make_policy or registry.make_policy
+        self._policy = parameters.text(self, "policy", "scripted", f"Who decides: {', '.join(registry.FORMS)}")
+        if make_policy is None:
+            registry.require_form(self._policy)
+        self._protocol = load_protocol(parameters.text(self, "protocol", "spacetools", "How the policy writes"))
         self._runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
         self._turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")
         if self._turns < 1:
@@ -155,10 +165,13 @@ class CommandNode(Node):
     def _carry_out(self, goal: Any) -> Any:
         """The result of a command; ends its goal. Raises ToolError where it cannot begin, or leave a report."""
         request = goal.request
-        mode = _known_mode("mode", request.mode) if request.mode else self._policy
+        mode = request.mode or self._policy
+        if mode not in (self._policy, SCRIPTED):  # whoever may send a command may not choose where pictures are sent
+            allowed = " or ".join(sorted({self._policy, SCRIPTED}))
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"mode must be {allowed}, got {mode[:80]!r}.")
         run_dir = new_run_dir(self._runs_dir)
         command = Command(goal, lambda: self.count_subscribers(self._feedback_topic))
-        progress = Progress(POLICIES[mode](self._turns), goal.publish_feedback)
+        protocol = self._protocol
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
         # A fresh node, so that no command inherits anything from the one before, and nothing is left of its clients.
         executor = self.executor
@@ -169,14 +182,20 @@ class CommandNode(Node):
         )  # fmt: skip
         executor.add_node(node)
         try:
+            joints = JointLog(node, self._now)
             toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
-            agent = Agent(progress, toolbox, self._turns, command.stopped, progress.listen)
+            options = PolicyOptions(turns=self._turns, stopped=command.stopped)
+            policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
+            progress = Progress(policy, goal.publish_feedback)
+            recorder = Recorder(request.text, self._now, progress.listen)
+            agent = Agent(progress, toolbox, self._turns, command.stopped, recorder.listen, protocol)
             episode = agent.run(request.text)
             _tell_why_it_stopped(episode, command.stop_reason())
         finally:
             executor.remove_node(node)
             node.destroy_node()
-        write_run(run_dir, episode, toolbox, {"policy": mode, "transport": "ros"})
+        about = {"policy": mode, "protocol": protocol.name, "transport": "ros"}
+        write_run(run_dir, episode, toolbox, about, recorder, joints.motion())
         self.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
         self._end(goal, episode)
         return RunCommand.Result(
@@ -187,6 +206,10 @@ class CommandNode(Node):
             run_dir=str(run_dir.absolute()),
         )
 
+    def _now(self) -> float:
+        """Time of the node [s]: simulated where /clock is used."""
+        return self.get_clock().now().nanoseconds / 1e9
+
     @staticmethod
     def _end(goal: Any, episode: Episode) -> None:
         if episode.success:
@@ -195,13 +218,6 @@ class CommandNode(Node):
             goal.canceled()
         else:
             goal.abort()
-
-
-def _known_mode(what: str, name: str) -> str:
-    """The name of a policy. Raises ToolError INVALID_ARGUMENT."""
-    if name not in POLICIES:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{what} must be {' or '.join(POLICIES)}, got {name!r}.")
-    return name
 
 
 def _tell_why_it_stopped(episode: Episode, reason: str) -> None:

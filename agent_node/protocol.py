@@ -23,6 +23,13 @@ BOXED = r"\boxed"
 
 Calls = Literal["all", "one", "first"]
 
+_SPOKEN_BY_OTHERS = re.compile(
+    r"<(?=\s*/?\s*(?:tool_responses?|tool_calls?|tools|think|answer|action|analy|ans|images?|system|user|assistant|"
+    r"human|s|(?:start|end)_of_turn)\b|[|\uff5c])",
+    re.IGNORECASE,
+)
+"""Where a tool's words could end its response, begin a call, a picture or a turn, in any protocol or chat template."""
+
 
 @dataclass(frozen=True)
 class ParsedTurn:
@@ -148,10 +155,18 @@ class Protocol:
         return text
 
 
+def as_data(text: str) -> str:
+    """A tool's words in which no marker of a protocol or a chat template is spelt: its `<` becomes a look-alike.
+
+    A tool repeats what it has read in pictures, names of things and arguments; none of it may speak for somebody else.
+    """
+    return _SPOKEN_BY_OTHERS.sub("\u2039", text)
+
+
 def render_response(text: str, image_index: int | None = None) -> str:
     """One tool response; a picture shows as `<image K>`. No paper but E-ViC (section B.3) prints another form."""
     picture = "" if image_index is None else f" <image {image_index}>"
-    return f"<tool_response>{text}{picture}</tool_response>"
+    return f"<tool_response>{as_data(text)}{picture}</tool_response>"
 
 
 def protocol_names() -> list[str]:

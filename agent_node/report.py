@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -16,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from PIL import Image
 
 from agent_node.agent import Episode, Exchange, Turn
+from agent_node.policy import Reply
 from agent_node.recording import encode, write_atomically
+from agent_node.report_parts import Room, badge_of, clip, duration, escaped, img_of, jpegs_of
 from tool_nodes.drawing import RGB
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord
@@ -106,7 +106,7 @@ def write_report(
         _details(summary),
         f"<script>{script}</script>" if script else "",
     ]
-    write_atomically(path, encode(_page(f"Toolhand: {_clip(episode.task, 80)}", script, "\n".join(body))))
+    write_atomically(path, encode(_page(f"Toolhand: {clip(episode.task, 80)}", script, "\n".join(body))))
 
 
 def complete_report(
@@ -159,97 +159,44 @@ def _page(title: str, script: str, body: str) -> str:
 """
 
 
-# -- text ----------------------------------------------------------------------------------------
-
-
-def _clip(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
-
-
-def _text(value: object, limit: int = 4000) -> str:
-    return escape(_clip(str(value), limit))
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
-
-
-def _badge(label: str, mood: str = "") -> str:
-    return f'<span class="badge {mood}">{_text(label, 120)}</span>'
-
-
-class _Room:
-    """Bytes that a part of the page may still take."""
-
-    def __init__(self, size: int) -> None:
-        self._left = size
-
-    def take(self, html: str) -> bool:
-        """True if the text fits, which uses its room up."""
-        self._left -= len(encode(html))
-        return self._left >= 0
-
-
-# -- pictures ------------------------------------------------------------------------------------
-
-
-def _jpeg(rgb: RGB, width: int, quality: int) -> bytes:
-    image = Image.fromarray(rgb)
-    image.thumbnail((width, width))
-    buffer = io.BytesIO()
-    image.save(buffer, format="JPEG", quality=quality)
-    return buffer.getvalue()
-
-
-def _jpegs(pictures: Sequence[RGB], room: int, sizes: Iterable[tuple[int, int]]) -> list[bytes]:
-    """All pictures in the best (longer side [px], quality) that fits; at worst only the first that fit."""
-    encoded: list[bytes] = []
-    for width, quality in sizes:
-        encoded, left = [], room
-        for picture in pictures:
-            encoded.append(_jpeg(picture, width, quality))
-            left -= len(encoded[-1])
-            if left < 0:
-                encoded.pop()
-                break
-        else:
-            break
-    return encoded
-
-
-def _img(rgb: RGB, jpeg: bytes, alt: str, attributes: str = "") -> str:
-    height, width = rgb.shape[:2]
-    source = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
-    return f'<img src="{source}" width="{width}" height="{height}" alt="{_text(alt, 240)}"{attributes}>'
-
-
 # -- sections ------------------------------------------------------------------------------------
 
 
 def _outcome(episode: Episode, truth: Mapping[str, Any] | None) -> str:
     if episode.success:
-        badge = _badge("success", "good")
+        badge = badge_of("success", "good")
     elif episode.error_code is not None:
-        badge = _badge(episode.error_code, "bad")
+        badge = badge_of(episode.error_code, "bad")
     else:
-        badge = _badge("answered, no motion")
-    calls = f"{len(episode.turns)} turns, {episode.tool_calls} tool calls, {_seconds(episode.wall_s)}"
+        badge = badge_of("answered, no motion")
+    calls = f"{len(episode.turns)} turns, {episode.tool_calls} tool calls, {duration(episode.wall_s)}"
+    calls += f", protocol {escaped(episode.protocol.name, 60)}{_usage([turn.reply for turn in episode.turns])}"
     return f"""<header>
 <h1>Toolhand run</h1>
-<p class="bubble" dir="auto">{_text(episode.task, 2000)}</p>
+<p class="bubble" dir="auto">{escaped(episode.task, 2000)}</p>
 <div class="verdicts">
 <section class="card"><h2>As the tools reported it</h2>
-<p dir="auto">{badge} {_text(episode.answer or "No answer.")}</p><p class="soft">{calls}</p></section>
+<p dir="auto">{badge} {escaped(episode.answer or "No answer.")}</p><p class="soft">{calls}</p></section>
 {_judgement(episode.success, truth)}
 </div>
 </header>"""
+
+
+def _usage(replies: Sequence[Reply]) -> str:
+    """What turns took of a model, as far as it told; empty for a policy that counts nothing."""
+    read, written = sum(r.prompt_tokens for r in replies), sum(r.completion_tokens for r in replies)
+    cost = sum(r.cost for r in replies)
+    told = f", {read:,} tokens read and {written:,} written" if read or written else ""
+    return f"{told}, cost {cost:.4g}" if cost else told
 
 
 def _judgement(success: bool, truth: Mapping[str, Any] | None) -> str:
     if truth:
         moods = {True: "good", False: "bad"}
         judgement = "".join(
-            _badge(f"{_label(name)} {_value(value)}", moods[bool(value)] if isinstance(value, (bool, np.bool_)) else "")
+            badge_of(
+                f"{_label(name)} {_value(value)}", moods[bool(value)] if isinstance(value, (bool, np.bool_)) else ""
+            )
             for name, value in list(truth.items())[:20]
         )
     else:
@@ -279,8 +226,8 @@ def _story(episode: Episode) -> str:
     found = [(title, r.image_index) for title, rs in chapters for r in rs if r.image_index is not None]
     pictures = [episode.session.images[index].rgb for _, index in found]
     items = []
-    for (title, index), rgb, jpeg in zip(found, pictures, _jpegs(pictures, _STORY_BYTES, _STORY_SIZES), strict=False):
-        link = f'<a href="#image-{index}">{_img(rgb, jpeg, title)}</a>'
+    for (title, index), rgb, jpeg in zip(found, pictures, jpegs_of(pictures, _STORY_BYTES, _STORY_SIZES), strict=False):
+        link = f'<a href="#image-{index}">{img_of(rgb, jpeg, title)}</a>'
         items.append(f"<li><figure>{link}<figcaption>{title}</figcaption></figure></li>")
     return f'<ol class="story" aria-label="The run in pictures">{"".join(items)}</ol>' if items else ""
 
@@ -290,9 +237,9 @@ def _film(frames: Sequence[RGB], frame_times: Sequence[float]) -> str:
         return _NO_FILM
     chosen = np.unique(np.linspace(0, len(frames) - 1, min(len(frames), MAX_FRAMES)).round().astype(int))
     pictures = [frames[i] for i in chosen]
-    jpegs = _jpegs(pictures, _FILM_BYTES, _FILM_SIZES)
+    jpegs = jpegs_of(pictures, _FILM_BYTES, _FILM_SIZES)
     images = [
-        _img(
+        img_of(
             frames[i],
             jpeg,
             f"The scene {frame_times[i]:.1f} s into the run",
@@ -324,14 +271,14 @@ def _timeline(episode: Episode) -> str:
             segments.append((kind, record.wall_s, f"Turn {number}: {record.name}"))
     segments.append(("other", max(episode.wall_s - sum(s for _, s, _ in segments), 0.0), "Everything else"))
     totals = {kind: sum(s for k, s, _ in segments if k == kind) for kind in names}
-    spoken = ", ".join(f"{names[kind]} {_seconds(total)}" for kind, total in totals.items())
+    spoken = ", ".join(f"{names[kind]} {duration(total)}" for kind, total in totals.items())
     whole = sum(totals.values()) or 1.0
     bars = []
     for kind, seconds, label in segments[:400]:
-        title = _text(f"{label}, {_seconds(seconds)}", 200)
+        title = escaped(f"{label}, {duration(seconds)}", 200)
         bars.append(f'<span class="{kind}" style="flex: {1000 * seconds / whole:.3f} 0 0" title="{title}"></span>')
     legend = "".join(
-        f'<li><i class="{kind}"></i>{names[kind]} <b>{_seconds(total)}</b></li>' for kind, total in totals.items()
+        f'<li><i class="{kind}"></i>{names[kind]} <b>{duration(total)}</b></li>' for kind, total in totals.items()
     )
     return f"""<section><h2>Where the time went</h2>
 <div class="timeline" role="img" aria-label="Wall time: {spoken}">{"".join(bars)}</div>
@@ -340,8 +287,8 @@ def _timeline(episode: Episode) -> str:
 
 def _turns(episode: Episode) -> str:
     pictures = [image.rgb for image in episode.session.images]
-    jpegs = _jpegs(pictures, _PICTURE_BYTES, _FULL_SIZES)
-    room = _Room(_TURNS_BYTES)
+    jpegs = jpegs_of(pictures, _PICTURE_BYTES, _FULL_SIZES)
+    room = Room(_TURNS_BYTES)
     cards = []
     for number, turn in enumerate(episode.turns, 1):
         parts = [_turn_head(number, turn)]
@@ -361,25 +308,30 @@ def _turns(episode: Episode) -> str:
 
 
 def _turn_head(number: int, turn: Turn) -> str:
-    head = f'<div class="head"><h3>Turn {number}</h3><span class="soft">policy {_seconds(turn.policy_s)}</span></div>'
-    thought = f'<p class="thought" dir="auto">{_text(turn.thought, 8000)}</p>' if turn.thought else ""
+    reply = turn.reply
+    first = "" if reply.first_token_s is None else f", first word after {duration(reply.first_token_s)}"
+    took = f"policy {duration(turn.policy_s)}{first}{_usage([reply])}"
+    head = f'<div class="head"><h3>Turn {number}</h3><span class="soft">{took}</span></div>'
+    thought = f'<p class="thought" dir="auto">{escaped(turn.thought, 8000)}</p>' if turn.thought else ""
     answer = turn.parsed.answer
-    return head + thought + (f'<p dir="auto">{_badge("answer")} {_text(answer)}</p>' if answer is not None else "")
+    return head + thought + (f'<p dir="auto">{badge_of("answer")} {escaped(answer)}</p>' if answer is not None else "")
 
 
 def _exchange(exchange: Exchange) -> str:
     call, record = exchange.call, exchange.record
+    text = exchange.words if record is None else record.result.text
     if record is None:
-        text = exchange.response.removeprefix("<tool_response>").removesuffix("</tool_response>")
-        badge, took = _badge("not run", "bad"), ""
+        badge, took = badge_of("not run", "bad") if exchange.words else badge_of("no call"), ""
     else:
-        text, took = record.result.text, _seconds(record.wall_s)
+        took = duration(record.wall_s)
         error = record.result.error
-        badge = _badge("ok", "good") if error is None else _badge(error.code, "bad")
-    name = f"<code>{_text(call.name, 120)}</code>" if call and call.name else "a malformed call"
-    arguments = f"<pre>{_text(_pretty(call.arguments))}</pre>" if call and call.name else ""
+        badge = badge_of("ok", "good") if error is None else badge_of(error.code, "bad")
+    unnamed = "a malformed call" if exchange.words else "reasoning alone"
+    name = f"<code>{escaped(call.name, 120)}</code>" if call and call.name else unnamed
+    notes = "".join(f'<p class="soft" dir="auto">Note: {escaped(note)}</p>' for note in exchange.notes)
+    arguments = f"<pre>{escaped(_pretty(call.arguments))}</pre>" if call and call.name else ""
     return f"""<div><div class="head"><h3>{name}</h3>{badge}<span class="soft">{took}</span></div>
-{arguments}<p class="response" dir="auto">{_text(text)}</p></div>"""
+{arguments}<p class="response" dir="auto">{escaped(text)}</p>{notes}</div>"""
 
 
 def _pretty(arguments: Any) -> str:
@@ -397,15 +349,15 @@ def _figure(exchange: Exchange, rgb: RGB, jpeg: Sequence[bytes]) -> str:
     if not jpeg:
         return f'<p class="soft" id="image-{index}">Image {index} ({size}) did not fit; it lies in images/.</p>'
     alt = f"Image {index} from {record.name}. {record.result.text}"
-    return f"""<figure id="image-{index}">{_img(rgb, jpeg[0], alt, ' loading="lazy"')}
+    return f"""<figure id="image-{index}">{img_of(rgb, jpeg[0], alt, ' loading="lazy"')}
 <figcaption>Image {index}, {size}</figcaption></figure>"""
 
 
 def _conversation(episode: Episode) -> str:
-    room = _Room(_CONVERSATION_BYTES)
+    room = Room(_CONVERSATION_BYTES)
     entries = []
     for message in episode.messages:
-        entry = f"<h3>{_text(message.role)}</h3><pre>{_text(message.text, 40_000)}</pre>"
+        entry = f"<h3>{escaped(message.role)}</h3><pre>{escaped(message.text, 40_000)}</pre>"
         if not room.take(entry):
             entries.append(_LEFT_OUT)
             break
@@ -439,8 +391,8 @@ def _rows(entries: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, s
 
 
 def _details(summary: Mapping[str, Any]) -> str:
-    room = _Room(_DETAILS_BYTES)
+    room = Room(_DETAILS_BYTES)
     entries = {name: value for name, value in summary.items() if name != "truth"}
-    rows = (f'<tr><th scope="row">{_text(a, 120)}</th><td>{_text(b, 500)}</td></tr>' for a, b in _rows(entries))
+    rows = (f'<tr><th scope="row">{escaped(a, 120)}</th><td>{escaped(b, 500)}</td></tr>' for a, b in _rows(entries))
     return f"""<section><h2>Details</h2>
 <div class="card"><table><tbody>{"".join(row for row in rows if room.take(row))}</tbody></table></div></section>"""

@@ -1,4 +1,4 @@
-"""What is left of a command: its folder with `result.json`, `trajectory.jsonl`, the pictures and `report.html`."""
+"""What is left of a command: its folder with `result.json`, `trajectory.jsonl`, pictures, `run.mcap`, `report.html`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.agent import Episode
+from agent_node.mcap_recording import MotionLog, Recorder
 from agent_node.recording import write_json, write_trajectory
 from agent_node.report import write_report
 from tool_nodes.toolbox import Toolbox
@@ -26,7 +27,14 @@ def summarize(episode: Episode) -> dict[str, Any]:
     }
 
 
-def write_run(run_dir: Path, episode: Episode, toolbox: Toolbox, more: Mapping[str, Any]) -> None:
+def write_run(
+    run_dir: Path,
+    episode: Episode,
+    toolbox: Toolbox,
+    more: Mapping[str, Any],
+    recorder: Recorder | None = None,
+    motion: MotionLog | None = None,
+) -> None:
     """Write everything about a finished command into its folder.
 
     Args:
@@ -34,6 +42,8 @@ def write_run(run_dir: Path, episode: Episode, toolbox: Toolbox, more: Mapping[s
         episode: The command.
         toolbox: The tools that were offered.
         more: Further entries of `result.json`.
+        recorder: Has heard the command; None leaves no `run.mcap`.
+        motion: What the joints did meanwhile.
 
     Raises:
         ToolError: UNAVAILABLE when a file cannot be written.
@@ -42,3 +52,5 @@ def write_run(run_dir: Path, episode: Episode, toolbox: Toolbox, more: Mapping[s
     write_trajectory(run_dir, episode, toolbox.schemas())
     write_json(run_dir / "result.json", result)
     write_report(run_dir / "report.html", episode, result, (), ())
+    if recorder is not None:
+        recorder.write(run_dir, motion, result)

@@ -207,7 +207,8 @@ class _Episode:
         self._retries_left -= 1
         self._trouble = setback.doing
         self._tries += 1
-        self._segmented = self._segmented and code in _SAME_VIEW and not self.holding
+        same_view = code in _SAME_VIEW and not setback.response.outdated
+        self._segmented = self._segmented and same_view and not self.holding
         self._image = self._image if self._segmented else None
 
     def failure(self, code: ErrorCode, sentence: str) -> str:

@@ -14,6 +14,10 @@ Point = tuple[float, float]
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
+NOTE = "\nNote: "
+"""Begins what the agent adds to a tool's words for the policy; see `agent_node.recovery`."""
+CHANGED = re.compile(r"\b(?:has|have) (?:changed|moved) since\b")
+"""In the words of an error: the world is no longer as it was when it was looked at."""
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
 
@@ -37,6 +41,11 @@ class Response:
         return self.error is None
 
     @property
+    def outdated(self) -> bool:
+        """True if the world is no longer as it was when it was looked at."""
+        return not self.ok and CHANGED.search(self.text) is not None
+
+    @property
     def points(self) -> tuple[Point, ...]:
         """Normalized points of a detection, in order; empty for a failed one."""
         if not self.ok:
@@ -57,6 +66,7 @@ def read_response(message: Message) -> Response:
         inner = (tagged.group(1) if tagged else message.text).strip()
         image = _IMAGE.findall(inner)
         words, index = _IMAGE.sub("", inner).strip(), int(image[-1]) if image else None
+    words = words.partition(NOTE)[0]
     error = _ERROR.match(words)
     if error:
         return Response(error.group(2).strip(), ErrorCode(error.group(1)), index)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import Any, cast
+from typing import Protocol as Port
 
 import mujoco
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
 from agent_node.commands import parse_command
 from agent_node.policy import Policy
+from agent_node.protocol import Protocol
 from sim.cameras import CameraModel, overview_camera
 from sim.predicates import THRESHOLDS, PlaceRelation, Snapshot, judge_pick, judge_place
 from sim.scenes import Scene
@@ -29,7 +31,7 @@ ANIMATION_FRAMES = 60
 ANIMATION_SIZE = (400, 300)
 
 
-class JudgedWorld(Protocol):
+class JudgedWorld(Port):
     """What a judge needs of a world, here or in another process; see sim.world.World."""
 
     @property
@@ -55,13 +57,13 @@ class JudgedWorld(Protocol):
         """Let time pass; snapshots every `every` seconds, first and last included."""
 
 
-class MovedArm(Protocol):
+class MovedArm(Port):
     """Tells when the arm first began to move."""
 
     first_motion_at: float | None
 
 
-class JudgedStation(Protocol):
+class JudgedStation(Port):
     """A station whose episodes can be judged: sim.station.Station, or one over ROS 2."""
 
     @property
@@ -250,9 +252,13 @@ def run_episode(
     turn_budget: int = TURN_BUDGET,
     stopped: Callable[[], bool] = lambda: False,
     listener: Listener = lambda kind, payload: None,
+    protocol: Protocol | None = None,
 ) -> Outcome:
-    """Run one command and judge it; `goal` None derives the meaning from the sentence and the true scene."""
-    agent = Agent(policy, station.toolbox, turn_budget, stopped, listener)
+    """Run one command and judge it; `goal` None derives the meaning from the sentence and the true scene.
+
+    The protocol is the one that the policy was made for; SpaceTools' where None.
+    """
+    agent = Agent(policy, station.toolbox, turn_budget, stopped, listener, protocol)
     return judged(station, text, agent.run, goal)
 
 

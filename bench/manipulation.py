@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from agent_node.agent import TURN_BUDGET
+from agent_node.protocol import load_protocol
 from agent_node.scripted import ScriptedPolicy
 from bench.console import AsJson, emit, say
 from bench.episode import Goal, JudgedStation, run_episode
@@ -25,12 +27,14 @@ Perception = Literal["sim", "pixels"]
 
 @dataclass(frozen=True)
 class Job:
-    """One episode: which sentence, which scene, which perception, tools in process or in a ROS 2 graph of its own."""
+    """One episode: sentence, scene, perception, protocol and turns, tools in process or in a ROS 2 graph of its own."""
 
     sentence: int
     seed: int
     perception: Perception
     transport: Transport = "process"
+    protocol: str = "spacetools"
+    turns: int = TURN_BUDGET
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,7 @@ class Record:
         score: 0 or 1 for a pick, up to 2 for pick and place.
         reasons: Why it is not a success, in the simulator's words.
         plan_s: Wall time of every plan [s].
+        turns: Assistant turns of the conversation.
     """
 
     sentence: int
@@ -60,6 +65,7 @@ class Record:
     wall_s: float | None = None
     sim_time_s: float | None = None
     plan_s: tuple[float, ...] = ()
+    turns: int = 0
 
 
 def run_one(job: Job) -> Record:
@@ -76,7 +82,9 @@ def run_one(job: Job) -> Record:
 
 def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[float]) -> Record:
     goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
-    outcome = run_episode(station, ScriptedPolicy(), task.text, goal)
+    protocol = load_protocol(job.protocol)
+    policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
+    outcome = run_episode(station, policy, task.text, goal, job.turns, protocol=protocol)
     episode, truth = outcome.episode, outcome.truth
     return Record(
         sentence=job.sentence,
@@ -94,6 +102,7 @@ def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[flo
         wall_s=episode.wall_s,
         sim_time_s=outcome.sim_time_s,
         plan_s=tuple(planning),
+        turns=len(episode.turns),
     )
 
 
@@ -131,6 +140,8 @@ def bench_manipulation(
     first_seed: int = 0,
     perception: Perception = "sim",
     transport: Transport = "process",
+    protocol: str = "spacetools",
+    turns: int = TURN_BUDGET,
     jobs: int = 1,
     as_json: AsJson = False,
 ) -> int:
@@ -142,19 +153,31 @@ def bench_manipulation(
         perception: "sim" sees with simulator truth and noise, "pixels" with colour and depth only.
         transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
             with a domain and a router of its own, in lockstep.
+        protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
+        turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
         jobs: Processes. Timings are most meaningful with 1.
     """
-    if seeds < 1 or jobs < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds and jobs must be 1 or more and first-seed 0 or more.")
+    if min(seeds, jobs, turns) < 1 or first_seed < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
+    load_protocol(protocol)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
-    work = [Job(sentence, seed, perception, transport) for seed in chosen for sentence in range(len(PAPER_SENTENCES))]
-    say(f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}")
+    work = [
+        Job(sentence, seed, perception, transport, protocol, turns)
+        for seed in chosen
+        for sentence in range(len(PAPER_SENTENCES))
+    ]
+    say(
+        f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}, "
+        f"protocol {protocol}"
+    )
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "manipulation",
         "perception": perception,
         "transport": transport,
+        "protocol": protocol,
+        "turns": _turns(records, turns),
         "machine": machine(),
         "seeds": list(chosen),
         "jobs": jobs,
@@ -175,6 +198,12 @@ def bench_manipulation(
     else:
         print(format_report(document, "error_codes", _failure_line))
     return 0
+
+
+def _turns(records: Sequence[Record], budget: int) -> dict[str, float]:
+    """What the episodes took of the turn budget."""
+    taken = [record.turns for record in records if record.turns]
+    return {"budget": budget} | ({"mean": round(sum(taken) / len(taken), 1), "most": max(taken)} if taken else {})
 
 
 def _failure_line(failure: Mapping[str, Any]) -> str:

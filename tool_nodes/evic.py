@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tool_nodes.kinds import BadValue, Conversation, Level, Lookup, Text, finite_number, show
+from tool_nodes.kinds import BadValue, Conversation, Level, Lookup, Text, finite_number, picture_at, show
 from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
@@ -61,6 +61,7 @@ class PictureNumberKind:
         if not 0 <= value < known:
             allowed = f"the valid range is [0, {known - 1}]" if known else "there is no image yet"
             raise BadValue(f"is out of bounds: {allowed}, got {show(value)}", Level.INDEX)
+        picture_at(lookup, value)  # which may have been dropped
         return value
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.pictures import SessionImage
+from tool_nodes.pictures import PackedPicture, SessionImage
 from tool_nodes.types import BoolArray, FloatArray
 
 VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
@@ -90,6 +90,11 @@ def resolve(value: Any, lookup: Lookup) -> Any:
     if not VARIABLE.fullmatch(value):
         raise BadValue(f"must be a variable such as $name, got {show(value)}")
     if value[1:] not in lookup.variables:
+        if value[1:] in getattr(lookup, "forgotten", ()):
+            raise BadValue(
+                f"refers to {shortened(value)}, which was dropped: only the newest {len(lookup.variables)} variables "
+                "are kept; make it anew"
+            )
         named = [f"${shortened(name)} ({describe(v)})" for name, v in lookup.variables.items()]
         newest = named[-_SHOWN_VARIABLES:]
         while len(", ".join(newest)) > _SHOWN_CHARACTERS:
@@ -99,6 +104,20 @@ def resolve(value: Any, lookup: Lookup) -> Any:
             known += f" and {len(named) - len(newest)} older ones"
         raise BadValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
     return lookup.variables[value[1:]]
+
+
+def picture_at(lookup: Lookup, index: int) -> SessionImage:
+    """The picture of an index that is within bounds. Raises BadValue where it is too old to be kept for use."""
+    picture = lookup.images[index]
+    if isinstance(picture, PackedPicture):
+        last = len(lookup.images) - 1
+        oldest = next((i for i in range(index, last) if not isinstance(lookup.images[i], PackedPicture)), last)
+        raise BadValue(
+            f"refers to image {index}, which is too old and was dropped: usable are 0 and {oldest} to {last}; "
+            "look again with robot.capture_image",
+            Level.INDEX,
+        )
+    return picture
 
 
 def reference_schema(what: str) -> dict[str, Any]:
@@ -158,7 +177,10 @@ class NumberKind:
         number = finite_number(resolve(value, lookup) if self.reference else value)
         low_ok = number > self.low if self.exclusive_low else number >= self.low
         if not (low_ok and number <= self.high):
-            bound = f"greater than {self.low:g}" if math.isinf(self.high) else f"between {self.low:g} and {self.high:g}"
+            if self.exclusive_low:
+                bound = f"greater than {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
+            else:
+                bound = f"between {self.low:g} and {self.high:g}"
             raise BadValue(f"must be {bound}, got {number:g}")
         return number
 
@@ -222,7 +244,7 @@ class ImageKind:
             raise BadValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
         if not 0 <= value < len(lookup.images):
             raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
-        return lookup.images[value]
+        return picture_at(lookup, value)
 
 
 @dataclass(frozen=True)
@@ -314,7 +336,7 @@ class ArrayKind:
 Conversation = Annotated[Lookup, SessionKind()]
 Text = Annotated[str, TextKind()]
 Unit = Annotated[float, NumberKind(0.0, 1.0)]
-FocalLength = Annotated[float, NumberKind(0.0, exclusive_low=True, reference=True)]
+FocalLength = Annotated[float, NumberKind(0.0, 1e6, exclusive_low=True, reference=True)]
 ImageIndex = Annotated[SessionImage, ImageKind()]
 Data = Annotated[NDArray[Any], ArrayKind("numeric array (H, W) or (H, W, C)", mixed=True)]
 Mask = Annotated[BoolArray, ArrayKind("boolean segmentation mask (H, W)", (None, None), boolean=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -82,3 +83,28 @@ class SessionImage:
 
     def _window(self) -> tuple[int, int, int, int]:
         return self.window or (0, 0, *self.require_frame().size)
+
+
+class PackedPicture(SessionImage):
+    """A picture that is too old to be used: only its pixels are kept, packed without loss, for reports and recordings.
+
+    Its link to the camera frame is gone, and no call may name it.
+
+    Args:
+        picture: What to keep.
+    """
+
+    def __init__(self, picture: SessionImage) -> None:
+        # A frozen dataclass sets its fields so; `rgb` is none here.
+        object.__setattr__(self, "frame", None)
+        object.__setattr__(self, "window", None)
+        object.__setattr__(self, "shape", picture.rgb.shape)
+        object.__setattr__(self, "packed", zlib.compress(np.ascontiguousarray(picture.rgb).data, 1))
+
+    shape: tuple[int, int, int]
+    packed: bytes
+
+    @property
+    def rgb(self) -> NDArray[np.uint8]:
+        """uint8 (H, W, 3), unpacked each time."""
+        return np.frombuffer(zlib.decompress(self.packed), np.uint8).reshape(self.shape)

@@ -30,6 +30,12 @@ F = TypeVar("F", bound=Callable[..., ToolResult])
 
 TIMEOUT_S = 30.0
 
+_COMPARED = 100
+"""So many characters of an unknown name are compared with the known ones."""
+
+_SHOWN_NAMES = 20
+"""So many tools are listed for a name that resembles none."""
+
 _PASSING_ERRORS = (ErrorCode.TIMEOUT, ErrorCode.UNAVAILABLE)
 """A call that ended so may end otherwise the next time."""
 
@@ -170,11 +176,19 @@ def _specs_of(provider: object) -> Iterable[ToolSpec]:
 
 @dataclass
 class Session:
-    """What one conversation has collected: `$variables` and pictures with stable indices."""
+    """What one conversation has collected.
+
+    Attributes:
+        variables: `$variables`, the one that was set last at the end.
+        images: Pictures with stable indices.
+        history: The last call.
+        forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
+    """
 
     variables: dict[str, Any] = field(default_factory=dict)
     images: list[SessionImage] = field(default_factory=list)
     history: CallHistory = field(default_factory=CallHistory, repr=False)
+    forgotten: dict[str, None] = field(default_factory=dict, repr=False)
 
     def newest_frame(self) -> Frame | None:
         """The frame of the newest camera picture."""
@@ -241,8 +255,11 @@ class Toolbox:
     def find(self, name: str) -> ToolSpec:
         """The tool of a name or alias. Raises ToolError UNKNOWN_TOOL."""
         if name not in self._names:
-            near = difflib.get_close_matches(name, self._names, n=3, cutoff=0.4)
-            hint = f"Did you mean {' or '.join(near)}?" if near else f"Tools: {', '.join(sorted(self.specs))}."
+            near = difflib.get_close_matches(name[:_COMPARED], self._names, n=3, cutoff=0.4)
+            listed = sorted(self.specs)
+            more = f" and {len(listed) - _SHOWN_NAMES} more" if len(listed) > _SHOWN_NAMES else ""
+            offered = f"Tools: {', '.join(listed[:_SHOWN_NAMES])}{more}."
+            hint = f"Did you mean {' or '.join(near)}?" if near else offered
             shown = name if len(name) <= 60 else name[:57] + "..."
             raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {shown!r}.", hint)
         return self.specs[self._names[name]]
@@ -304,7 +321,10 @@ class Toolbox:
                 session.history = CallHistory()
             text = self._guard.short(f"Error {result.error.code}: {result.error}")
             result = replace(result, text=text, image=None, variables={})
-        session.variables.update(result.variables)
+        for variable, value in result.variables.items():
+            session.variables.pop(variable, None)
+            session.forgotten.pop(variable, None)
+            session.variables[variable] = value
         if result.image is not None:
             image_index = len(session.images)
             session.images.append(_as_session_image(result.image, result, values))

@@ -44,28 +44,35 @@ def make_policy(
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where an extra or a model is missing.
     """
+    require_form(spec)
     options = options or PolicyOptions()
-    kind, colon, rest = spec.partition(":")
-    if kind == "scripted" and not colon:
+    kind, _, rest = spec.partition(":")
+    if kind == "scripted":
         return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
-    if kind == "replay" and rest:
+    if kind == "replay":
         return Replay(Path(rest))
-    if kind == "transformers" and rest:
+    if kind == "transformers":
         from agent_node.policies.transformers_chat import TransformersChat
 
         return TransformersChat(rest, protocol, options)
     model, url = _served(rest)
-    if kind == "openai" and model:
+    if kind == "openai":
         base_url = check_url(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
         return OpenAIChat(model, base_url, protocol, schemas, options, _key(options, "OPENAI_API_KEY", base_url))
-    if kind == "anthropic" and model:
-        base_url = check_url(url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com")
-        key = _key(options, "ANTHROPIC_API_KEY", base_url)
-        return AnthropicMessages(model, base_url.removesuffix("/v1"), protocol, schemas, options, key)
-    raise ToolError(
-        ErrorCode.INVALID_ARGUMENT,
-        f"There is no policy {plain_line(spec, length=60)!r}: it must be like {', '.join(FORMS)}.",
-    )
+    base_url = check_url(url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com")
+    key = _key(options, "ANTHROPIC_API_KEY", base_url)
+    return AnthropicMessages(model, base_url.removesuffix("/v1"), protocol, schemas, options, key)
+
+
+def require_form(spec: str) -> None:
+    """Refuse what names no policy, without making one. Raises ToolError INVALID_ARGUMENT."""
+    kind, _, rest = spec.partition(":")
+    named = kind in ("openai", "anthropic", "transformers", "replay") and bool(_served(rest)[0])
+    if spec != "scripted" and not named:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no policy {plain_line(spec, length=60)!r}: it must be like {', '.join(FORMS)}.",
+        )
 
 
 def _served(rest: str) -> tuple[str, str]:

@@ -149,7 +149,7 @@ def test_the_turn_budget_ends_a_command_that_never_answers() -> None:
     tools = Tools()
     episode = run(MOVE, tools=tools, turn_budget=3)
     assert episode.error_code is ErrorCode.TURN_BUDGET
-    assert episode.answer == "No answer within 3 turns."
+    assert episode.answer.startswith("No answer within 3 turns. No further motion is begun; 3 of 3 motions succeeded, ")
     assert len(episode.turns) == len(tools.log) == 3
     assert not episode.success
 
@@ -178,7 +178,7 @@ def test_a_stop_before_the_first_call_runs_nothing() -> None:
 def test_a_crash_of_the_policy_is_an_internal_error() -> None:
     episode = run(MOVE, ValueError("no tokens"))
     assert episode.error_code is ErrorCode.INTERNAL
-    assert episode.answer == "The policy failed: ValueError: no tokens."
+    assert episode.answer.startswith("The policy failed: ValueError: no tokens. No further motion is begun; 1 of 1 ")
     assert not episode.success
 
 
@@ -186,7 +186,7 @@ def test_a_crash_of_the_policy_is_an_internal_error() -> None:
 def test_an_unavailable_policy_is_unavailable_even_after_a_motion_that_worked(message: str) -> None:
     episode = run(MOVE, ToolError(ErrorCode.UNAVAILABLE, message))
     assert episode.error_code is ErrorCode.UNAVAILABLE
-    assert episode.answer == message
+    assert episode.answer.startswith(f"{message} No further motion is begun; 1 of 1 motions succeeded, ".lstrip())
     assert not episode.success
 
 

@@ -101,9 +101,10 @@ def test_words_that_look_like_a_marker_never_become_a_picture(tmp_path: Path) ->
     messages = trajectory(tmp_path, episode)["messages"]
     pictures = [(i, p) for i, m in enumerate(messages) for p in m["content"] if p["type"] == "image"]
     assert pictures == [(3, {"type": "image", "image": "images/000.png"})]
-    assert messages[3]["content"][0]["text"] == f"<tool_response>Seen {fake} "
+    shown = fake.replace("<", "\u2039")
+    assert messages[3]["content"][0]["text"] == f"<tool_response>Seen {shown} "
     assert messages[1]["content"] == [{"type": "text", "text": f"What is in {fake}?"}]
-    assert messages[4]["content"] == [{"type": "text", "text": f"<tool_response>{fake}</tool_response>"}]
+    assert messages[4]["content"] == [{"type": "text", "text": f"<tool_response>{shown}</tool_response>"}]
 
 
 def test_the_parts_of_a_message_add_up_to_its_text(tmp_path: Path) -> None:

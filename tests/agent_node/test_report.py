@@ -301,3 +301,27 @@ def test_frames_that_are_no_film_are_refused_and_no_file_appears(
         write_report(tmp_path / "report.html", run("<answer>a</answer>"), {}, frames, times)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert list(tmp_path.iterdir()) == []
+
+
+class Counting(Scripted):
+    """A model whose server counts."""
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        return Reply(super().respond(conversation).text, 1500, 40, cost=0.002, latency_s=0.5, first_token_s=0.25)
+
+
+def test_what_a_model_took_and_its_protocol_are_shown_and_nothing_is_made_up_for_one_that_counts_nothing(
+    tmp_path: Path,
+) -> None:
+    episode = Agent(Counting([LOOK, LOOK, "<answer>Done.</answer>"]), Toolbox([Robot()])).run("Look.")
+    text = report(tmp_path, episode).text
+    assert "protocol spacetools, 4,500 tokens read and 120 written, cost 0.006" in text
+    assert text.count("first word after 0.25 s, 1,500 tokens read and 40 written, cost 0.002") == 3
+    assert "tokens" not in report(tmp_path, run(LOOK, "<answer>Done.</answer>")).text
+
+
+def test_what_the_agent_added_for_the_policy_is_shown_beside_the_tools_words(tmp_path: Path) -> None:
+    text = report(tmp_path, run(PLACE, "<answer>Done.</answer>")).text
+    assert "Error PLACE_BLOCKED: The place is taken." in text
+    assert "Note: The object is still held; choose another point on a new picture." in text
+    assert "Note: One turn is left: it must answer." in text

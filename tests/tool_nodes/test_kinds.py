@@ -80,7 +80,7 @@ def test_a_unit_number_is_refused_with_a_sentence(value: Any, sentence: str) -> 
 
 def test_a_focal_length_may_come_from_a_variable_and_must_be_positive() -> None:
     assert parse(kinds.FocalLength, "$focal") == 600.0
-    assert refusal(kinds.FocalLength, 0) == "must be greater than 0, got 0"
+    assert refusal(kinds.FocalLength, 0) == "must be greater than 0 and at most 1e+06, got 0"
     assert refusal(kinds.FocalLength, "$mask").startswith("must be a number, got array(")
     assert refusal(kinds.FocalLength, "$") == "must be a variable such as $name, got '$'"
     assert refusal(kinds.FocalLength, "$a b") == "must be a variable such as $name, got '$a b'"
@@ -216,7 +216,7 @@ def test_a_pattern_in_a_schema_accepts_what_resolve_accepts(annotation: Any) -> 
 
 def test_schemas_state_the_ranges_and_shapes_that_parsing_enforces() -> None:
     assert kind_of(kinds.Unit).schema() == {"type": "number", "minimum": 0.0, "maximum": 1.0}
-    assert kind_of(kinds.FocalLength).schema()["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0.0}
+    assert kind_of(kinds.FocalLength).schema()["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0.0, "maximum": 1e6}
     assert kind_of(kinds.Text).schema() == {"type": "string", "minLength": 1, "maxLength": 300}
     literal = kind_of(kinds.Points2D).schema()["anyOf"][0]
     number = {"type": "number", "minimum": 0.0, "maximum": 1.0}

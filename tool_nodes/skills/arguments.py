@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_nodes.kinds import BadValue, Kind, Lookup, NumberKind, TextKind, finite_number, show
+from tool_nodes.kinds import BadValue, Kind, Lookup, NumberKind, TextKind, finite_number, picture_at, show
 from tool_nodes.pictures import SessionImage
 
 _MAX_LABELS = 20
@@ -30,7 +30,7 @@ class ImageNameKind:
         match = _IMAGE.fullmatch(value) if isinstance(value, str) else None
         if match is None or int(match.group(1)) >= known:
             raise BadValue(f'must be "image-N" with N between 0 and {known - 1}, got {show(value)}')
-        return lookup.images[int(match.group(1))]
+        return picture_at(lookup, int(match.group(1)))
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import pytest
 from sim import pictures
 from sim.text_truth import SimTextReader, TextNoise
 from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.peria import PeriaInteractionTools
 from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import TextReader
 from tool_nodes.results import ErrorCode
-from tool_nodes.text_reading import TextTools, boxed, is_map_noise
+from tool_nodes.text_reading import TextTools, is_map_noise
 from tool_nodes.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.types import Frame, TextSpan
 
@@ -75,12 +76,31 @@ def test_map_ocr_gives_names_without_numbers_scale_and_symbols(backend: str) -> 
     assert " m" in value(backend, "text_ocr", frame)["text"]
 
 
-@pytest.mark.parametrize("text", ["42", "12.5", "500 m", "1:2000 km", "2 mi", "+", "A", "N", "--", "#7"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "42",
+        "12.5",
+        "500 m",
+        "1:2000 km",
+        "2 mi",
+        "0 1 2 km",
+        "Scale 1:50 000",
+        "scale: 200 m",
+        "+",
+        "A",
+        "N",
+        "--",
+        "#7",
+    ],
+)
 def test_numbers_scales_and_symbols_are_map_noise(text: str) -> None:
     assert is_map_noise(text)
 
 
-@pytest.mark.parametrize("text", ["Oakfield", "Route 66", "St. 7th Avenue", "A40 North", "Mill"])
+@pytest.mark.parametrize(
+    "text", ["Oakfield", "Route 66", "St. 7th Avenue", "A40 North", "Mill", "Scale Lane 2", "Miles"]
+)
 def test_names_are_no_map_noise(text: str) -> None:
     assert not is_map_noise(text)
 
@@ -102,9 +122,33 @@ def test_tables_are_rows_of_cells(backend: str) -> None:
     assert value(backend, "table_ocr", frame) == {"task": "table", "rows": rows}
 
 
-def test_boxes_are_whole_thousandths_inside_the_picture() -> None:
-    span = TextSpan("x", (-4.0, 10.0, 50.2, 130.0))
-    assert boxed(span, (100, 120)) == r"\boxed{0,83,502,1000}"
+class OneText:
+    """Reads one text, wherever it is."""
+
+    backend = "one"
+
+    def __init__(self, box: tuple[float, float, float, float]) -> None:
+        self._box = box
+
+    def read(self, image: SessionImage) -> list[TextSpan]:
+        return [TextSpan("x", self._box)]
+
+
+@pytest.mark.parametrize(
+    ("box", "told"),
+    [
+        ((-4.0, 10.0, 50.2, 130.0), r"\boxed{0,83,502,1000}"),  # the far sides lie outside the picture
+        ((30.0, 20.0, 30.01, 40.0), r"\boxed{300,167,301,333}"),
+        ((99.99, 119.99, 100.0, 120.0), r"\boxed{999,999,1000,1000}"),
+    ],
+)
+def test_the_box_of_a_text_is_one_that_the_other_tools_take(box: tuple[float, float, float, float], told: str) -> None:
+    toolbox = Toolbox([TextTools(OneText(box)), PeriaInteractionTools()])
+    session = Session(images=[SessionImage(np.zeros((120, 100, 3), np.uint8))])
+    found = toolbox.call("text_spotting", {"image_index": 0}, session).result
+    assert isinstance(found.value, dict)
+    assert found.value["items"] == [{"text": "x", "bbox": told}]
+    assert toolbox.call("bounding_box", {"image_index": 0, "bounding_box": told}, session).result.ok
 
 
 def test_the_simulators_reader_has_no_truth_about_other_pictures() -> None:

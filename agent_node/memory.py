@@ -1,0 +1,110 @@
+"""What a long conversation keeps: the rule, and how old pictures and variables are let go.
+
+| what | kept | what happens to the rest |
+|---|---|---|
+| pictures that calls may name | the first and the newest 12, with depth and calibration | pixels only, packed |
+| pictures that the policy is shown | the first and the newest 8 | its text keeps the marker `<image K>` |
+| `$variables` | the newest 64, of 128 MiB together | dropped, the oldest first |
+| arrays in the records of calls | none: they are in the session | dropped when the call is over |
+
+Naming what was dropped gives a sentence that says so and how to look again. Reports and recordings still hold every
+picture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from agent_node.policy import Message
+from tool_nodes.pictures import PackedPicture, SessionImage
+from tool_nodes.results import ErrorCode
+from tool_nodes.toolbox import CallRecord, Session
+
+_NAMES = 256
+"""So many names of dropped variables are remembered."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    """How much a conversation keeps.
+
+    Attributes:
+        pictures: Newest pictures that calls may name, beside the first one; 1 or more.
+        shown: Newest pictures that the policy is given, beside the first one; 1 or more.
+        variables: Newest `$variables`.
+        variable_bytes: Bytes of all variables together; the newest one is kept in any case.
+    """
+
+    pictures: int = 12
+    shown: int = 8
+    variables: int = 64
+    variable_bytes: int = 128 << 20
+
+    def trim(self, session: Session, messages: list[Message]) -> None:
+        """Let go what is too old, in a session and in the messages of its conversation."""
+        images = session.images
+        for index in range(1, len(images) - self.pictures):
+            if not isinstance(images[index], PackedPicture):
+                images[index] = PackedPicture(images[index])
+        shown = [k for k, message in enumerate(messages) if message.picture is not None]
+        for k in shown[1 : -self.shown]:
+            messages[k] = replace(messages[k], picture=None)
+        self._trim_variables(session)
+
+    def _trim_variables(self, session: Session) -> None:
+        seen: set[int] = set()
+        size, kept = 0, 0
+        for value in reversed(session.variables.values()):
+            size += _bytes(value, seen)
+            if kept == self.variables or (kept and size > self.variable_bytes):
+                break
+            kept += 1
+        for name in list(session.variables)[: len(session.variables) - kept]:
+            del session.variables[name]
+            session.forgotten[name] = None
+        for name in list(session.forgotten)[:-_NAMES]:
+            del session.forgotten[name]
+
+
+def without_arrays(record: CallRecord) -> CallRecord:
+    """The record of a call that is over, as it may be kept for as long as the conversation lasts."""
+    result = record.result
+    error = result.error
+    if error is not None and error.code is not ErrorCode.INTERNAL:
+        # Tracebacks keep what their functions held.
+        error.__traceback__ = error.__context__ = error.__cause__ = None
+    return replace(record, result=replace(result, value=None, image=None, variables={}, source=None))
+
+
+def held_bytes(session: Session, messages: list[Message]) -> int:
+    """Bytes of pictures, arrays and texts that a conversation holds, each counted once."""
+    seen: set[int] = set()
+    values = [*session.images, *session.variables.values()]
+    for message in messages:
+        values += [message.text, message.words, message.picture]
+    return sum(_bytes(value, seen) for value in values)
+
+
+def _bytes(value: Any, seen: set[int]) -> int:
+    """Memory of a value without what was seen before; of a view, what it keeps alive."""
+    while isinstance(value, np.ndarray) and isinstance(value.base, np.ndarray):
+        value = value.base
+    if id(value) in seen:
+        return 0
+    seen.add(id(value))
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, PackedPicture):
+        return len(value.packed)
+    if isinstance(value, SessionImage):
+        frame = value.frame
+        arrays = (value.rgb,) if frame is None else (value.rgb, frame.rgb, frame.depth, frame.ids)
+        return sum(_bytes(array, seen) for array in arrays)
+    if isinstance(value, dict):
+        return sum(_bytes(inner, seen) for inner in (*value.keys(), *value.values()))
+    if isinstance(value, (list, tuple)):
+        return sum(_bytes(inner, seen) for inner in value)
+    return len(value) if isinstance(value, (str, bytes)) else 8

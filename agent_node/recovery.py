@@ -1,0 +1,239 @@
+"""What the agent does when a command does not go as meant: the same for every policy, whatever it writes.
+
+| what happens | what the policy is told | what else |
+|---|---|---|
+| a tool fails | the error, its code and its hint | the rest of the turn is run |
+| a motion fails | as above, and what to do first | the rest of the turn is not run |
+| the same motion call after it failed, without a look | that it must look first | it is not run |
+| something moved since the newest picture | PLAN_FAILED: it has moved, look again | the motion is not run |
+| the same call gives the same answer as before | that nothing is new | after `same_results` the command ends |
+| a malformed turn, too many calls, too long a text | what is wrong | none runs; after `malformed_turns` it ends |
+| calls that the protocol passes over | how many | they are logged |
+| reasoning alone | to go on | |
+| one turn is left | that it must answer | |
+| no turn is left | | TURN_BUDGET, with what was achieved |
+
+A look is a call that succeeds, moves nothing and may give another result each time, such as robot.capture_image. What
+was achieved is what the tools reported; the policy's own words never enter into it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent_node.calls import ToolCall
+from agent_node.transcript import CHANGED
+from tool_nodes.motion.scene_change import changed
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox import CallRecord, Session, Toolbox
+
+logger = logging.getLogger("toolhand.agent")
+
+LOOK = "robot.capture_image"
+
+_LOOK_FIRST = "take a new picture with robot.capture_image before the next motion"
+_HINTS = {
+    ErrorCode.GRIPPER_EMPTY: f"The gripper holds nothing; {_LOOK_FIRST}, and find the object again.",
+    ErrorCode.OBJECT_DROPPED: f"The object lies somewhere else now; {_LOOK_FIRST}, and find it again.",
+    ErrorCode.NOT_HOLDING: f"The gripper holds nothing; {_LOOK_FIRST}, and grasp the object.",
+    ErrorCode.EXECUTION_FAILED: f"What is held is not certain; {_LOOK_FIRST}.",
+    ErrorCode.CONTROLLER_FAULT: f"What is held is not certain; {_LOOK_FIRST}.",
+    ErrorCode.TIMEOUT: f"What is held is not certain; {_LOOK_FIRST}.",
+    ErrorCode.PLACE_BLOCKED: "The object is still held; choose another point on a new picture.",
+}
+_MOVED_HINT = f"Something has moved; {_LOOK_FIRST}, and find, segment and plan anew."
+
+_PASSING = frozenset({ErrorCode.UNAVAILABLE})
+"""A motion that failed so may be tried again at once: looking would change nothing."""
+_NOT_BEGUN = frozenset(
+    {
+        ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, ErrorCode.NOT_APPROVED, ErrorCode.IK_FAILED,
+        ErrorCode.PLAN_FAILED, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.UNAVAILABLE, ErrorCode.NO_GRASP,
+    }
+)  # fmt: skip
+"""Failures of a motion before anything moved."""
+_EMPTY = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
+
+
+@dataclass(frozen=True)
+class Recovery:
+    """What is done about failures.
+
+    Attributes:
+        hints: A failed motion, and a call that gives nothing new, add a note for the policy.
+        look_before_retry: The same motion call is not run again after it failed until there was a look.
+        check_scene: Before a motion a fresh picture is compared with the newest one of the conversation.
+        go_on: A turn of reasoning alone is answered by a note.
+        announce_last_turn: The policy is told that one turn is left.
+        same_results: The command ends when the same call has given the same answer so many times in a row.
+        malformed_turns: The command ends after so many malformed turns in a row.
+        given_up: The code of such an end.
+        calls_in_a_turn: A turn with more calls is malformed.
+        turn_characters: A longer turn is malformed.
+    """
+
+    hints: bool = True
+    look_before_retry: bool = True
+    check_scene: bool = True
+    go_on: bool = True
+    announce_last_turn: bool = True
+    same_results: int = 6
+    malformed_turns: int = 5
+    given_up: ErrorCode = ErrorCode.TURN_BUDGET
+    calls_in_a_turn: int = 16
+    turn_characters: int = 200_000
+
+
+@dataclass
+class Watch:
+    """What has happened in one command, as far as recovery needs it.
+
+    Args:
+        rules: What is done about it.
+        toolbox: The tools.
+        session: What the conversation has collected.
+    """
+
+    rules: Recovery
+    toolbox: Toolbox
+    session: Session
+    _failed: list[tuple[Any, list[Any]]] = field(default_factory=list)
+    _last: tuple[str, str] = ("", "")
+    _same: int = 0
+    _malformed: int = 0
+
+    def refusal(self, call: ToolCall) -> str:
+        """Why a call is not run now, as the policy is told; empty if it may run."""
+        if not self.toolbox.is_motion(call.name):
+            return ""
+        key, _ = self._key(call)
+        if self.rules.look_before_retry and any(key == failed for failed, _ in self._failed):
+            return (
+                f"Error {ErrorCode.INVALID_ARGUMENT}: Not run: this same motion has failed, and there was no look "
+                f"since; {_LOOK_FIRST}."
+            )
+        if self.rules.check_scene and self._scene_has_changed():
+            return (
+                f"Error {ErrorCode.PLAN_FAILED}: Not run: something on the table has moved since the newest picture; "
+                f"{_LOOK_FIRST}, and find, segment and plan anew."
+            )
+        return ""
+
+    def _scene_has_changed(self) -> bool:
+        seen = self.session.newest_frame()
+        if seen is None or LOOK not in self.toolbox.specs:
+            return False
+        fresh = Session()
+        record = self.toolbox.call(LOOK, {}, fresh)
+        now = fresh.newest_frame()
+        if not record.result.ok or now is None or now is seen or now.camera != seen.camera:
+            return False  # a camera that fails is for the motion to report
+        return changed(seen, now)
+
+    def note(self, call: ToolCall, record: CallRecord) -> str:
+        """What the policy is told beside the tool's own words; empty if nothing."""
+        error = record.result.error
+        spec = self.toolbox.specs.get(record.name)
+        if record.motion:
+            if error is None:
+                self._failed.clear()
+            elif error.code not in _PASSING:
+                self._failed.append(self._key(call))
+        elif error is None and spec is not None and spec.repeatable:
+            self._failed.clear()
+        repeated = self._count(call, record.result.text)
+        if not self.rules.hints:
+            return ""
+        if record.motion and error is not None:
+            return _MOVED_HINT if CHANGED.search(error.message) else _HINTS.get(error.code, "")
+        if repeated > 1 and error is None and " times in a row" not in record.result.text:
+            return f"This is the same call with the same answer, {repeated} times in a row; nothing is new."
+        return ""
+
+    def refused(self, call: ToolCall, words: str) -> None:
+        """Count a call that was not run."""
+        self._count(call, words)
+
+    def turn_ended(self, malformed: bool) -> None:
+        """Count a turn. Raises ToolError with the code `given_up` where the policy gets nowhere."""
+        rules = self.rules
+        self._malformed = self._malformed + 1 if malformed else 0
+        if self._malformed >= rules.malformed_turns:
+            raise ToolError(rules.given_up, f"The last {self._malformed} turns of the policy were malformed.")
+        if self._same >= rules.same_results:
+            raise ToolError(
+                rules.given_up, f"The policy made the same call {self._same} times in a row, with the same answer."
+            )
+
+    def _count(self, call: ToolCall, words: str) -> int:
+        key = (f"{call.name} {_json(call.arguments)}", words)
+        self._same = self._same + 1 if key == self._last else 1
+        self._last = key
+        return self._same
+
+    def _key(self, call: ToolCall) -> tuple[Any, list[Any]]:
+        """What makes a call the same as another, and the values whose identity that is: they must stay alive."""
+        name = self.toolbox.find(call.name).name
+        arguments = call.arguments if isinstance(call.arguments, dict) else {}
+        texts = (value for value in arguments.values() if isinstance(value, str) and value.startswith("$"))
+        held = [self.session.variables.get(text[1:]) for text in texts]
+        return (name, _json(call.arguments), tuple(map(id, held))), held
+
+
+def malformed(rules: Recovery, text: str) -> str:
+    """What is wrong with a turn that is too long to be read; empty if nothing."""
+    if len(text) <= rules.turn_characters:
+        return ""
+    return f"a turn may have {rules.turn_characters:,} characters, this one has {len(text):,}"
+
+
+def too_many_calls(rules: Recovery, calls: Sequence[ToolCall]) -> str:
+    """What is wrong with the number of a turn's calls; empty if nothing."""
+    if len(calls) <= rules.calls_in_a_turn:
+        return ""
+    return f"a turn may hold {rules.calls_in_a_turn} calls, this one holds {len(calls)}, and none was run"
+
+
+def passed_over(count: int) -> str:
+    """What the policy is told of calls that its protocol passes over, which are logged too; empty if there are none."""
+    if not count:
+        return ""
+    logger.warning("ignored %d calls after the first one of a turn", count)
+    calls = "1 further call of this turn was" if count == 1 else f"{count} further calls of this turn were"
+    return f"{calls} ignored: write one call a turn."
+
+
+def achieved(records: Sequence[CallRecord]) -> str:
+    """What the motions of a command came to, as the tools reported it, in one sentence."""
+    motions = [record for record in records if record.motion]
+    codes = [None if record.result.error is None else record.result.error.code for record in motions]
+    if all(code in _NOT_BEGUN for code in codes):
+        return "Nothing has moved."
+    done = codes.count(None)
+    return f"No further motion is begun; {done} of {len(codes)} motions succeeded, and {_holding(motions)}."
+
+
+def _holding(motions: Sequence[CallRecord]) -> str:
+    """What the gripper holds after some motions; a motion before which nothing moved tells nothing."""
+    for record in reversed(motions):
+        error = record.result.error
+        if error is None and record.name == "robot.execute_grasp":
+            return "the gripper holds an object"
+        if (error is None and record.name.startswith("robot.place_")) or (error is not None and error.code in _EMPTY):
+            return "the gripper is empty"
+        if error is not None and error.code is ErrorCode.PLACE_BLOCKED:
+            continue  # what was held is still held
+        if error is None or error.code not in _NOT_BEGUN:
+            break
+    return "whether the gripper holds something is not known"
+
+
+def _json(value: Any) -> str:
+    try:
+        return json.dumps(value, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return f"a {type(value).__name__} that JSON cannot hold"

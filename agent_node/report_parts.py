@@ -1,0 +1,81 @@
+"""The small parts of a report: escaped text, badges, and pictures that fit into what room there is."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from PIL import Image
+
+from agent_node.recording import encode
+from tool_nodes.drawing import RGB
+
+# -- text ----------------------------------------------------------------------------------------
+
+
+def clip(text: str, limit: int) -> str:
+    """At most so many characters of a text, with how many more there are."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
+
+
+def escaped(value: object, limit: int = 4000) -> str:
+    """A value as text that HTML can hold, wherever it came from."""
+    return escape(clip(str(value), limit))
+
+
+def duration(seconds: float) -> str:
+    """A time [s] as people read it."""
+    return f"{seconds:.1f} s" if seconds >= 10 else f"{seconds:.2f} s" if seconds >= 0.1 else f"{1000 * seconds:.0f} ms"
+
+
+def badge_of(label: str, mood: str = "") -> str:
+    """A label in a box; the mood is "good", "bad" or empty."""
+    return f'<span class="badge {mood}">{escaped(label, 120)}</span>'
+
+
+class Room:
+    """Bytes that a part of the page may still take."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+
+    def take(self, html: str) -> bool:
+        """True if the text fits, which uses its room up."""
+        self._left -= len(encode(html))
+        return self._left >= 0
+
+
+# -- pictures ------------------------------------------------------------------------------------
+
+
+def _jpeg(rgb: RGB, width: int, quality: int) -> bytes:
+    image = Image.fromarray(rgb)
+    image.thumbnail((width, width))
+    buffer = io.BytesIO()
+    image.save(buffer, format="JPEG", quality=quality)
+    return buffer.getvalue()
+
+
+def jpegs_of(pictures: Sequence[RGB], room: int, sizes: Iterable[tuple[int, int]]) -> list[bytes]:
+    """All pictures in the best (longer side [px], quality) that fits; at worst only the first that fit."""
+    encoded: list[bytes] = []
+    for width, quality in sizes:
+        encoded, left = [], room
+        for picture in pictures:
+            encoded.append(_jpeg(picture, width, quality))
+            left -= len(encoded[-1])
+            if left < 0:
+                encoded.pop()
+                break
+        else:
+            break
+    return encoded
+
+
+def img_of(rgb: RGB, jpeg: bytes, alt: str, attributes: str = "") -> str:
+    """The element of a picture (H, W, 3) that is encoded in `jpeg`, and shown at the picture's own size."""
+    height, width = rgb.shape[:2]
+    source = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+    return f'<img src="{source}" width="{width}" height="{height}" alt="{escaped(alt, 240)}"{attributes}>'

@@ -1,0 +1,52 @@
+"""The robot's joints while a command is carried out over ROS 2, for its recording."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import numpy as np
+from rclpy.node import Node
+
+from agent_node.mcap_recording import MotionLog
+from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT
+from tool_nodes.ros.joint_states import JointReading, JointStates
+from tool_nodes.types import FloatArray
+
+PERIOD_S = 0.04
+"""A driver's 1 kHz is thinned to this [s]."""
+
+MAX_SAMPLES = 250_000
+"""Later ones are not kept: almost three hours, and 16 MB."""
+
+JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
+
+
+class JointLog:
+    """Keeps the measured joint positions from now on, for as long as the node is there.
+
+    Args:
+        node: Listens.
+        clock: Time now [s], the recorder's clock.
+        topic: Of sensor_msgs/JointState.
+    """
+
+    def __init__(self, node: Node, clock: Callable[[], float], topic: str = "joint_states") -> None:
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._times: list[float] = []
+        self._positions: list[FloatArray] = []
+        JointStates(node, topic, self._keep)
+
+    def _keep(self, reading: JointReading) -> None:
+        now = self._clock()
+        with self._lock:
+            due = not self._times or now >= self._times[-1] + PERIOD_S - 1e-6  # a clock that is set back is waited for
+            if due and now >= 0.0 and len(self._times) < MAX_SAMPLES:
+                self._times.append(now)
+                self._positions.append(np.append(reading.q, reading.knuckle))
+
+    def motion(self) -> MotionLog:
+        """What was measured so far; empty where no driver has told anything."""
+        with self._lock:
+            return MotionLog(np.array(self._times), JOINTS, np.array(self._positions).reshape(-1, len(JOINTS)))

@@ -1,0 +1,54 @@
+"""The same sentences through every paper's protocol: the same calls, the same end."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from agent_node.agent import TURN_BUDGET, Agent, Episode
+from agent_node.protocol import load_protocol, protocol_names
+from agent_node.scripted import ScriptedPolicy
+from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+
+PICK = "pick up the cinnamon"
+PLACE = "pick up the cinnamon and place it in front of the rice box"
+NOTHING_THERE = "put the violin in the black bin"
+TWO_FIT = "pick up the can"
+NO_COMMAND = "sing a song"
+OTHERS = [name for name in protocol_names() if name != "spacetools"]
+
+
+@functools.cache
+def carried_out(name: str, sentence: str) -> Episode:
+    protocol = load_protocol(name)
+    station = Station(load_scene(EXAMPLE_SCENE))
+    policy = ScriptedPolicy(max_turns=TURN_BUDGET, protocol=protocol)
+    return Agent(policy, station.toolbox, TURN_BUDGET, protocol=protocol).run(sentence)
+
+
+def same(name: str, sentence: str) -> Episode:
+    episode, paper = carried_out(name, sentence), carried_out("spacetools", sentence)
+    assert [(r.name, r.arguments) for r in episode.records] == [(r.name, r.arguments) for r in paper.records]
+    assert (episode.success, episode.error_code, episode.answer) == (paper.success, paper.error_code, paper.answer)
+    return episode
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("sentence", [NOTHING_THERE, TWO_FIT, NO_COMMAND])
+def test_a_sentence_that_ends_without_a_motion_ends_alike_in_every_protocol(name: str, sentence: str) -> None:
+    assert not same(name, sentence).success
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_pick_is_carried_out_in_every_protocol_with_the_same_calls(name: str) -> None:
+    assert same(name, PICK).success
+
+
+@pytest.mark.parametrize("name", ["peria"])
+def test_a_placement_fits_into_24_turns_with_one_call_a_turn(name: str) -> None:
+    episode = same(name, PLACE)
+    assert episode.success
+    assert len(carried_out("spacetools", PLACE).turns) < len(episode.turns) <= TURN_BUDGET // 2
+    assert all(len(turn.calls) <= 1 for turn in episode.turns)
