@@ -22,7 +22,9 @@ try:
     from bench import stations
     from bench.console import INTERRUPTED, AsJson, emit, exit_status, save_png, say
     from bench.mcp import mcp
+    from bench.replay import replay
     from bench.run_command import run
+    from bench.runs import runs
     from bench.stations import SceneName
     from bench.tool_commands import PngFile, call, tools
     from bench.version import version
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
 
-COMMANDS = ("run", "scene", "tools", "call", "mock", "mcp", "doctor", "bench", "up", "ros")
+COMMANDS = ("run", "runs", "replay", "scene", "tools", "call", "mock", "mcp", "doctor", "bench", "up", "ros")
 
 ROS_COMMANDS = {
     "up": ("rclpy_zenoh.launch.cli", "Start the nodes of a launch file, until Ctrl-C."),
@@ -150,6 +152,7 @@ def _bound(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
 
 def _parse(arguments: list[str]) -> Callable[[], int]:
     """The command with its arguments bound; SystemExit after --help or a complaint about the arguments."""
+    from bench.agent import bench_agent
     from bench.grasp import bench_grasp
     from bench.manipulation import bench_manipulation
     from bench.mock import mock_record
@@ -162,11 +165,12 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     bench.command(name="grasp")(_bound(bench_grasp))
     bench.command(name="perception")(_bound(bench_perception))
     bench.command(name="tools")(_bound(bench_tools))
+    bench.command(name="agent")(_bound(bench_agent))
     bench.command(name="ros")(_bound(bench_ros))
     mock = tyro.extras.SubcommandApp()
     mock.command(name="record")(_bound(mock_record))
     app = tyro.extras.SubcommandApp()
-    for command in (run, scene, tools, call, mcp, doctor):
+    for command in (run, runs, replay, scene, tools, call, mcp, doctor):
         app.command(_bound(command))
     app.command(mock, name="mock", help="Make data sets for the mock robot.")
     app.command(bench, name="bench", help="Measure success and perception over many random scenes, and speed.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -11,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from bench import stations
-from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, plain, say
+from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
 from bench.over_ros import Transport
+from bench.replay import tell_begin, tell_end, tell_step
 from bench.stations import Perception, SceneName, Seed, Suite
 from bench.version import version
 from tool_nodes.results import ErrorCode, ToolError
@@ -85,7 +85,7 @@ def run(
 ) -> int:
     """Carry out one sentence on the simulated robot and write a report.
 
-    The run's folder holds report.html, result.json, trajectory.jsonl and the pictures. Ctrl-C stops the arm.
+    The run's folder holds report.html, result.json, trajectory.jsonl, the pictures and run.mcap. Ctrl-C stops the arm.
 
     Args:
         text: What the robot should do, e.g. "pick up the far coconut water".
@@ -95,12 +95,14 @@ def run(
         transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
             that runs on this ROS domain or of one that is started with the scene and ended again.
     """
+    from agent_node.mcap_recording import Recorder
     from agent_node.policies.registry import make_policy
     from agent_node.protocol import load_protocol
     from agent_node.recording import new_run_dir, write_json, write_trajectory
     from agent_node.report import write_report
     from bench.approve import TerminalApprover
     from bench.episode import animate, run_episode, summarize
+    from bench.recorded import motion_log
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.suites import parse_suites
 
@@ -111,9 +113,9 @@ def run(
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "The scripted policy calls SpaceTools' tools: the suite must hold them."
         )
-    about = {
+    about: dict[str, Any] = {
         "scene": scene, "perception": perception, "policy": policy, "protocol": protocol, "approval": approval,
-        "version": version(),
+        "suite": suite, "turn_budget": turns, "version": version(),
     }  # fmt: skip
     if transport == "ros":
         from bench.over_ros import run_over_ros
@@ -126,7 +128,7 @@ def run(
             )
         stations.named_scene(scene)
         over_ros = run_over_ros(
-            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, _progress, about
+            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, tell_step, about
         )
         if as_json:
             emit(over_ros.result)
@@ -142,24 +144,27 @@ def run(
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
+    recorder = Recorder(text, lambda: station.world.time, tell_step)
+    result = None
     try:
         with Interrupt(station.arm.stop) as interrupt:
             hit.append(interrupt)
-            say(f"Scene {scene}, perception {perception}, policy {policy}, seed {seed}: {text[:200]!r}")
+            tell_begin(text, about | {"seed": seed})
             guard.begin_command()
             outcome = run_episode(
-                station, decides, text, turn_budget=turns, stopped=stopped, listener=_progress, protocol=form
+                station, decides, text, turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form
             )
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
             write_trajectory(run_dir, episode, station.toolbox.schemas())
             write_json(run_dir / "result.json", result)
-            verdict = "done" if episode.success else f"not done ({episode.error_code})"
-            say(f"\n{episode.answer}\n  {verdict}; simulator's judgement: {result['truth']}")
+            tell_end(result)
             frames, times = animate(station, cancelled=stopped) if animation else ([], [])
             write_report(run_dir / "report.html", episode, result, frames, times)
             say(f"  report: {run_dir / 'report.html'}")
     finally:
+        if recorder.heard:  # also of a run that a second Ctrl-C has ended
+            recorder.write(run_dir, motion_log(station), result)
         with contextlib.suppress(OSError):
             run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
     if as_json:
@@ -182,13 +187,3 @@ def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> Polic
         price_completion=model.price_completion,
         stopped=stopped,
     )
-
-
-def _progress(kind: str, payload: Any) -> None:
-    if kind == "thought":
-        say(f"  thinks  {plain(payload)}")
-    elif kind == "call":
-        say(f"  calls   {plain(payload.name)} {json.dumps(payload.arguments, default=str)[:160]}")
-    elif kind == "result":
-        first = payload.result.text.split(" Use $")[0]
-        say(f"          {plain(first)[:240]}  [{payload.wall_s:.2f} s]")

@@ -21,6 +21,7 @@ from tool_nodes.results import ErrorCode, ToolError
 
 ROOT = Path(__file__).parents[1]
 PICK = "pick up the far coconut water"
+RECORDED = {"run.mcap", "metadata.yaml", "foxglove_layout.json"}
 Cli = Callable[..., "Ended"]
 
 
@@ -84,7 +85,8 @@ def test_a_run_that_works_leaves_a_complete_folder_and_exits_with_0(cli: Cli, tm
     assert result["answer"]
     folder = run_dir_of(tmp_path)
     assert Path(result["run_dir"]).name == folder.name
-    assert {path.name for path in folder.iterdir()} == {"images", "report.html", "result.json", "trajectory.jsonl"}
+    files = {"images", "report.html", "result.json", "trajectory.jsonl"}
+    assert {path.name for path in folder.iterdir()} == files | RECORDED
     assert json.loads((folder / "result.json").read_text()) == result
     (line,) = (folder / "trajectory.jsonl").read_text().splitlines()
     for name in json.loads(line)["images"]:
@@ -149,7 +151,8 @@ def test_a_report_that_cannot_be_written_leaves_only_complete_files(
     assert ended.status == 1
     assert ended.document["error_code"] == "UNAVAILABLE"
     folder = run_dir_of(tmp_path)
-    assert {path.name for path in folder.rglob("*") if path.is_file()} == {"result.json", "trajectory.jsonl"}
+    files = {path.name for path in folder.rglob("*") if path.is_file()}
+    assert files == {"result.json", "trajectory.jsonl"} | RECORDED
     assert json.loads((folder / "result.json").read_text())["task"] == "sing a song"
 
 
@@ -251,7 +254,13 @@ WRONG = [
     (("bench", "manipulation", "--seeds", "0"), "seeds, jobs and turns must be 1 or more"),
     (("bench", "grasp", "--n", "0"), "n and jobs must be 1 or more"),
     (("bench", "chess"), "manipulation, grasp"),
-    (("fly",), "There is no command 'fly'. The commands are run, scene, tools, call, mock, mcp, doctor, bench, up, ros."),
+    (("replay", "gone"), "There is no run gone"),
+    (("runs", "gone"), "Cannot list the runs in gone"),
+    (
+        ("fly",),
+        "The commands are run, runs, replay, scene, tools, call, mock, mcp, doctor, bench, up, "
+        "ros.",
+    ),
 ]
 
 

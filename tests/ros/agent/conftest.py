@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -112,16 +112,22 @@ class Operator:
 
 @pytest.fixture
 def agent(contexts: Callable[[], Any], tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """Starts the node with tools of this process: `agent(make_toolbox, **parameters)`."""
+    """Starts the node with tools of this process: `agent(make_toolbox, policies, **parameters)`."""
     started: list[Spun] = []
 
-    def start(make_toolbox: Any, **parameters: Any) -> Any:
+    def start(make_toolbox: Any, policies: Mapping[str, Any] | None = None, **parameters: Any) -> Any:
         from agent_node import command_node
+
+        def make(spec: str, *rest: Any) -> Any:
+            assert policies is not None
+            return policies[spec]
 
         context = contexts()
         values = {"runs_dir": str(tmp_path / "runs")} | parameters
         overrides = [Parameter(name, value=value) for name, value in values.items()]
-        node = command_node.CommandNode(make_toolbox, context=context, parameter_overrides=overrides)
+        node = command_node.CommandNode(
+            make_toolbox, make if policies else None, context=context, parameter_overrides=overrides
+        )
         started.append(Spun(node, MultiThreadedExecutor(num_threads=4, context=context)))
         return node
 

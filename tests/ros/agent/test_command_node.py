@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from action_msgs.msg import GoalStatus
 
-from agent_node import command_node
 from agent_node.policy import Message, Reply
 from bench.over_ros import run_over_ros
 from sim.scene_files import EXAMPLE_SCENE, load_scene
@@ -61,9 +60,8 @@ class Script:
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Slow:
-    """A slow motion behind the policy `script`."""
-    monkeypatch.setitem(command_node.POLICIES, "script", lambda turns: Script())
+def slow() -> Slow:
+    """A slow motion."""
     return Slow()
 
 
@@ -97,7 +95,7 @@ def test_a_command_is_carried_out_told_and_recorded(agent: Agent, operator: Oper
 
 
 def test_a_second_command_is_refused_as_busy(agent: Agent, operator: Operators, slow: Slow) -> None:
-    agent(slow.toolbox, policy="script")
+    agent(slow.toolbox, {"script": Script()}, policy="script")
     one, two = operator(), operator()
     first = one.send("move")
     assert slow.running.wait(PATIENCE_S)
@@ -112,7 +110,7 @@ def test_a_second_command_is_refused_as_busy(agent: Agent, operator: Operators, 
 
 
 def test_cancel_stops_the_motion_and_names_it(agent: Agent, operator: Operators, slow: Slow) -> None:
-    agent(slow.toolbox, policy="script")
+    agent(slow.toolbox, {"script": Script()}, policy="script")
     person = operator()
     goal = person.send("move")
     assert slow.running.wait(PATIENCE_S)
@@ -130,7 +128,7 @@ def test_cancel_stops_the_motion_and_names_it(agent: Agent, operator: Operators,
 
 
 def test_the_command_of_an_operator_who_vanishes_is_stopped(agent: Agent, operator: Operators, slow: Slow) -> None:
-    agent(slow.toolbox, policy="script")
+    agent(slow.toolbox, {"script": Script()}, policy="script")
     gone = operator()
     gone.send("move")
     assert slow.running.wait(PATIENCE_S)
@@ -144,7 +142,7 @@ def test_the_command_of_an_operator_who_vanishes_is_stopped(agent: Agent, operat
 def test_without_a_simulator_a_run_is_reported_but_not_judged(
     agent: Agent, slow: Slow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    agent(slow.toolbox, policy="script")
+    agent(slow.toolbox, {"script": Script()}, policy="script")
     slow.let_go.set()
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[str] = []
@@ -168,16 +166,16 @@ def test_a_sentence_that_is_no_command_ends_with_its_code(agent: Agent, operator
 
 
 def test_an_unknown_mode_is_refused_with_what_is_allowed(agent: Agent, operator: Operators, slow: Slow) -> None:
-    agent(slow.toolbox, policy="script")
+    agent(slow.toolbox, {"script": Script()}, policy="script")
     status, result = operator().run("move", mode="telepathy")
     assert status == ABORTED
     assert result.status.error_code == "INVALID_ARGUMENT"
-    assert "mode must be scripted or script, got 'telepathy'" in result.status.message
+    assert "mode must be script or scripted, got 'telepathy'" in result.status.message
 
 
 def test_a_report_that_cannot_be_written_is_told(agent: Agent, operator: Operators, slow: Slow, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    agent(slow.toolbox, policy="script", runs_dir=str(tmp_path / "file" / "runs"))
+    agent(slow.toolbox, {"script": Script()}, policy="script", runs_dir=str(tmp_path / "file" / "runs"))
     status, result = operator().run("move")
     assert status == ABORTED
     assert result.status.error_code == "UNAVAILABLE"
@@ -185,7 +183,7 @@ def test_a_report_that_cannot_be_written_is_told(agent: Agent, operator: Operato
 
 
 def test_nothing_is_left_of_a_command_in_the_graph(agent: Agent, operator: Operators, slow: Slow) -> None:
-    node = agent(slow.toolbox, policy="script")
+    node = agent(slow.toolbox, {"script": Script()}, policy="script")
     slow.let_go.set()
     person = operator()
     for _ in range(3):
@@ -196,7 +194,7 @@ def test_nothing_is_left_of_a_command_in_the_graph(agent: Agent, operator: Opera
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [
-        ("policy", "genius", "Parameter policy must be scripted or script, got 'genius'."),
+        ("policy", "genius", "There is no policy 'genius': it must be like scripted"),
         ("turns", 0, "Parameter turns must be 1 or more, got 0."),
         ("response_deadline_s", 0.0, "response_deadline_s must be greater than 0 seconds, got 0.0."),
     ],
@@ -204,4 +202,4 @@ def test_nothing_is_left_of_a_command_in_the_graph(agent: Agent, operator: Opera
 def test_a_bad_parameter_is_told_at_the_start(agent: Agent, slow: Slow, name: str, value: Any, sentence: str) -> None:
     with pytest.raises(ToolError) as caught:
         agent(slow.toolbox, **{name: value})
-    assert str(caught.value) == sentence
+    assert str(caught.value).startswith(sentence)

@@ -1,0 +1,20 @@
+"""What a station's joints did, for the recording of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from agent_node.mcap_recording import MotionLog
+from bench.episode import JudgedStation
+from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT
+
+JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
+
+
+def motion_log(station: JudgedStation) -> MotionLog:
+    """The logged joint positions of arm and gripper; empty where nothing has moved."""
+    model, log = station.world.model, station.world.log
+    address = [int(model.joint(name).qposadr[0]) for name in JOINTS]
+    times = np.array([time for time, _ in log])
+    positions = np.array([qpos[address] for _, qpos in log]).reshape(-1, len(JOINTS))
+    return MotionLog(times, JOINTS, positions)

@@ -1,0 +1,61 @@
+"""The joints of a command over ROS 2: thinned, on the recorder's clock, and whole when drivers send them apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+from agent_node.ros_joint_log import JOINTS, PERIOD_S, JointLog
+
+
+class Node:
+    """Keeps the callback of its only subscription."""
+
+    def create_subscription(self, kind: Any, topic: str, callback: Any, *rest: Any, **more: Any) -> None:
+        self.send = callback
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def parts() -> tuple[Node, Clock, JointLog]:
+    node, clock = Node(), Clock()
+    return node, clock, JointLog(node, clock)  # type: ignore[arg-type]
+
+
+def test_nothing_measured_is_an_empty_motion(parts: tuple[Node, Clock, JointLog]) -> None:
+    assert parts[2].motion().positions.shape == (0, len(JOINTS))
+
+
+def test_a_fast_driver_is_thinned_and_times_are_the_recorders(parts: tuple[Node, Clock, JointLog]) -> None:
+    node, clock, log = parts
+    for tick in range(101):
+        clock.now = 5.0 + tick * 0.001
+        node.send(JointState(name=[*JOINTS], position=[tick * 0.1] * 8))
+    motion = log.motion()
+    assert np.allclose(motion.times, [5.0, 5.0 + PERIOD_S, 5.0 + 2 * PERIOD_S])
+    assert np.allclose(motion.positions[:, 7], [0.0, 4.0, 8.0])
+
+
+def test_arm_and_gripper_that_are_sent_apart_are_put_together(parts: tuple[Node, Clock, JointLog]) -> None:
+    node, _, log = parts
+    node.send(JointState(name=[*JOINTS[:7]], position=[1.0] * 7))
+    assert len(log.motion().times) == 0
+    node.send(JointState(name=[JOINTS[7]], position=[0.5]))
+    node.send(JointState(name=[*JOINTS[:7]], position=[2.0] * 7))
+    assert log.motion().positions.tolist() == [[2.0] * 7 + [0.5]]
+
+
+def test_a_clock_that_is_set_back_never_puts_times_out_of_order(parts: tuple[Node, Clock, JointLog]) -> None:
+    node, clock, log = parts
+    for clock.now in (3.0, 1.0, 3.1):
+        node.send(JointState(name=[*JOINTS], position=[clock.now] * 8))
+    assert log.motion().times.tolist() == [3.0, 3.1]
