@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 export TASK ?= Pick up the cinnamon and place it in front of the rice box
 JOBS ?= 2
+# More options for pip, such as an index with CPU builds of torch.
+PIP_OPTIONS ?=
 
 .PHONY: run test lint clean
 
@@ -11,11 +13,11 @@ $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Toolhand needs Python >= 3.11; set PYTHON=python3.x"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e .
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 run: $(VENV)/.core
