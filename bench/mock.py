@@ -10,7 +10,7 @@ from typing import Annotated
 import tyro
 
 from bench.console import AsJson, emit, say
-from sim.mock_data import MAX_FRAMES, SIZES, MockFrame, read_dataset, write_dataset
+from sim.mock_data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
 from sim.mock_recording import record_frames
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -35,8 +35,9 @@ def mock_record(
     width, height = _size(size)
     if not 1 <= n <= MAX_FRAMES:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be from 1 to {MAX_FRAMES}, got {n}.")
-    if seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")
+    most = MAX_SEED - n + 1  # each frame counts one further
+    if not 0 <= seed <= most:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be from 0 to {most}, got {seed}.")
     made = f"toolhand mock record --n {n} --seed {seed} --size {width}x{height}"
     write_dataset(folder, _told(record_frames(n, seed, (width, height)), n), n, seed, made)
     dataset = read_dataset(folder)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import struct
+import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from bench.console import INTERRUPTED, AsJson, Interrupt, emit, exit_status, save_png, say
+from bench.console import INTERRUPTED, AsJson, Interrupt, emit, exit_status, plain, save_png, say
 from bench.stations import Perception, SceneName, Seed, Suite, named_station
 from tool_nodes.results import ErrorCode, ToolError
 
 if TYPE_CHECKING:
     from sim.mock_station import MockStation
     from sim.station import Station
+    from tool_nodes.pictures import SessionImage
 
 PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 Robot = Annotated[
@@ -94,7 +97,7 @@ def call(
             }
         )
     else:
-        print(result.text)
+        print(plain(result.text))
     return INTERRUPTED if interrupt.hit else exit_status(result.error.code if result.error else None, result.ok)
 
 
@@ -108,7 +111,15 @@ def _station(
     frame: int = 0,
 ) -> Station | MockStation:
     if robot == "sim":
+        if data is not None or frame:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                "--data and --frame belong to the mock robot.",
+                "Give --robot mock with them.",
+            )
         return named_station(scene, perception, seed, suite=suite)
+    if scene != "example":
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The mock robot has no scenes.", "Give --frame and --data.")
     from sim.mock_data import SHIPPED, read_dataset
     from sim.mock_station import MockStation
     from sim.station import StationConfig
@@ -118,15 +129,33 @@ def _station(
     return MockStation(read_dataset(data or SHIPPED).frame(frame), config)
 
 
-def _foreign(path: Path) -> Any:
-    """A picture file as a picture of a conversation. Raises ToolError INVALID_ARGUMENT."""
-    import numpy as np
-    from PIL import Image, UnidentifiedImageError
+def _foreign(path: Path) -> SessionImage:
+    """A picture file as a picture of a conversation: upright, its first frame, on white where it is transparent.
 
+    Raises:
+        ToolError: INVALID_ARGUMENT for what is no picture, is larger than a conversation takes, or has more than 8 bits
+            a channel, which would be cut off.
+    """
+    import numpy as np
+    from PIL import Image, ImageOps
+
+    from tool_nodes.guards import Limits
     from tool_nodes.pictures import SessionImage
 
+    def refused(why: object) -> ToolError:
+        return ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {why}.")
+
+    side = Limits().picture_side
     try:
-        with Image.open(path) as opened:
-            return SessionImage(np.asarray(opened.convert("RGB")))
-    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {error}.") from error
+        with warnings.catch_warnings(action="ignore"), Image.open(path) as opened:  # damage ends in an error anyway
+            if max(opened.size) > side:
+                raise refused(f"it is {opened.width}x{opened.height}, and a side may have {side} px")
+            if opened.mode.startswith(("I", "F")):
+                raise refused(f"its pixels have more than 8 bits a channel (mode {opened.mode})")
+            upright = ImageOps.exif_transpose(opened).convert("RGBA")
+    except OSError as error:  # which an unidentified image is, too
+        raise refused(error.strerror or str(error).rstrip(".")) from error
+    except (SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError) as error:
+        raise refused(str(error).rstrip(".") or "it is damaged") from error  # as decoders tell of damage
+    ground = Image.new("RGBA", upright.size, "white")
+    return SessionImage(np.asarray(Image.alpha_composite(ground, upright).convert("RGB")))

@@ -39,6 +39,7 @@ SHIPPED = Path(__file__).with_name("mock_frames")
 """Twenty frames of simulated scenes: `toolhand mock record mock_frames --n 20 --seed 0`."""
 
 MAX_FRAMES = 1000
+MAX_SEED = 2**63 - 1
 SIZES = (64, 2048)
 """Smallest and largest side of a picture [px]."""
 
@@ -111,7 +112,7 @@ def read_dataset(folder: str | Path = SHIPPED) -> MockDataset:
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise _invalid(f"There is no folder {str(folder)[:200]!r}, a mock data set is a folder with dataset.yaml.")
+        raise _invalid(f"There is no folder {str(folder)[:200]!r}: a mock data set is a folder with dataset.yaml.")
     path = folder / "dataset.yaml"
     about = _mapping(path, ("name", "seed", "n", "made"))
     n = _whole(path, about, "n", 1, MAX_FRAMES)
@@ -119,7 +120,7 @@ def read_dataset(folder: str | Path = SHIPPED) -> MockDataset:
     if missing:
         raise _invalid(f"{_shown(missing[0])} is missing: dataset.yaml promises {n} frames.")
     return MockDataset(
-        folder, _text(path, about, "name"), _whole(path, about, "seed", 0, 2**63 - 1), n, _text(path, about, "made")
+        folder, _text(path, about, "name"), _whole(path, about, "seed", 0, MAX_SEED), n, _text(path, about, "made")
     )
 
 
@@ -209,7 +210,7 @@ def _read_frame(folder: Path) -> MockFrame:
     stamp = float(_numbers(path, about, "stamp", ()))
     if stamp < 0.0:
         raise _wrong(path, f"stamp must be 0 or more, not {stamp:g}")
-    scene_seed = None if about["scene_seed"] is None else _whole(path, about, "scene_seed", 0, 2**63 - 1)
+    scene_seed = None if about["scene_seed"] is None else _whole(path, about, "scene_seed", 0, MAX_SEED)
     labels = about["labels"]
     if not isinstance(labels, list) or len(labels) > _MAX_LABELS or not all(_is_label(label) for label in labels):
         raise _wrong(path, f"labels must be a list of names of 1 to {_MAX_LABEL} characters")

@@ -29,9 +29,12 @@ MAX_POINTS = 500
 
 
 def boxed(left: float, top: float, right: float, bottom: float, size: tuple[int, int]) -> str:
-    r"""The `\boxed{...}` of whole numbers, with an area, that is nearest to a box [px] of a picture (width, height)."""
+    r"""The `\boxed{...}` of whole numbers, with an area, that is nearest to a box [px] of a picture (width, height).
+
+    What lies outside the picture is cut off: the tools take every box that they give.
+    """
     scale = SPACE / np.array([*size, *size])
-    x1, y1, x2, y2 = (round(v) for v in np.array([left, top, right, bottom]) * scale)
+    x1, y1, x2, y2 = (round(v) for v in np.clip(np.array([left, top, right, bottom]) * scale, 0.0, SPACE))
     x1, y1 = min(x1, int(SPACE) - 1), min(y1, int(SPACE) - 1)
     return show_box([x1, y1, max(x2, x1 + 1), max(y2, y1 + 1)])
 

@@ -60,16 +60,14 @@ def parse_suites(text: str) -> tuple[str, ...]:
         ToolError: INVALID_ARGUMENT for a name that is none.
     """
     names = [name.strip() for name in text.split(",")]
-    if names == ["all"]:
-        return SUITES
-    unknown = [name for name in names if name not in SUITES]
+    unknown = [name for name in names if name not in (*SUITES, "all")]
     if unknown:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(SUITES)} separated by "
             "commas.",
         )
-    return tuple(suite for suite in SUITES if suite in names)
+    return SUITES if "all" in names else tuple(suite for suite in SUITES if suite in names)
 
 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:

@@ -14,12 +14,17 @@ from typing import Any
 from tool_nodes.kinds import ImageIndex
 from tool_nodes.perception.text.layout import formulas, table_rows
 from tool_nodes.perception.text.rulings import find_rulings
+from tool_nodes.peria import SUCCESS
+from tool_nodes.peria_boxes import boxed
 from tool_nodes.ports import TextReader
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox import tool
 from tool_nodes.types import TextSpan
 
-_SCALE_MARKER = re.compile(r"[\d.,:/]+ ?(m|km|cm|mm|ft|mi|yd|miles?|meters?|metres?|feet)\.?", re.IGNORECASE)
+_SCALE_MARKER = re.compile(
+    r"(?:scale\b)?[\s\d.,:/]*\d[\s\d.,:/]*(?:m|km|cm|mm|ft|mi|yd|miles?|meters?|metres?|feet)?\.?", re.IGNORECASE
+)
+"""What stands at the scale of a map: "200 m", "0 1 2 km", "Scale 1:50 000"."""
 
 
 class TextTools:
@@ -47,7 +52,9 @@ class TextTools:
         Args:
             image_index: Index of the image to read.
         """
-        items = [{"text": span.text, "bbox": boxed(span, image_index.size)} for span in self._reader.read(image_index)]
+        items = [
+            {"text": span.text, "bbox": boxed(*span.box, image_index.size)} for span in self._reader.read(image_index)
+        ]
         return self._result({"task": "spotting", "items": items})
 
     @tool("map_text_ocr")
@@ -85,15 +92,8 @@ class TextTools:
         return self._result({"task": task, "text": "\n".join(span.text for span in spans)})
 
     def _result(self, value: dict[str, Any]) -> ToolResult:
-        text = f"Tool executed successfully.\nResult: {json.dumps(value, ensure_ascii=False)}"
+        text = f"{SUCCESS}\nResult: {json.dumps(value, ensure_ascii=False)}"
         return ToolResult(value=value, text=text, backend=self._reader.backend)
-
-
-def boxed(span: TextSpan, size: tuple[int, int]) -> str:
-    r"""The box of a text in a picture of a size as PERIA writes it: `\boxed{x1,y1,x2,y2}`, 0 to 1000."""
-    width, height = size
-    shares = (span.box[0] / width, span.box[1] / height, span.box[2] / width, span.box[3] / height)
-    return "\\boxed{" + ",".join(str(min(max(round(1000.0 * share), 0), 1000)) for share in shares) + "}"
 
 
 def is_map_noise(text: str) -> bool:

@@ -153,7 +153,8 @@ def test_a_folder_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
     [
         ({"n": 0}, "n must be from 1 to 1000, got 0."),
         ({"n": 1001}, "n must be from 1 to 1000"),
-        ({"seed": -1}, "The seed must be 0 or greater, got -1."),
+        ({"seed": -1, "n": 1}, "The seed must be from 0 to 9223372036854775807, got -1."),
+        ({"seed": 2**63 - 1, "n": 2}, "The seed must be from 0 to 9223372036854775806, got 9223372036854775807."),
         ({"size": "640"}, "size must be WIDTHxHEIGHT with sides from 64 to 2048 pixels, e.g. 640x480, got '640'."),
         ({"size": "63x480"}, "size must be WIDTHxHEIGHT"),
         ({"size": "99999x99999"}, "size must be WIDTHxHEIGHT"),

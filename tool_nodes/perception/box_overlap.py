@@ -9,6 +9,7 @@ import numpy as np
 from tool_nodes.types import BoolArray
 
 Box = tuple[int, int, int, int]
+"""(left, top, right, bottom) [px]."""
 
 
 def box_iou(a: Box, b: Box) -> float:

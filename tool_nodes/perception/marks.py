@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from tool_nodes.perception.box_overlap import Box, box_iou
 from tool_nodes.perception.mark_letters import LetterReader
 from tool_nodes.perception.masks import window_of
 from tool_nodes.pictures import SessionImage
@@ -23,8 +24,6 @@ from tool_nodes.ports import TextReader
 from tool_nodes.types import BoolArray
 
 MarkKind = Literal["circle", "box"]
-Box = tuple[int, int, int, int]
-"""(left, top, right, bottom) [px], right and bottom exclusive."""
 
 MIN_DISC_PX, MAX_DISC_SHARE = 5, 0.15
 """Smallest diameter of a disc [px], and largest one as a share of the picture's longer side."""
@@ -105,7 +104,7 @@ class Mark:
 
     kind: MarkKind
     colour: str
-    box: tuple[int, int, int, int]
+    box: Box
     label: str = ""
 
     @property
@@ -244,15 +243,9 @@ def _distinct(marks: Sequence[Mark]) -> list[Mark]:
     """Each mark once: the inside and the outside of a smooth edge may both look like one."""
     kept: list[Mark] = []
     for mark in marks:
-        if not any(mark.kind == other.kind and _iou(mark.box, other.box) > 0.5 for other in kept):
+        if not any(mark.kind == other.kind and box_iou(mark.box, other.box) > 0.5 for other in kept):
             kept.append(mark)
     return kept
-
-
-def _iou(a: Box, b: Box) -> float:
-    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
-    shared = max(width, 0) * max(height, 0)
-    return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
 
 
 def _painted(rgb: NDArray[np.uint8], wanted: str) -> Iterator[tuple[str, bool, BoolArray]]:
