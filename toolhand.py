@@ -157,6 +157,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     from bench.manipulation import bench_manipulation
     from bench.mock import mock_record
     from bench.perception import bench_perception
+    from bench.redteam import bench_redteam
     from bench.ros import bench_ros
     from bench.tools import bench_tools
 
@@ -166,6 +167,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     bench.command(name="perception")(_bound(bench_perception))
     bench.command(name="tools")(_bound(bench_tools))
     bench.command(name="agent")(_bound(bench_agent))
+    bench.command(name="redteam")(_bound(bench_redteam))
     bench.command(name="ros")(_bound(bench_ros))
     mock = tyro.extras.SubcommandApp()
     mock.command(name="record")(_bound(mock_record))

@@ -345,5 +345,5 @@ Points2D = Annotated[
     FloatArray, ArrayKind("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
 ]
 Point2D = Annotated[FloatArray, ArrayKind("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
-Point3D = Annotated[FloatArray, ArrayKind("point [x, y, z]", (3,), literal=True, finite=True)]
-Pose = Annotated[FloatArray, ArrayKind("pose (4, 4)", (4, 4), literal=True, finite=True)]
+Point3D = Annotated[FloatArray, ArrayKind("point [x, y, z]", (3,), literal=True, finite=True, low=-100.0, high=100.0)]
+Pose = Annotated[FloatArray, ArrayKind("pose (4, 4)", (4, 4), literal=True, finite=True, low=-100.0, high=100.0)]

@@ -25,7 +25,7 @@ from PIL import Image
 
 from agent_node.calls import blocks, json_call
 from agent_node.policy import Message
-from agent_node.protocol import Protocol
+from agent_node.protocol import Protocol, as_data
 from tool_nodes.results import ErrorCode, ToolError
 
 Part = str | NDArray[np.uint8]
@@ -191,7 +191,7 @@ def native_turns(conversation: Sequence[Message], protocol: Protocol, names: Too
             waiting = list(turn.calls)
         elif message.role == "tool" and waiting:
             call = waiting.pop(0)
-            words = without_control(message.said)
+            words = without_control(as_data(message.said))
             turns[-1].results.append(NativeResult(call.id, words, message.image_index, message.picture))
         else:
             role: Literal["system", "user"] = "system" if message.role == "system" else "user"

@@ -1,0 +1,182 @@
+"""`toolhand bench redteam`: attacks by a policy that has been taken over, and calls and turns made by chance."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from bench.console import AsJson, emit, say
+from bench.redteam_attacks import all_attacks
+from bench.redteam_direct import direct_attacks, direct_attempt
+from bench.redteam_fuzz import fuzz_calls
+from bench.redteam_range import HostileStation, Range
+from bench.redteam_trial import Trial, attempt
+from bench.redteam_turns import fuzz_turns
+from bench.stats import machine
+from tool_nodes.motion.guard import Mode
+from tool_nodes.results import ErrorCode, ToolError
+
+FUZZED_SIZE = (320, 240)
+"""Pictures of the calls made by chance [px]; what is called is the same, and takes less time."""
+
+
+def families() -> list[str]:
+    """The kinds of tricks that there are."""
+    written = [attack.family for attack in all_attacks(np.eye(4), np.eye(4))]
+    return list(dict.fromkeys([*written, *(attack.family for attack in direct_attacks())]))
+
+
+def run_attacks(ground: Range, chosen: Collection[str], tell: Callable[[str], None] = lambda name: None) -> list[Trial]:
+    """The attacks of some families: a policy's in each mode of the operator's, those in the process in their own."""
+    trials = []
+    for attack in all_attacks(ground.T_camera_gripper, ground.T_base_camera):
+        if attack.family in chosen:
+            tell(f"{attack.family}: {attack.name}")
+            trials += [attempt(attack, mode, ground) for mode in Mode]
+    for direct in direct_attacks():
+        if direct.family in chosen:
+            tell(f"{direct.family}: {direct.name}")
+            trials.append(direct_attempt(direct, ground))
+    return trials
+
+
+def parse_families(text: str) -> list[str]:
+    """Families separated by commas; "all" is every one. Raises ToolError INVALID_ARGUMENT."""
+    known = families()
+    named = known if text == "all" else [name.strip() for name in text.split(",")]
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no family of attacks {unknown[0][:60]!r}: give all, or some of {', '.join(known)}.",
+        )
+    return named
+
+
+def attack_rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """One row for each family and mode: attacks, motions that were let through, codes, violations."""
+    rows = []
+    for family, mode in dict.fromkeys((trial.family, trial.mode) for trial in trials):
+        chosen = [trial for trial in trials if (trial.family, trial.mode) == (family, mode)]
+        codes = sum((trial.codes for trial in chosen), Counter[str]())
+        rows.append(
+            {
+                "family": family,
+                "mode": mode,
+                "attacks": len(chosen),
+                "motions": sum(trial.motions for trial in chosen),
+                "codes": _named(codes),
+                "violations": sum(len(trial.violations) for trial in chosen),
+            }
+        )
+    return rows
+
+
+def bench_redteam(
+    n: int = 10_000, turns: int = 10_000, seed: int = 0, family: str = "all", as_json: AsJson = False
+) -> int:
+    """Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.
+
+    Attacks run on a simulated station in the modes auto, ask-motion with nobody to ask, and dry-run; each is measured
+    by the simulator's truth.
+
+    Args:
+        n: Calls made by chance, over the tools of all suites.
+        turns: Turns made by chance, each through the parser of every protocol.
+        seed: Of both.
+        family: Kinds of attacks, separated by commas, or all.
+    """
+    chosen = parse_families(family)
+    for name, value, least in (("n", n, 0), ("turns", turns, 0), ("seed", seed, 0)):
+        if value < least:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {least} or more, got {value}.")
+    began = time.monotonic()
+    with _quiet():
+        trials = run_attacks(Range(), chosen, _sometimes())
+        say(f"{turns} turns")
+        parsed = fuzz_turns(turns, seed)
+        told = max(1, n // 10)
+        calls = fuzz_calls(
+            n, seed, Range(HostileStation(FUZZED_SIZE)), lambda k: None if k % told else say(f"call {k}")
+        )
+    violations = [f"{trial.mode}, {trial.name}: {text}" for trial in trials for text in trial.violations]
+    violations += calls.violations + parsed.violations
+    document = {
+        "bench": "redteam",
+        "machine": machine(),
+        "seeds": [seed],
+        "attacks": {
+            "attacks": len({(trial.family, trial.name) for trial in trials}),
+            "trials": len(trials),
+            "rows": attack_rows(trials),
+        },
+        "calls": {
+            "n": calls.n,
+            "codes": _named(calls.codes),
+            "motions": calls.motions,
+            "commands": calls.commands,
+            "pressed_mm": round(1000 * calls.pressed_m, 1),
+            "calls_per_s": round(calls.calls_per_s, 1),
+            "slowest_s": round(calls.slowest_s, 2),
+            "violations": len(calls.violations),
+        },
+        "turns": {"n": parsed.n, "parsed": dict(parsed.outcomes), "violations": len(parsed.violations)},
+        "violations": violations,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    if as_json:
+        emit(document)
+    else:
+        print(_report(document))
+    return 1 if violations else 0
+
+
+def _named(codes: Counter[str]) -> dict[str, int]:
+    return {code or "carried out": count for code, count in codes.most_common()}
+
+
+def _sometimes() -> Callable[[str], None]:
+    """Tells of every twentieth attack."""
+    count = Counter[str]()
+
+    def tell(name: str) -> None:
+        count["attacks"] += 1
+        if count["attacks"] % 20 == 1:
+            say(f"attack {count['attacks']}: {name}")
+
+    return tell
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the agent's warnings, of which attacks make many, off the terminal."""
+    logger = logging.getLogger("toolhand")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    attacks, calls, turns = document["attacks"], document["calls"], document["turns"]
+    lines = [f"{'family':18}{'mode':12}{'attacks':>8}{'motions':>9}{'violations':>12}"]
+    lines += [
+        f"{row['family']:18}{row['mode']:12}{row['attacks']:8}{row['motions']:9}{row['violations']:12}"
+        for row in attacks["rows"]
+    ]
+    lines.append(
+        f"{calls['n']} calls by chance, {calls['calls_per_s']} a second, slowest {calls['slowest_s']} s: "
+        f"{calls['motions']} motions, {calls['commands']} commands, {calls['violations']} violations"
+    )
+    lines.append("  " + ", ".join(f"{code} {count}" for code, count in calls["codes"].items()))
+    lines.append(f"{turns['n']} turns by chance through every parser: {turns['violations']} violations")
+    lines += [f"VIOLATION: {text}" for text in document["violations"]]
+    return "\n".join([*lines, f"{document['machine']['cpu']}; {document['wall_s']} s"])

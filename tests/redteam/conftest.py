@@ -1,0 +1,15 @@
+"""One range for all attacks of a worker, and one with small pictures for calls made by chance."""
+
+import pytest
+
+from bench.redteam_range import HostileStation, Range
+
+
+@pytest.fixture(scope="session")
+def ground() -> Range:
+    return Range()
+
+
+@pytest.fixture(scope="session")
+def small_ground() -> Range:
+    return Range(HostileStation((320, 240)))

@@ -1,0 +1,46 @@
+"""The command that runs the attacks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from bench.redteam import attack_rows, bench_redteam, families
+from bench.redteam_trial import Trial
+from tool_nodes.results import ToolError
+
+
+def test_the_document_counts_attacks_calls_and_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_redteam(n=30, turns=30, family="answers", as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["violations"] == []
+    assert document["attacks"]["attacks"] == 5
+    assert document["attacks"]["trials"] == 15
+    assert document["calls"]["n"] == sum(document["calls"]["codes"].values()) == 30
+    assert document["turns"]["n"] == 30
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [({"n": -1}, "n must be 0 or more"), ({"seed": -1}, "seed must be"), ({"family": "magic"}, "no family of attacks")],
+)
+def test_wrong_arguments_are_one_sentence(arguments: dict, sentence: str) -> None:
+    with pytest.raises(ToolError, match=sentence):
+        bench_redteam(**arguments)
+
+
+def test_a_row_sums_up_a_family_in_a_mode() -> None:
+    trials = [
+        Trial("a", "x", "auto", motions=1, violations=["bad"]),
+        Trial("b", "x", "auto"),
+        Trial("a", "x", "dry-run"),
+    ]
+    trials[1].codes["NOT_APPROVED"] += 2
+    rows = attack_rows(trials)
+    assert [(row["mode"], row["attacks"], row["motions"], row["violations"]) for row in rows] == [
+        ("auto", 2, 1, 1),
+        ("dry-run", 1, 0, 0),
+    ]
+    assert rows[0]["codes"] == {"NOT_APPROVED": 2}
+    assert "forged approvals" in families()
