@@ -29,6 +29,7 @@ from agent_node.ros_joint_log import JointLog
 from agent_node.ros_progress import Progress
 from agent_node.runs import write_run
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot import ROLES
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import remote_toolbox
@@ -49,7 +50,11 @@ MakePolicy = Callable[[str, Protocol, list[dict[str, Any]], PolicyOptions], Poli
 
 
 def robot_toolbox(
-    node: Node, deadlines: Deadlines, stopped: Callable[[], bool], suites: Iterable[str] = ("spacetools",)
+    node: Node,
+    deadlines: Deadlines,
+    stopped: Callable[[], bool],
+    suites: Iterable[str] = ("spacetools",),
+    role: str = "operator",
 ) -> Toolbox:
     """The robot's tools. An arm that a stop or a fault has left in the camera's view is brought back first."""
     park = node.create_client(Trigger, "return_to_park")
@@ -60,7 +65,7 @@ def robot_toolbox(
     else:
         if not answer.success:
             node.get_logger().warning(f"The arm was not parked: {answer.message}")
-    return remote_toolbox(node, deadlines, stopped, suites)
+    return remote_toolbox(node, deadlines, stopped, suites, role)
 
 
 class Command:
@@ -96,8 +101,8 @@ class Command:
 class CommandNode(Node):
     """Serves RunCommand, one command at a time; a second one is answered "busy" at once.
 
-    Parameters: `policy`, `protocol`, `suites`, `runs_dir`, `turns`, `availability_deadline_s`, `response_deadline_s`,
-    `motion_deadline_s`.
+    Parameters: `policy`, `protocol`, `suites`, `role`, `runs_dir`, `turns`, `availability_deadline_s`,
+    `response_deadline_s`, `motion_deadline_s`.
 
     Args:
         make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped;
@@ -111,7 +116,8 @@ class CommandNode(Node):
     ) -> None:
         super().__init__("agent", **options)
         suites = parse_suites(parameters.text(self, "suites", "spacetools", "Whose tools: a suite, several, or all"))
-        self._make_toolbox = make_toolbox or functools.partial(robot_toolbox, suites=suites)
+        role = parameters.choice(self, "role", "operator", ROLES, "An observer has no tool that moves the robot")
+        self._make_toolbox = make_toolbox or functools.partial(robot_toolbox, suites=suites, role=role)
         self._make_policy = make_policy or registry.make_policy
         self._policy = parameters.text(self, "policy", "scripted", f"Who decides: {', '.join(registry.FORMS)}")
         if make_policy is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from bench.console import INTERRUPTED, say
-from bench.stations import Perception, SceneName, Seed, Suite, named_scene
+from bench.stations import Perception, Role, SceneName, Seed, Suite, named_scene
 from bench.tool_commands import Robot
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -39,6 +39,7 @@ def mcp(
     data: Path | None = None,
     frame: int = 0,
     transport: McpTransport = "stdio",
+    role: Role = "operator",
     approval: Approval = "auto",
     port: int = 0,
     token: str = "",
@@ -75,7 +76,7 @@ def mcp(
         if (error.name or "").startswith(("agent_node", "tool_nodes")):
             raise
         raise ToolError(ErrorCode.UNAVAILABLE, EXTRA, "Install it with: pip install 'toolhand[mcp]'.") from error
-    shared = _robot(suite, scene, perception, seed, robot, data, frame, approval)
+    shared = _robot(suite, scene, perception, seed, robot, data, frame, approval, role)
     if transport == "stdio":
         ended_by = serve_stdio(shared)
     else:
@@ -98,6 +99,7 @@ def _robot(
     data: Path | None,
     frame: int,
     approval: str,
+    role: str,
 ) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from agent_node.mcp_conversations import Robot as SharedRobot
@@ -111,7 +113,7 @@ def _robot(
     from tool_nodes.toolbox import Toolbox, ToolSpec
 
     suites = parse_suites(suite)
-    config = StationConfig(perception=perception, seed=seed, suites=suites)
+    config = StationConfig(perception=perception, seed=seed, suites=suites, role=role)
     if robot == "sim":
         approver = TerminalApprover(interrupted=lambda: shared.interrupted)
         station = Station(named_scene(scene), config, guard=MotionGuard(parse_mode(approval), approver))

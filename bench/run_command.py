@@ -13,7 +13,7 @@ from bench import stations
 from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
 from bench.over_ros import Transport
 from bench.replay import tell_begin, tell_end, tell_step
-from bench.stations import Perception, SceneName, Seed, Suite
+from bench.stations import Perception, Role, SceneName, Seed, Suite
 from bench.version import version
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -75,6 +75,7 @@ def run(
     protocol: ProtocolName = "spacetools",
     seed: Seed = 0,
     suite: Suite = "spacetools",
+    role: Role = "operator",
     approval: Approval = "auto",
     turns: int = 24,
     runs_dir: Path = Path("runs"),
@@ -120,11 +121,11 @@ def run(
     if transport == "ros":
         from bench.over_ros import run_over_ros
 
-        if (policy, protocol, approval) != ("scripted", "spacetools", "auto"):
+        if (policy, protocol, role, approval) != ("scripted", "spacetools", "operator", "auto"):
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                "Over ROS the agent's node has its own policy, protocol and approval.",
-                "Start the graph with policy:=..., protocol:=... and approval:=... and leave them out here.",
+                "Over ROS the agent's node has its own policy, protocol and role, the motion node its approval.",
+                "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
             )
         stations.named_scene(scene)
         over_ros = run_over_ros(
@@ -139,7 +140,7 @@ def run(
         return bool(hit) and hit[0].hit
 
     guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
-    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard)
+    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role)
     options = _options(model, seed, turns, stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():

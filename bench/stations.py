@@ -35,6 +35,12 @@ Suite = Annotated[
 ]
 
 
+Role = Annotated[
+    Literal["operator", "observer"],
+    tyro.conf.arg(help='"operator" has all tools, "observer" none that moves the robot.'),
+]
+
+
 def named_scene(name: str) -> Scene:
     """The scene of a seed, of a YAML file, or the example. Raises ToolError INVALID_ARGUMENT."""
     from sim.scene_files import EXAMPLE_SCENE, load_scene
@@ -61,10 +67,11 @@ def named_station(
     camera: CameraName = "ray",
     suite: str = "spacetools",
     guard: MotionGuard | None = None,
+    role: Literal["operator", "observer"] = "operator",
 ) -> Station:
     """A simulated station as the command line describes it. Raises ToolError INVALID_ARGUMENT."""
     from sim.station import Station, StationConfig
     from tool_nodes.suites import parse_suites
 
-    config = StationConfig(perception=perception, seed=seed, camera=camera, suites=parse_suites(suite))
+    config = StationConfig(perception=perception, seed=seed, camera=camera, suites=parse_suites(suite), role=role)
     return Station(named_scene(scene), config, guard=guard)

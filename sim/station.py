@@ -26,7 +26,7 @@ from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.ports import Camera, Planner, TextReader
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot import RobotTools
+from tool_nodes.robot import robot_tools
 from tool_nodes.suites import Backends, make_toolbox
 from tool_nodes.toolbox import Toolbox
 from tool_nodes.types import Frame
@@ -45,6 +45,7 @@ class StationConfig:
         seed: Seeds perception noise, grasp sampling and planning.
         noise: Noise and failures of the "sim" perception.
         suites: Whose tools are offered.
+        role: "operator" has all tools, "observer" none that moves the robot.
     """
 
     perception: PerceptionName = "sim"
@@ -52,6 +53,7 @@ class StationConfig:
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
+    role: str = "operator"
 
 
 class CameraWithoutIds:
@@ -116,7 +118,7 @@ class Station:
             reader=self.reader,
             grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed), self.manipulator.reachable),
             boxes=BoundingBoxTools(),
-            robot=RobotTools(self.camera, self.manipulator, clock=lambda: self.world.time),
+            robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: self.world.time),
             code=CodeExecutor(),
         )
         return make_toolbox(backends, config.suites)

@@ -13,6 +13,7 @@ from sim.scenes import Scene
 from sim.station import Station, StationConfig
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.suites import SUITES
 from tool_nodes.toolbox import Session
 
 
@@ -119,3 +120,10 @@ def test_a_backend_that_does_not_exist_is_refused_with_those_that_do(
         Station(scene, StationConfig(**config))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert sentence in caught.value.message
+
+
+def test_an_observers_station_has_no_tool_that_moves_the_robot(scene: Scene) -> None:
+    toolbox = Station(scene, StationConfig(suites=SUITES, role="observer")).toolbox
+    assert not [name for name, spec in toolbox.specs.items() if spec.motion]
+    assert "robot.capture_image" in toolbox.specs
+    assert toolbox.call("robot.execute_grasp", {"grasp_pose": np.eye(4).tolist()}, Session()).result.error is not None

@@ -32,7 +32,7 @@ from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.grasping import GraspAlternatives
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.results import ToolResult
-from tool_nodes.robot import RobotTools
+from tool_nodes.robot import robot_tools
 from tool_nodes.ros.calling import Deadlines, Service, run_goal
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import (
@@ -269,6 +269,7 @@ def remote_toolbox(
     deadlines: Deadlines | None = None,
     stopped: Callable[[], bool] = lambda: False,
     suites: Iterable[str] = ("spacetools",),
+    role: str = "operator",
 ) -> Toolbox:
     """The same tools as `sim.station.Station` has, with the robot, perception and grasps in other nodes.
 
@@ -277,6 +278,7 @@ def remote_toolbox(
         deadlines: How long to wait for the other nodes.
         stopped: Polled during motions; True cancels the one that runs.
         suites: Whose tools are offered.
+        role: "operator", or "observer" without the tools that move the robot.
     """
     deadlines = deadlines or Deadlines()
     perception = RemotePerception(node, deadlines)
@@ -286,7 +288,7 @@ def remote_toolbox(
         reader=PixelTextReader(),
         grasps=RemoteGraspTools(node, deadlines),
         boxes=RemoteBoundingBoxTools(node, deadlines),
-        robot=RobotTools(RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),
+        robot=robot_tools(role, RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),
         code=CodeExecutor(),
     )
     return make_toolbox(backends, suites)
