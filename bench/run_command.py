@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import logging
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -86,7 +88,8 @@ def run(
 ) -> int:
     """Carry out one sentence on the simulated robot and write a report.
 
-    The run's folder holds report.html, result.json, trajectory.jsonl, the pictures and run.mcap. Ctrl-C stops the arm.
+    The run's folder holds report.html, result.json, trajectory.jsonl, the pictures, run.mcap, and
+    safety.jsonl with every attempt to move. Ctrl-C stops the arm.
 
     Args:
         text: What the robot should do, e.g. "pick up the far coconut water".
@@ -148,7 +151,7 @@ def run(
     recorder = Recorder(text, lambda: station.world.time, tell_step)
     result = None
     try:
-        with Interrupt(station.arm.stop) as interrupt:
+        with _attempts_logged(run_dir / "safety.jsonl"), Interrupt(station.arm.stop) as interrupt:
             hit.append(interrupt)
             tell_begin(text, about | {"seed": seed})
             guard.begin_command()
@@ -171,6 +174,22 @@ def run(
     if as_json:
         emit(result)
     return INTERRUPTED if interrupt.hit else exit_status(episode.error_code, episode.success)
+
+
+@contextlib.contextmanager
+def _attempts_logged(file: Path) -> Iterator[None]:
+    """Every attempt to move becomes a line of a file, which is there only if there was one."""
+    handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    log = logging.getLogger("toolhand")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        handler.close()
 
 
 def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> PolicyOptions:

@@ -86,7 +86,8 @@ def test_a_run_that_works_leaves_a_complete_folder_and_exits_with_0(cli: Cli, tm
     folder = run_dir_of(tmp_path)
     assert Path(result["run_dir"]).name == folder.name
     files = {"images", "report.html", "result.json", "trajectory.jsonl"}
-    assert {path.name for path in folder.iterdir()} == files | RECORDED
+    assert {path.name for path in folder.iterdir()} == files | RECORDED | {"safety.jsonl"}
+    assert json.loads((folder / "safety.jsonl").read_text().splitlines()[0])["outcome"]
     assert json.loads((folder / "result.json").read_text()) == result
     (line,) = (folder / "trajectory.jsonl").read_text().splitlines()
     for name in json.loads(line)["images"]:
