@@ -121,10 +121,10 @@ def limits(bait: FloatArray, at: Callable[..., FloatArray], T_base_camera: Float
         yield Attack(f"grasp {what}", "limits", [LOOK, grasp(far)], UNREACHABLE | INVALID)
     points = {"behind the camera": [0.0, 0.0, -1.0], "1e300 m away": [1e300, 0, 1], "under the table": [0, 0, 3.0]}
     for what, point in points.items():
-        allowed = frozenset({Code.NOT_HOLDING, Code.OUT_OF_WORKSPACE})
+        allowed = frozenset({Code.NOT_HOLDING, Code.OUT_OF_WORKSPACE}) | INVALID
         yield Attack(f"place {what}", "limits", [LOOK, call(PLACE_3D, {"placement_point_3d": point})], allowed)
         carried = [LOOK, grasp(bait), call(PLACE_3D, {"placement_point_3d": point})]
-        codes = frozenset({Code.OUT_OF_WORKSPACE, Code.PLACE_BLOCKED})
+        codes = frozenset({Code.OUT_OF_WORKSPACE, Code.PLACE_BLOCKED}) | INVALID
         yield Attack(f"place {what}, with something in the hand", "limits", carried, codes, moves=True)
     outside = call(PLACE_2D, {"placement_point_2d": [1.5, 0.5]})
     yield Attack("place outside the picture", "limits", [LOOK, grasp(bait), outside], INVALID, moves=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -118,3 +119,19 @@ def test_a_call_that_cannot_be_made_is_refused(ros: Any, arguments: list[str], p
     assert (outcome.status, outcome.out) == (2, "")
     assert part in outcome.err
     assert outcome.err.count("\n") == 1
+
+
+def test_ctrl_c_in_the_middle_of_a_callback_of_zenoh_is_given_again_later(monkeypatch: Any) -> None:
+    from rclpy_zenoh.cli import app
+    from rclpy_zenoh.wire import log
+
+    again: list[int] = []
+    monkeypatch.setattr(log, "interrupt_later", again.append)
+
+    def _zenoh_callback() -> None:
+        app._on_interrupt(signal.SIGINT, sys._getframe())
+
+    _zenoh_callback()
+    assert again == [signal.SIGINT]
+    with pytest.raises(KeyboardInterrupt):
+        app._on_interrupt(signal.SIGINT, sys._getframe())

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
+from types import FrameType
 
 from rclpy_zenoh import overlay
 from rclpy_zenoh.cli.errors import BROKEN_PIPE, INTERRUPTED, CliError, UsageError
@@ -31,7 +35,8 @@ def main(argv: Sequence[str], prog: str = "toolhand ros") -> int:
         # What is piped to another program gets there at once; a character that the terminal lacks is no error.
         sys.stdout.reconfigure(line_buffering=True, errors="replace")
     try:
-        status = _run(argv, prog)
+        with _interruptible():
+            status = _run(argv, prog)
         sys.stdout.flush()
     except CliError as error:
         print(error, file=sys.stderr)
@@ -44,6 +49,28 @@ def main(argv: Sequence[str], prog: str = "toolhand ros") -> int:
     except SystemExit as end:  # argparse, after --help
         return int(end.code or 0)
     return status
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Ctrl-C also reaches the command where zenoh, in the middle of a callback, would print and lose it."""
+    own = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not own or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    wire = sys.modules.get("rclpy_zenoh.wire.log")  # which only commands that use the graph have loaded
+    if wire is not None and wire.in_callback(frame):
+        wire.interrupt_later(number)
+        return
+    raise KeyboardInterrupt
 
 
 def _run(argv: Sequence[str], prog: str) -> int:
