@@ -99,7 +99,7 @@ def _robot(
     data: Path | None,
     frame: int,
     approval: str,
-    role: str,
+    role: str = "operator",
 ) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from agent_node.mcp_conversations import Robot as SharedRobot
