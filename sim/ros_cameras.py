@@ -13,7 +13,7 @@ import array
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import mujoco
@@ -30,15 +30,10 @@ from sim.ros_state import StatePublisher, stamp_ns
 from sim.scenes import Scene
 from sim.shading import wood_grain
 from sim.world import World
+from tool_nodes.camera_names import WRIST, ZED
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolError
-from tool_nodes.ros.messages import (
-    OPTICAL_FRAMES,
-    depth_to_image,
-    intrinsics_to_info,
-    rgb_to_image,
-    time_message,
-)
+from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
 from tool_nodes.types import FloatArray, Frame
 
 POLL_S = 0.02
@@ -62,13 +57,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class CameraTopics:
-    """Names of one camera's topics, and how its depth is encoded."""
+    """Names of one camera's topics and frame, and how its depth is encoded."""
 
     image: str
     image_info: str
     depth: str
     depth_info: str | None
     ids: str
+    frame_id: str
     depth_to_image: Callable[[NDArray[np.float32], Header], Image]
 
 
@@ -87,25 +83,32 @@ def depth_to_millimetres(depth: NDArray[np.float32], header: Header) -> Image:
     return image_of(np.clip(millimetres, 0, 65535).astype("<u2"), "16UC1", header)
 
 
-TOPICS = {
-    "scene": CameraTopics(
-        image="zed/zed_node/rgb/image_rect_color",
-        image_info="zed/zed_node/rgb/camera_info",
-        depth="zed/zed_node/depth/depth_registered",
-        depth_info="zed/zed_node/depth/camera_info",
-        ids="sim/scene_camera/instance_ids",
-        depth_to_image=depth_to_image,
-    ),
-    "wrist": CameraTopics(
-        image="camera/color/image_raw",
-        image_info="camera/color/camera_info",
-        depth="camera/depth_registered/image_rect",
-        depth_info="camera/depth_registered/camera_info",
-        ids="sim/wrist_camera/instance_ids",
-        depth_to_image=depth_to_millimetres,
-    ),
-}
-"""As the ZED wrapper and kinova_vision name them, and the truth beside them."""
+def topics_of(zed_names: str) -> dict[str, CameraTopics]:
+    """The topics of both cameras as kinova_vision and the ZED wrapper ("new" or "old") name them, and the truth."""
+    zed, wrist = (
+        {entry.name: getattr(names.topics, entry.name).lstrip("/") for entry in fields(names.topics)}
+        for names in (ZED[zed_names], WRIST)
+    )
+    return {
+        "scene": CameraTopics(
+            image=zed["image"],
+            image_info=zed["camera_info"],
+            depth=zed["depth"],
+            depth_info="zed/zed_node/depth/camera_info",
+            ids="sim/scene_camera/instance_ids",
+            frame_id=ZED[zed_names].optical_frame,
+            depth_to_image=depth_to_image,
+        ),
+        "wrist": CameraTopics(
+            image=wrist["image"],
+            image_info=wrist["camera_info"],
+            depth=wrist["depth"],
+            depth_info="camera/depth_registered/camera_info",
+            ids="sim/wrist_camera/instance_ids",
+            frame_id=WRIST.optical_frame,
+            depth_to_image=depth_to_millimetres,
+        ),
+    }
 
 
 class CameraStream:
@@ -154,7 +157,7 @@ class CameraStream:
         self._publish(_spoiled(frame, fault), stamp, fault)
 
     def _publish(self, frame: Frame, stamp: int, fault: str) -> None:
-        header = Header(stamp=time_message(stamp), frame_id=OPTICAL_FRAMES[self.name])
+        header = Header(stamp=time_message(stamp), frame_id=self._topics.frame_id)
         # The calibration first: who listens to all has it when the picture comes.
         if fault != "camera_no_info":
             info = intrinsics_to_info(frame.K, frame.size, header)
@@ -197,7 +200,7 @@ class CameraServer:
         self._physics = physics
         self._state = state
         self._settings = settings
-        self._streams = [CameraStream(node, name, topics) for name, topics in TOPICS.items()]
+        self._streams = [CameraStream(node, name, topics) for name, topics in topics_of(settings().zed_names).items()]
         self._log_error = node.get_logger().error
         self._reported = ""
         self._closing = threading.Event()

@@ -53,8 +53,8 @@ class Pictures:
 def scene_pictures(graph: Graph) -> Pictures:
     return Pictures(
         graph,
-        f"{ZED}/rgb/image_rect_color",
-        f"{ZED}/rgb/camera_info",
+        f"{ZED}/rgb/color/rect/image",
+        f"{ZED}/rgb/color/rect/camera_info",
         f"{ZED}/depth/depth_registered",
         "/sim/scene_camera/instance_ids",
     )
@@ -132,7 +132,7 @@ def test_ids_are_numbers_of_the_labels(lockstep: Graph) -> None:
 
 def test_nothing_is_rendered_for_nobody(lockstep: Graph, renders: list[Frame]) -> None:
     ids = lockstep.hear(Image, "/sim/scene_camera/instance_ids")
-    info = lockstep.hear(CameraInfo, f"{ZED}/rgb/camera_info")
+    info = lockstep.hear(CameraInfo, f"{ZED}/rgb/color/rect/camera_info")
     time.sleep(0.3)
     assert not renders
     assert not ids
@@ -142,7 +142,7 @@ def test_nothing_is_rendered_for_nobody(lockstep: Graph, renders: list[Frame]) -
 def test_while_time_stands_still_a_picture_is_sent_again_and_not_rendered_again(
     lockstep: Graph, renders: list[Frame]
 ) -> None:
-    first = lockstep.hear(Image, f"{ZED}/rgb/image_rect_color")
+    first = lockstep.hear(Image, f"{ZED}/rgb/color/rect/image")
     lockstep.wait(lambda: len(first) > 1)
     later = lockstep.hear(Image, f"{ZED}/depth/depth_registered")
     lockstep.wait(lambda: later)
