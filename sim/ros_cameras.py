@@ -13,7 +13,7 @@ import array
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import mujoco
@@ -30,7 +30,7 @@ from sim.ros_state import StatePublisher, stamp_ns
 from sim.scenes import Scene
 from sim.shading import wood_grain
 from sim.world import World
-from tool_nodes.camera_names import WRIST, ZED
+from tool_nodes.camera_names import WRIST, ZED, CameraNames
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
@@ -55,6 +55,9 @@ class Moment:
     stamp_ns: int
 
 
+DepthToImage = Callable[[NDArray[np.float32], Header], Image]
+
+
 @dataclass(frozen=True)
 class CameraTopics:
     """Names of one camera's topics and frame, and how its depth is encoded."""
@@ -62,10 +65,10 @@ class CameraTopics:
     image: str
     image_info: str
     depth: str
-    depth_info: str | None
+    depth_info: str
     ids: str
     frame_id: str
-    depth_to_image: Callable[[NDArray[np.float32], Header], Image]
+    depth_to_image: DepthToImage
 
 
 def image_of(pixels: NDArray[Any], encoding: str, header: Header) -> Image:
@@ -85,30 +88,16 @@ def depth_to_millimetres(depth: NDArray[np.float32], header: Header) -> Image:
 
 def topics_of(zed_names: str) -> dict[str, CameraTopics]:
     """The topics of both cameras as kinova_vision and the ZED wrapper ("new" or "old") name them, and the truth."""
-    zed, wrist = (
-        {entry.name: getattr(names.topics, entry.name).lstrip("/") for entry in fields(names.topics)}
-        for names in (ZED[zed_names], WRIST)
-    )
     return {
-        "scene": CameraTopics(
-            image=zed["image"],
-            image_info=zed["camera_info"],
-            depth=zed["depth"],
-            depth_info="zed/zed_node/depth/camera_info",
-            ids="sim/scene_camera/instance_ids",
-            frame_id=ZED[zed_names].optical_frame,
-            depth_to_image=depth_to_image,
-        ),
-        "wrist": CameraTopics(
-            image=wrist["image"],
-            image_info=wrist["camera_info"],
-            depth=wrist["depth"],
-            depth_info="camera/depth_registered/camera_info",
-            ids="sim/wrist_camera/instance_ids",
-            frame_id=WRIST.optical_frame,
-            depth_to_image=depth_to_millimetres,
-        ),
+        "scene": _topics_like(ZED[zed_names], "sim/scene_camera/instance_ids", depth_to_image),
+        "wrist": _topics_like(WRIST, "sim/wrist_camera/instance_ids", depth_to_millimetres),
     }
+
+
+def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> CameraTopics:
+    topics = (driver.topics.image, driver.topics.camera_info, driver.topics.depth, driver.depth_info)
+    image, image_info, depth, depth_info = (topic.lstrip("/") for topic in topics)  # in the simulator's namespace
+    return CameraTopics(image, image_info, depth, depth_info, ids, driver.optical_frame, to_image)
 
 
 class CameraStream:
@@ -119,9 +108,7 @@ class CameraStream:
         self._topics = topics
         self._image = node.create_publisher(Image, topics.image, 2)
         self._depth = node.create_publisher(Image, topics.depth, 2)
-        self._infos = [
-            node.create_publisher(CameraInfo, topic, 2) for topic in (topics.image_info, topics.depth_info) if topic
-        ]
+        self._infos = [node.create_publisher(CameraInfo, topic, 2) for topic in (topics.image_info, topics.depth_info)]
         self._ids = node.create_publisher(Image, topics.ids, 2)
         self._listeners: list[int] = []
         self._next_due = 0.0

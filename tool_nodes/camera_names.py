@@ -20,6 +20,7 @@ class CameraNames:
     """What one camera's driver calls its topics, and the optical frame that its colour images are in."""
 
     topics: CameraTopics
+    depth_info: str
     optical_frame: str
 
 
@@ -30,6 +31,7 @@ ZED: Mapping[str, CameraNames] = {
             "/zed/zed_node/rgb/color/rect/camera_info",
             "/zed/zed_node/depth/depth_registered",
         ),
+        "/zed/zed_node/depth/camera_info",
         "zed_left_camera_frame_optical",
     ),
     "old": CameraNames(
@@ -38,6 +40,7 @@ ZED: Mapping[str, CameraNames] = {
             "/zed/zed_node/rgb/camera_info",
             "/zed/zed_node/depth/depth_registered",
         ),
+        "/zed/zed_node/depth/camera_info",
         "zed_left_camera_optical_frame",
     ),
 }
@@ -45,6 +48,7 @@ ZED: Mapping[str, CameraNames] = {
 
 WRIST = CameraNames(
     CameraTopics("/camera/color/image_raw", "/camera/color/camera_info", "/camera/depth_registered/image_rect"),
+    "/camera/depth_registered/camera_info",
     "camera_color_frame",
 )
 """The wrist camera: kinova_vision with depth_registration:=true."""

@@ -13,12 +13,14 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from simulation_interfaces.srv import LoadWorld, StepSimulation
 from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 
 from sim.cameras import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
 from sim.scene_files import named_scene
 from sim.world import World
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.test_state import LATCHED
+from tool_nodes.camera_names import ZED as ZED_NAMES
 from tool_nodes.ros.messages import image_to_depth, image_to_rgb, info_to_intrinsics, nanoseconds
 from tool_nodes.types import Frame
 
@@ -118,6 +120,18 @@ def test_pictures_are_those_of_the_process_to_the_last_bit(start: Callable[..., 
         assert {m.header.frame_id for m in (image, info, depth, ids)} == {image.header.frame_id}
         world.step(5)
         graph.call(StepSimulation, "/step_simulation", steps=5)
+
+
+def test_an_old_zed_can_be_stood_for(start: Callable[..., Graph]) -> None:
+    graph = start(lockstep=True, zed_names="old")
+    old = ZED_NAMES["old"]
+    pictures = Pictures(
+        graph, old.topics.image, old.topics.camera_info, old.topics.depth, "/sim/scene_camera/instance_ids"
+    )
+    frames = graph.hear(TFMessage, "/tf_static", LATCHED)
+    assert {message.header.frame_id for message in pictures.at(now(graph))} == {old.optical_frame}
+    graph.wait(lambda: frames)
+    assert old.optical_frame in {transform.child_frame_id for transform in frames[0].transforms}
 
 
 def test_ids_are_numbers_of_the_labels(lockstep: Graph) -> None:
