@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from tool_nodes.motion.robot import ARM_JOINTS
+from tool_nodes.motion.joints import ARM_JOINTS
 from tool_nodes.ros.messages import nanoseconds
 from tool_nodes.types import FloatArray
 
