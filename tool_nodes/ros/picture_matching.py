@@ -85,10 +85,15 @@ class PictureMatching:
         with self._changed:
             self._look(last_chance=False)
 
-    def wait(self, end: float) -> Picture:
-        """The picture, as soon as it is complete. Raises TimeoutError at `end` (monotonic) [s]."""
+    def wait(self, end: float, last_chance: bool = True) -> Picture:
+        """The picture, as soon as it is complete; at the last chance the best there is by then.
+
+        Raises:
+            TimeoutError: There is none at `end` (monotonic) [s].
+        """
         with self._changed:
-            if not self._changed.wait_for(lambda: self._complete is not None, max(0.0, end - time.monotonic())):
+            complete = self._changed.wait_for(lambda: self._complete is not None, max(0.0, end - time.monotonic()))
+            if last_chance and not complete:
                 self._look(last_chance=True)
             if self._complete is None:
                 raise TimeoutError
@@ -118,15 +123,13 @@ class PictureMatching:
         if self._complete is not None:
             return
         self._arm_moved = ""
-        pairs = [(image, depth) for image in self._kept["image"] for depth in self._kept["depth"]]
-        # Of pairs that are equally close, the newest.
-        for image, depth in sorted(pairs, key=lambda pair: (abs(pair[0] - pair[1]), -pair[0])):
+        for image, depth in self._neighbours():
             apart = abs(image - depth)
             self._closest_ns = apart if self._closest_ns is None else min(apart, self._closest_ns)
             if apart > self._tolerance_ns:
                 return
             if apart and not (last_chance or self._nothing_closer_comes(image, depth)):
-                return
+                continue
             if apart and not self._arm_was_still(image, depth):
                 continue
             camera_info = self._calibration_of(self._kept["image"][image], last_chance)
@@ -135,6 +138,16 @@ class PictureMatching:
             self._complete = Picture(self._kept["image"][image], camera_info, self._kept["depth"][depth])
             self._changed.notify_all()
             return
+
+    def _neighbours(self) -> list[tuple[int, int]]:
+        """Stamps of images and depth images that are each other's nearest [ns], the closest first."""
+        images, depths = self._kept["image"], self._kept["depth"]
+        pairs = []
+        for image in images:
+            depth = min(depths, key=lambda stamp: abs(stamp - image), default=None)
+            if depth is not None and abs(image - depth) == min(abs(stamp - depth) for stamp in images):
+                pairs.append((image, depth))
+        return sorted(pairs, key=lambda pair: abs(pair[0] - pair[1]))
 
     def _nothing_closer_comes(self, image_ns: int, depth_ns: int) -> bool:
         """True once the topic of the earlier stamp has gone past the later one."""

@@ -129,7 +129,7 @@ class TopicCamera:
         try:
             if self._subscriptions:
                 try:
-                    picture = matching.wait(min(end, time.monotonic() + _REOPEN_S))
+                    picture = matching.wait(min(end, time.monotonic() + _REOPEN_S), last_chance=False)
                 except TimeoutError:
                     self._close()
             if not self._subscriptions:

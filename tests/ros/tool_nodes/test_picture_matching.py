@@ -79,6 +79,12 @@ def test_the_closest_pair_is_taken_once_nothing_closer_can_come() -> None:
     assert request.asked == [(1020, 1033)]
 
 
+def test_a_pair_does_not_wait_for_a_later_one_that_is_as_close() -> None:
+    request = Request().depth(1012).image(1000).depth(1052)
+    assert request.picture() is None
+    assert request.image(1040).picture() == (1000, 1012, 1000)
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_depth_may_be_before_or_after_the_image(order: tuple[int, int]) -> None:
     request = Request()
