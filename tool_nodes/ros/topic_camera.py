@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -128,13 +129,13 @@ class TopicCamera:
         )
         try:
             if self._subscriptions:
-                try:
-                    picture = matching.wait(min(end, time.monotonic() + _REOPEN_S), last_chance=False)
-                except TimeoutError:
+                with suppress(TimeoutError):
+                    matching.wait(min(end, time.monotonic() + _REOPEN_S), last_chance=False)
+                if matching.silent():
                     self._close()
             if not self._subscriptions:
                 self._open(profiles)
-                picture = matching.wait(end)
+            picture = matching.wait(end)
             self.silent_deadlines = 0
             stays = int(clock.now().nanoseconds) > nanoseconds(picture.image.header.stamp)
         except TimeoutError:
