@@ -76,7 +76,8 @@ class ArmTrace:
             JointState,
             self._topic,
             self._on_message,
-            QoSProfile(depth=100, reliability=ReliabilityPolicy.BEST_EFFORT),
+            # A short queue: readings that are lost only widen the interval, late ones come after the pictures are gone.
+            QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
             callback_group=self._group,
             event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
         )
