@@ -25,6 +25,7 @@ from agent_node.mcap import ros_messages as ros
 from agent_node.mcap.bag import Compression, Entry, write_bag
 from agent_node.mcap.robot_tree import moving_links, robot_links, urdf_text
 from agent_node.recording import write_atomically
+from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord
@@ -43,8 +44,6 @@ COMMAND, THOUGHT, CALL, RESULT, ANSWER, OUTCOME = (
     f"/toolhand/{kind}" for kind in ("command", "thought", "call", "result", "answer", "outcome")
 )
 PICTURES = "/toolhand/picture"
-CAMERA_FRAMES = {"scene": "zed_left_camera_optical_frame", "wrist": "camera_color_frame"}
-"""Frame of each camera, as in the ROS 2 graph."""
 
 _BASE_FRAME = "base_link"
 _SHOWN_CHARACTERS = 2000
@@ -207,7 +206,7 @@ class Recorder:
         else:
             self._place_camera(now, frame)
             topic = f"/camera/{frame.camera}/image"
-            head = ros.header(round(frame.stamp * 1e9), CAMERA_FRAMES.get(frame.camera, frame.camera))
+            head = ros.header(round(frame.stamp * 1e9), OPTICAL_FRAMES.get(frame.camera, frame.camera))
         if self._raw:
             height, width = rgb.shape[:2]
             pixels = np.ascontiguousarray(rgb).reshape(-1)
@@ -228,7 +227,7 @@ class Recorder:
         pose = frame.T_base_camera.tobytes()
         if self._camera_pose.get(frame.camera) != pose:
             self._camera_pose[frame.camera] = pose
-            child = CAMERA_FRAMES.get(frame.camera, frame.camera)
+            child = OPTICAL_FRAMES.get(frame.camera, frame.camera)
             moved = _transform(now, _BASE_FRAME, child, frame.T_base_camera[:3, 3], _quaternion(frame.T_base_camera))
             self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
 

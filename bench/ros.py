@@ -175,6 +175,7 @@ class Link:
     def stream(self, n: int) -> tuple[list[float], int]:
         """Latencies [s] of the pictures that came of n, and how many were sent; the warm-up is in neither."""
         from example_interfaces.srv import AddTwoInts
+        from rclpy.event_handler import SubscriptionEventCallbacks
         from rclpy.qos import qos_profile_sensor_data
         from sensor_msgs.msg import Image
 
@@ -186,7 +187,11 @@ class Link:
             sent = image.header.stamp.sec * 1_000_000_000 + image.header.stamp.nanosec
             seconds[int(image.header.frame_id)] = (now - sent) * 1e-9
 
-        subscription = self._node.create_subscription(Image, "image", note, qos_profile_sensor_data)
+        # Without the events' own entities, as whatever is destroyed before its node.
+        events = SubscriptionEventCallbacks(use_default_callbacks=False)
+        subscription = self._node.create_subscription(
+            Image, "image", note, qos_profile_sensor_data, event_callbacks=events
+        )
         self._wait(self._clients["stream"].call_async(AddTwoInts.Request(a=total)))
         end = time.monotonic() + total / STREAM_HZ + STREAM_GRACE_S
         while total - 1 not in seconds and (left := end - time.monotonic()) > 0:

@@ -29,6 +29,7 @@ from sim.shading import (
     wood_grain,
 )
 from tool_nodes import geometry, workspace
+from tool_nodes.camera_names import WRIST
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
@@ -85,7 +86,7 @@ def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
 def wrist_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
     """The Gen3's colour camera on the bracelet; its frame has OpenCV axes and moves with the arm."""
     focal = size[1] / (2.0 * np.tan(WRIST_FOVY / 2.0))
-    return CameraModel(geometry.intrinsics(focal, *size), size, np.eye(4), "wrist", body="camera_color_frame")
+    return CameraModel(geometry.intrinsics(focal, *size), size, np.eye(4), "wrist", body=WRIST.optical_frame)
 
 
 def overview_camera(size: tuple[int, int]) -> CameraModel:

@@ -30,15 +30,10 @@ from sim.ros_state import StatePublisher, stamp_ns
 from sim.scenes import Scene
 from sim.shading import wood_grain
 from sim.world import World
+from tool_nodes.camera_names import WRIST, ZED, CameraNames
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolError
-from tool_nodes.ros.messages import (
-    OPTICAL_FRAMES,
-    depth_to_image,
-    intrinsics_to_info,
-    rgb_to_image,
-    time_message,
-)
+from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
 from tool_nodes.types import FloatArray, Frame
 
 POLL_S = 0.02
@@ -60,16 +55,20 @@ class Moment:
     stamp_ns: int
 
 
+DepthToImage = Callable[[NDArray[np.float32], Header], Image]
+
+
 @dataclass(frozen=True)
 class CameraTopics:
-    """Names of one camera's topics, and how its depth is encoded."""
+    """Names of one camera's topics and frame, and how its depth is encoded."""
 
     image: str
     image_info: str
     depth: str
-    depth_info: str | None
+    depth_info: str
     ids: str
-    depth_to_image: Callable[[NDArray[np.float32], Header], Image]
+    frame_id: str
+    depth_to_image: DepthToImage
 
 
 def image_of(pixels: NDArray[Any], encoding: str, header: Header) -> Image:
@@ -87,25 +86,18 @@ def depth_to_millimetres(depth: NDArray[np.float32], header: Header) -> Image:
     return image_of(np.clip(millimetres, 0, 65535).astype("<u2"), "16UC1", header)
 
 
-TOPICS = {
-    "scene": CameraTopics(
-        image="zed/zed_node/rgb/image_rect_color",
-        image_info="zed/zed_node/rgb/camera_info",
-        depth="zed/zed_node/depth/depth_registered",
-        depth_info="zed/zed_node/depth/camera_info",
-        ids="sim/scene_camera/instance_ids",
-        depth_to_image=depth_to_image,
-    ),
-    "wrist": CameraTopics(
-        image="camera/color/image_raw",
-        image_info="camera/color/camera_info",
-        depth="camera/depth_registered/image_rect",
-        depth_info="camera/depth_registered/camera_info",
-        ids="sim/wrist_camera/instance_ids",
-        depth_to_image=depth_to_millimetres,
-    ),
-}
-"""As the ZED wrapper and kinova_vision name them, and the truth beside them."""
+def topics_of(zed_names: str) -> dict[str, CameraTopics]:
+    """The topics of both cameras as kinova_vision and the ZED wrapper ("new" or "old") name them, and the truth."""
+    return {
+        "scene": _topics_like(ZED[zed_names], "sim/scene_camera/instance_ids", depth_to_image),
+        "wrist": _topics_like(WRIST, "sim/wrist_camera/instance_ids", depth_to_millimetres),
+    }
+
+
+def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> CameraTopics:
+    topics = (driver.topics.image, driver.topics.camera_info, driver.topics.depth, driver.depth_info)
+    image, image_info, depth, depth_info = (topic.lstrip("/") for topic in topics)  # in the simulator's namespace
+    return CameraTopics(image, image_info, depth, depth_info, ids, driver.optical_frame, to_image)
 
 
 class CameraStream:
@@ -116,9 +108,7 @@ class CameraStream:
         self._topics = topics
         self._image = node.create_publisher(Image, topics.image, 2)
         self._depth = node.create_publisher(Image, topics.depth, 2)
-        self._infos = [
-            node.create_publisher(CameraInfo, topic, 2) for topic in (topics.image_info, topics.depth_info) if topic
-        ]
+        self._infos = [node.create_publisher(CameraInfo, topic, 2) for topic in (topics.image_info, topics.depth_info)]
         self._ids = node.create_publisher(Image, topics.ids, 2)
         self._listeners: list[int] = []
         self._next_due = 0.0
@@ -154,7 +144,7 @@ class CameraStream:
         self._publish(_spoiled(frame, fault), stamp, fault)
 
     def _publish(self, frame: Frame, stamp: int, fault: str) -> None:
-        header = Header(stamp=time_message(stamp), frame_id=OPTICAL_FRAMES[self.name])
+        header = Header(stamp=time_message(stamp), frame_id=self._topics.frame_id)
         # The calibration first: who listens to all has it when the picture comes.
         if fault != "camera_no_info":
             info = intrinsics_to_info(frame.K, frame.size, header)
@@ -197,7 +187,7 @@ class CameraServer:
         self._physics = physics
         self._state = state
         self._settings = settings
-        self._streams = [CameraStream(node, name, topics) for name, topics in TOPICS.items()]
+        self._streams = [CameraStream(node, name, topics) for name, topics in topics_of(settings().zed_names).items()]
         self._log_error = node.get_logger().error
         self._reported = ""
         self._closing = threading.Event()

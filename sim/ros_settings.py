@@ -14,6 +14,7 @@ from sim.cameras import CameraKind
 from sim.ros_controllers import GRIPPER_ACTIONS
 from sim.scene_files import named_scene, parse_scene
 from sim.scenes import Scene
+from tool_nodes.camera_names import ZED
 from tool_nodes.results import ErrorCode, ToolError
 
 FAULTS = (
@@ -57,6 +58,7 @@ class Settings:
         image_width: [px].
         image_height: [px].
         camera: "ray", "gl" or "auto".
+        zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         fault: One of `FAULTS`.
     """
 
@@ -71,6 +73,7 @@ class Settings:
     image_width: int = 640
     image_height: int = 480
     camera: CameraKind = "ray"
+    zed_names: str = "new"
     fault: str = ""
 
     @property
@@ -84,7 +87,7 @@ class Settings:
 
 
 _KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-_CHOICES = {"gripper_action": GRIPPER_ACTIONS, "camera": get_args(CameraKind), "fault": FAULTS}
+_CHOICES = {"gripper_action": GRIPPER_ACTIONS, "camera": get_args(CameraKind), "zed_names": tuple(ZED), "fault": FAULTS}
 _RANGES = {
     "seed": (0, 2**31 - 1),
     "real_time_factor": (0.0, 1000.0),

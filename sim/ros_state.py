@@ -18,7 +18,7 @@ from tf2_msgs.msg import TFMessage
 from sim.cameras import jittered, scene_camera
 from sim.world import World
 from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
-from tool_nodes.ros.messages import BASE_FRAME, OPTICAL_FRAMES, matrix_to_pose, time_message
+from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
 from tool_nodes.types import FloatArray
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -91,9 +91,11 @@ class StatePublisher:
     Args:
         node: Publishes.
         rate: Joint states per second of simulated time [Hz].
+        scene_frame: Optical frame of the scene camera.
     """
 
-    def __init__(self, node: Node, rate: float) -> None:
+    def __init__(self, node: Node, rate: float, scene_frame: str) -> None:
+        self._scene_frame = scene_frame
         self._period = 1.0 / rate
         self._clock = node.create_publisher(Clock, "/clock", 10)
         self._joints = node.create_publisher(JointState, "joint_states", 10)
@@ -131,7 +133,9 @@ class StatePublisher:
         """Another world: what does not move may stand elsewhere."""
         self._model = world.model
         self._transforms = JointTransforms(world.model)
-        self._tf_static.publish(TFMessage(transforms=[*self._transforms.static(), _scene_camera_transform(world)]))
+        self._tf_static.publish(
+            TFMessage(transforms=[*self._transforms.static(), _scene_camera_transform(world, self._scene_frame)])
+        )
 
 
 def _joint_state(world: World, now_ns: int) -> JointState:
@@ -143,9 +147,9 @@ def _joint_state(world: World, now_ns: int) -> JointState:
     )
 
 
-def _scene_camera_transform(world: World) -> TransformStamped:
+def _scene_camera_transform(world: World, frame_id: str) -> TransformStamped:
     pose = matrix_to_pose(jittered(scene_camera(), world.scene).T_base_camera)
-    message = TransformStamped(child_frame_id=OPTICAL_FRAMES["scene"])
+    message = TransformStamped(child_frame_id=frame_id)
     message.header.frame_id = BASE_FRAME
     p, at = message.transform.translation, pose.position
     p.x, p.y, p.z = at.x, at.y, at.z

@@ -23,6 +23,7 @@ from sim.ros_simulation import Simulation
 from sim.ros_state import StatePublisher
 from sim.ros_truth import Truth
 from sim.world import World
+from tool_nodes.camera_names import ZED
 from tool_nodes.ros.spinning import run_node
 
 CLOCK_JUMP_S = 10.0
@@ -49,7 +50,9 @@ class SimNode(Node):
             real_time_factor=self.settings.real_time_factor,
             playing=not self.settings.lockstep,
         )
-        self._state_publisher = StatePublisher(self, self.settings.joint_state_rate)
+        self._state_publisher = StatePublisher(
+            self, self.settings.joint_state_rate, ZED[self.settings.zed_names].optical_frame
+        )
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
         services = Services(self, self.physics)
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)

@@ -13,7 +13,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,13 +37,13 @@ from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
+from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.controllers import GRIPPER_ACTION, GRIPPER_TYPES, TRAJECTORY_ACTION, RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, Progress
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopLatch, StopNode
-from tool_nodes.ros.topic_camera import SCENE_TOPICS, CameraTopics, TopicCamera
 from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
 
 CLIENT_GONE_S = 1.0
@@ -136,10 +136,10 @@ class MotionNode(Node):
     """Serves grasps and places.
 
     Parameters: `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`, `lockstep`,
-    `time_step`, `base_frame`, `scene.image_topic` and the like, `availability_deadline_s`, `response_deadline_s`,
-    `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto, ask-motion, dry-run: no
-    goal is let through more easily), `approval_deadline_s`, `approval_token_file`, `speed_limit`, `motions_per_minute`
-    (0: any number), `workspace_low`, `workspace_high`.
+    `time_step`, `base_frame`, those of `declare_cameras` for the scene camera, `availability_deadline_s`,
+    `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto,
+    ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`, `approval_token_file`,
+    `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -152,13 +152,7 @@ class MotionNode(Node):
         base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
         transforms = Buffer(node=self)
         self._listener = TransformListener(transforms, self)
-        topics = CameraTopics(
-            *(
-                parameters.text(self, f"scene.{entry.name}_topic", getattr(SCENE_TOPICS, entry.name), "Topic")
-                for entry in fields(CameraTopics)
-            )
-        )
-        self._camera = TopicCamera(self, topics, transforms, deadlines.availability_s, base_frame)
+        self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame)["scene"]
         self._frames = Frames(transforms, base_frame)
         # The arm and the stop.
         self._latch = StopLatch()

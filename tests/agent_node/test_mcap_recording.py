@@ -221,7 +221,7 @@ def rotation(w: float, x: float, y: float, z: float) -> np.ndarray:
 
 def test_the_camera_stands_in_the_tree_where_its_calibration_says(messages: list[tuple[str, int, Any]]) -> None:
     moved = [one for topic, _, message in messages if topic == "/tf" for one in message.transforms]
-    camera = [one for one in moved if one.child_frame_id == "zed_left_camera_optical_frame"]
+    camera = [one for one in moved if one.child_frame_id == "zed_left_camera_frame_optical"]
     assert len(camera) == 1
     at = camera[0].transform.translation
     assert (at.x, at.y, at.z) == (1.0, 0.0, 0.8)
@@ -236,7 +236,7 @@ def test_pictures_decode_to_within_the_error_of_jpeg(messages: list[tuple[str, i
         decoded = np.asarray(Image.open(io.BytesIO(message.data.tobytes())))
         assert message.format == "jpeg"
         assert np.abs(decoded.astype(int) - rgb).mean() < 3.0
-    assert pictures["/camera/scene/image/compressed"].header.frame_id == "zed_left_camera_optical_frame"
+    assert pictures["/camera/scene/image/compressed"].header.frame_id == "zed_left_camera_frame_optical"
 
 
 def test_raw_pictures_are_the_same_bytes(tmp_path: Path) -> None:

@@ -8,8 +8,10 @@ import pytest
 import rclpy
 from example_interfaces.srv import AddTwoInts
 from harness import wait_until
+from rclpy.callback_groups import ReentrantCallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.exceptions import InvalidHandle
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from std_msgs.msg import Int32
 
 KINDS = ["publisher", "subscription", "service", "client", "timer", "guard_condition"]
@@ -169,6 +171,36 @@ def test_entities_destroyed_while_another_thread_spins(ros):
                 getattr(node, f"destroy_{kind}")(create(node, kind))
         before = len(ticks)
         wait_until(lambda: len(ticks) > before + 3, "ticks afterwards")
+
+
+def test_subscriptions_that_come_and_go_under_a_spinning_pool_while_messages_arrive(ros):
+    node, sender = ros.node(spin=False), ros.node("sender", spin=False)
+    heard: list[int] = []
+    publisher = sender.create_publisher(Int32, "flood", 10)
+    sender.create_timer(0.002, lambda: publisher.publish(Int32(data=1)))
+    # A subscription's events are entities of their own, and rclpy raises InvalidHandle where it was about to wait for
+    # one that is destroyed: who makes and destroys subscriptions beside a spinning executor declines them.
+    events, group = SubscriptionEventCallbacks(use_default_callbacks=False), ReentrantCallbackGroup()
+    cycles: list[int] = []
+
+    def subscribe():
+        return node.create_subscription(
+            Int32, "flood", lambda message: heard.append(message.data), 5, callback_group=group, event_callbacks=events
+        )
+
+    def come_and_go() -> None:
+        some = [subscribe() for _ in range(3)]
+        for subscription in some:
+            assert node.destroy_subscription(subscription)
+        cycles.append(1)
+
+    timer = node.create_timer(0.001, come_and_go)
+    with ros.spinning(node, sender, executor=MultiThreadedExecutor(num_threads=4)):
+        wait_until(lambda: len(cycles) >= 500, "500 times", timeout=60.0)
+        timer.cancel()
+        heard.clear()
+        subscribe()
+        wait_until(lambda: len(heard) > 3, "messages for the last one")
 
 
 def test_shutdown_leaves_no_endpoint_usable(ros):

@@ -11,6 +11,8 @@ import mujoco
 import numpy as np
 import yaml
 
+from tool_nodes.motion.joints import ARM_JOINTS as ARM_JOINTS
+from tool_nodes.motion.joints import GRIPPER_JOINT as GRIPPER_JOINT
 from tool_nodes.results import ErrorCode, ToolError
 
 URDF_FOLDER = Path(__file__).parents[2] / "urdf"
@@ -19,8 +21,6 @@ URDF_FOLDER = Path(__file__).parents[2] / "urdf"
 URDF_PATH = URDF_FOLDER / "gen3_robotiq_2f_85.urdf"
 OVERLAY_PATH = URDF_FOLDER / "simulation.yaml"
 
-ARM_JOINTS = ("joint_1", "joint_2", "joint_3", "joint_4", "joint_5", "joint_6", "joint_7")
-GRIPPER_JOINT = "robotiq_85_left_knuckle_joint"
 TIP_FRAME = "end_effector_link"
 GRIPPER_PREFIX = "robotiq_85_"
 """Links and joints of the gripper start with this."""

@@ -18,13 +18,11 @@ from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
 
+from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 BASE_FRAME = "base_link"
-OPTICAL_FRAMES: Mapping[str, str] = {"scene": "zed_left_camera_optical_frame", "wrist": "camera_color_frame"}
-"""Frame of each camera, as ros2_kortex, kinova_vision and the ZED wrapper name them."""
-
 _CAMERAS = {frame_id: camera for camera, frame_id in OPTICAL_FRAMES.items()}
 _NANO = 1_000_000_000
 
@@ -313,12 +311,25 @@ def take_frame(message: Any) -> RosFrame:
     return make_frame(message.image, message.depth, message.camera_info, pose_to_matrix(message.camera_pose.pose))
 
 
-def make_frame(image: Image, depth: Image, camera_info: CameraInfo, T_base_camera: FloatArray) -> RosFrame:
-    """A frame of one capture: its messages and the pose (4, 4) of the optical frame. Raises BadMessage."""
+def make_frame(
+    image: Image, depth: Image, camera_info: CameraInfo, T_base_camera: FloatArray, tolerance_ns: int = 0
+) -> RosFrame:
+    """A frame of one capture, with the image's stamp.
+
+    Args:
+        image: In colour.
+        depth: Of the same size; 0 x 0 where it is not known.
+        camera_info: Calibration for images of that size.
+        T_base_camera: Pose (4, 4) of the optical frame.
+        tolerance_ns: How far the stamps of image and depth may be apart [ns].
+
+    Raises:
+        BadMessage: The first thing that is wrong or does not fit together.
+    """
     rgb = image_to_rgb(image)
     size = image.width, image.height
     if depth.width or depth.height:
-        if nanoseconds(depth.header.stamp) != nanoseconds(image.header.stamp):
+        if abs(nanoseconds(depth.header.stamp) - nanoseconds(image.header.stamp)) > tolerance_ns:
             raise BadMessage("The image and the depth image have different stamps; both must be of one capture.")
         if (depth.width, depth.height) != size:
             raise BadMessage(

@@ -24,6 +24,14 @@ def text(node: Node, name: str, default: str, description: str) -> str:
     return value
 
 
+def optional_text(node: Node, name: str, description: str) -> str:
+    """A string, by default empty. Raises ToolError INVALID_ARGUMENT."""
+    value = _read(node, name, "", description)
+    if not isinstance(value, str):
+        raise _wrong(name, "a string", value)
+    return value
+
+
 def choice(node: Node, name: str, default: str, allowed: Sequence[str], description: str) -> str:
     """One of some strings. Raises ToolError INVALID_ARGUMENT."""
     value = _read(node, name, default, f"{description}: {' or '.join(allowed)}")
@@ -69,6 +77,15 @@ def seed(node: Node, description: str, use: Callable[[int], None]) -> None:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def number(node: Node, name: str, default: float, allowed: tuple[float, float], description: str) -> float:
+    """A number of a range, written with or without a point. Raises ToolError INVALID_ARGUMENT."""
+    value = _read(node, name, default, description)
+    low, high = allowed
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise _wrong(name, f"a number from {low:g} to {high:g}", value)
+    return float(value)
 
 
 def seconds(node: Node, name: str, default: float, description: str) -> float:

@@ -7,18 +7,24 @@ from collections.abc import Callable
 from typing import NoReturn
 
 import rclpy
-from rclpy.exceptions import ParameterException
+from rclpy.exceptions import InvalidHandle, ParameterException
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 
 from tool_nodes.results import ToolError
 
-BAD_INPUT = 2
-"""Exit status of a node that cannot start with what it was given."""
+FAILED, BAD_INPUT = 1, 2
+"""Exit status of a node that ended itself, and of one that cannot start with what it was given."""
+
+
+class Unrecoverable(Exception):
+    """Raised in a callback of a node that can only begin anew: its launch file starts it again. One sentence."""
 
 
 def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads: int = 4) -> None:
-    """Run a node until SIGINT, SIGTERM or a shutdown; exits with status 2 and one sentence if it cannot start.
+    """Run a node until SIGINT, SIGTERM or a shutdown.
+
+    Exits with one sentence and status 2 if it cannot start, with status 1 if a callback raised `Unrecoverable`.
 
     Args:
         make: Makes the node, after `rclpy.init`.
@@ -33,6 +39,8 @@ def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads
         _spin(make, threads)
     except (KeyboardInterrupt, ExternalShutdownException):
         pass  # how a node is ended
+    except Unrecoverable as error:
+        _end(error, FAILED)
     except Exception:
         if rclpy.ok():
             raise
@@ -49,12 +57,20 @@ def _spin(make: Callable[[], Node], threads: int) -> None:
     executor = MultiThreadedExecutor(num_threads=threads)
     executor.add_node(node)
     try:
-        executor.spin()
+        while rclpy.ok():
+            try:
+                executor.spin()
+                break
+            except InvalidHandle as error:
+                # rclpy waits for what another thread has destroyed meanwhile; what is left goes on.
+                if not rclpy.ok():
+                    raise
+                node.get_logger().warning(f"Spinning goes on after: {error}.")
     finally:
         executor.shutdown(timeout_sec=1.0)
         node.destroy_node()
 
 
-def _end(error: Exception) -> NoReturn:
+def _end(error: Exception, status: int = BAD_INPUT) -> NoReturn:
     print(" ".join(str(error).split()), file=sys.stderr)
-    raise SystemExit(BAD_INPUT)
+    raise SystemExit(status)

@@ -5,54 +5,51 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup, ReentrantCallbackGroup
+from rclpy.clock import Clock, ClockType
 from rclpy.duration import Duration
+from rclpy.event_handler import SubscriptionEventCallbacks
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.time import Time
 from sensor_msgs.msg import CameraInfo, Image
 from tf2_ros import Buffer, TransformException
 
+from tool_nodes.camera_names import CameraTopics
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.arm_trace import ArmTrace
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds, rigid
+from tool_nodes.ros.picture_matching import Picture, PictureMatching
 from tool_nodes.types import FloatArray
 
 BLACK = 4
 """A picture without any value above this, of 255, is black."""
 
-_KEPT = 8
-"""Captures whose messages are still coming."""
+STAMP_TOLERANCE_S = 0.05
+"""Image and depth of one picture may be so far apart while the arm stands still [s]: more than a frame at 30 Hz, which
+is what kinova_vision's two streams need."""
 
+LINGER_S = 3.0
+"""How long it goes on listening after a picture [s]: a conversation asks for image, depth and cloud one after the
+other."""
 
-@dataclass(frozen=True)
-class CameraTopics:
-    """Topics of one camera: colour (sensor_msgs/Image), its calibration, and depth in the colour image's frame."""
+_REOPEN_S = 1.0
+"""Subscriptions that were kept and bring nothing for so long are made anew [s]."""
 
-    image: str
-    camera_info: str
-    depth: str
-
-
-SCENE_TOPICS = CameraTopics(
-    "/zed/zed_node/rgb/image_rect_color", "/zed/zed_node/rgb/camera_info", "/zed/zed_node/depth/depth_registered"
-)
-"""As zed-ros2-wrapper names them."""
-
-WRIST_TOPICS = CameraTopics(
-    "/camera/color/image_raw", "/camera/color/camera_info", "/camera/depth_registered/image_rect"
-)
-"""As kinova_vision names them with depth_registration:=true."""
+_OPENED = (("camera_info", CameraInfo), ("depth", Image), ("image", Image))
+"""The image last: a simulator that renders for its first listener would send it before the others listen."""
 
 
 class TopicCamera:
-    """The Camera port over topics. It listens only while a picture is wanted, so that nothing renders for nobody.
+    """The Camera port over topics. It listens while pictures are wanted and `LINGER_S` longer, so that nothing renders
+    for nobody; not longer where time stands still, because it is stepped by somebody who does not want more pictures.
 
     `capture` blocks: call it from a thread of your own, or in a callback of a MultiThreadedExecutor whose other threads
     are free for the messages.
@@ -63,6 +60,10 @@ class TopicCamera:
         transforms: Filled by a `tf2_ros.TransformListener`: tells where the camera is.
         deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
         base_frame: Frame of the robot's base.
+        stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
+
+    Attributes:
+        silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that somebody publishes.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class TopicCamera:
         transforms: Buffer,
         deadline_s: float = 5.0,
         base_frame: str = BASE_FRAME,
+        stamp_tolerance_s: float = STAMP_TOLERANCE_S,
     ) -> None:
         require_positive("deadline_s", deadline_s)
         self._node = node
@@ -79,9 +81,20 @@ class TopicCamera:
         self._transforms = transforms
         self._deadline_s = deadline_s
         self._base_frame = base_frame
+        self._tolerance_ns = round(stamp_tolerance_s * 1e9)
+        self.silent_deadlines = 0
         self._group: CallbackGroup = ReentrantCallbackGroup()
         self._one_at_a_time = threading.Lock()
         self._frames = FrameMemory()
+        self._subscriptions: list[Subscription] = []
+        self._profiles: list[QoSProfile] = []
+        self._matching: PictureMatching | None = None
+        self._latched: CameraInfo | None = None
+        self._arm = ArmTrace(node, self._on_arm)
+        # Wall-clock time, because the robot's own may stand still.
+        steady = Clock(clock_type=ClockType.STEADY_TIME)
+        self._leaving = node.create_timer(LINGER_S, self._leave, callback_group=self._group, clock=steady)
+        self._leaving.cancel()
 
     def capture(self) -> RosFrame:
         """A picture that is not older than this call; the same picture gives the same frame.
@@ -92,51 +105,134 @@ class TopicCamera:
         """
         with self._one_at_a_time:
             end = time.monotonic() + self._deadline_s
-            image, camera_info, depth = self._listen(end)
-            stamp = Time.from_msg(image.header.stamp)
-            T_base_camera = self._pose(image.header.frame_id, stamp, end)
-            return self._frames.known(self._checked(image, depth, camera_info, T_base_camera))
+            picture = self._listen(end)
+            stamp = Time.from_msg(picture.image.header.stamp)
+            T_base_camera = self._pose(picture.image.header.frame_id, stamp, end)
+            return self._frames.known(self._checked(picture, T_base_camera))
 
-    def _listen(self, end: float) -> tuple[Image, CameraInfo, Image]:
+    def close(self) -> None:
+        """Listen no more, until the next picture is wanted."""
+        with self._one_at_a_time:
+            self._leaving.cancel()
+            self._close()
+
+    # -- listening -------------------------------------------------------------------------------
+
+    def _listen(self, end: float) -> Picture:
         clock = self._node.get_clock()
-        topics = self._topics.image, self._topics.camera_info, self._topics.depth
-        arrived = _Arrived(topics, lambda: int(clock.now().nanoseconds))
-        subscriptions = [
-            # The image last: a simulator that renders for its first listener would send it before the others listen.
-            self._subscribe(CameraInfo, self._topics.camera_info, arrived.add),
-            self._subscribe(Image, self._topics.depth, arrived.add),
-            self._subscribe(Image, self._topics.image, arrived.add),
-        ]
+        stays = False
+        profiles = [self._profile(kind) for kind, _ in _OPENED]
+        if profiles != self._profiles:  # another driver publishes now
+            self._close()
+        self._matching = matching = PictureMatching(
+            lambda: int(clock.now().nanoseconds), self._tolerance_ns, self._arm.turned, self._latched
+        )
         try:
-            image, camera_info, depth = arrived.wait(end)
+            if self._subscriptions:
+                with suppress(TimeoutError):
+                    matching.wait(min(end, time.monotonic() + _REOPEN_S), last_chance=False)
+                if matching.silent():
+                    self._close()
+            if not self._subscriptions:
+                self._open(profiles)
+            picture = matching.wait(end)
+            self.silent_deadlines = 0
+            stays = int(clock.now().nanoseconds) > nanoseconds(picture.image.header.stamp)
         except TimeoutError:
-            raise self._incomplete(arrived) from None
+            raise self._incomplete(matching) from None
         finally:
-            for subscription in subscriptions:
-                self._node.destroy_subscription(subscription)
-        return image, camera_info, depth
+            self._matching = None
+            if stays:
+                self._leaving.reset()
+            else:
+                self._close()
+        return picture
 
-    def _subscribe(self, kind: type, topic: str, add: Callable[[str, Any], None]) -> Subscription:
-        # Best effort matches every driver, reliable or not.
-        profile = QoSProfile(depth=5, reliability=ReliabilityPolicy.BEST_EFFORT)
-        return self._node.create_subscription(kind, topic, partial(add, topic), profile, callback_group=self._group)
+    def _open(self, profiles: list[QoSProfile]) -> None:
+        self._profiles = profiles
+        # Without the events' own entities, which a real rclpy's executor may wait for while they are destroyed.
+        events = SubscriptionEventCallbacks(use_default_callbacks=False)
+        self._subscriptions = [
+            self._node.create_subscription(
+                message_type,
+                getattr(self._topics, kind),
+                partial(self._on_message, kind),
+                profile,
+                callback_group=self._group,
+                event_callbacks=events,
+            )
+            for (kind, message_type), profile in zip(_OPENED, profiles, strict=True)
+        ]
 
-    def _incomplete(self, arrived: _Arrived) -> ToolError:
+    def _close(self) -> None:
+        subscriptions, self._subscriptions = self._subscriptions, []
+        for subscription in subscriptions:
+            self._node.destroy_subscription(subscription)
+        self._latched = None
+        self._arm.close()
+
+    def _leave(self) -> None:
+        """Nobody wanted a picture for a while."""
+        if not self._one_at_a_time.acquire(blocking=False):
+            return  # somebody does now
+        try:
+            self._leaving.cancel()
+            self._close()
+        finally:
+            self._one_at_a_time.release()
+
+    def _profile(self, kind: str) -> QoSProfile:
+        """What the publishers offer: best effort matches them all, but loses big pictures where buffers are small."""
+        offered = [info.qos_profile for info in self._publishers(kind)]
+        reliable = offered and all(one.reliability == ReliabilityPolicy.RELIABLE for one in offered)
+        latched = offered and all(one.durability == DurabilityPolicy.TRANSIENT_LOCAL for one in offered)
+        return QoSProfile(
+            depth=5,
+            reliability=ReliabilityPolicy.RELIABLE if reliable else ReliabilityPolicy.BEST_EFFORT,
+            durability=DurabilityPolicy.TRANSIENT_LOCAL
+            if latched and kind == "camera_info"
+            else DurabilityPolicy.VOLATILE,
+        )
+
+    def _publishers(self, kind: str) -> list[Any]:
+        found: list[Any] = self._node.get_publishers_info_by_topic(getattr(self._topics, kind))
+        return found
+
+    def _on_message(self, kind: str, message: Any) -> None:
+        if kind == "camera_info" and self._profiles[0].durability == DurabilityPolicy.TRANSIENT_LOCAL:
+            self._latched = message
+        matching = self._matching
+        if matching is not None:
+            matching.add(kind, message)
+
+    def _on_arm(self) -> None:
+        matching = self._matching
+        if matching is not None:
+            matching.look_again()
+
+    def _incomplete(self, matching: PictureMatching) -> ToolError:
         """Why there was no picture in time."""
         waited = f"within {self._deadline_s:g} s"
-        silent = arrived.silent()
+        silent = matching.silent()
+        absent = [kind for kind in silent if not self._publishers(kind)]
+        self.silent_deadlines = self.silent_deadlines + 1 if silent and not absent else 0
         if silent:
-            absent = [topic for topic in silent if not self._node.count_publishers(topic)]
-            why = f"nobody publishes {absent[0]}" if absent else f"nothing came on {silent[0]}"
+            why = f"nobody publishes {self._name(absent[0])}" if absent else f"nothing came on {self._name(silent[0])}"
             return _unavailable(f"No picture came from the camera {waited}: {why}.", "Look at the camera's driver.")
-        behind_s = arrived.behind_s()
+        behind_s = matching.behind_s()
         if behind_s > 0.0:
             return _unavailable(
-                f"The camera is stale: its newest picture on {self._topics.image} is {behind_s:.2f} s older than the "
+                f"The camera is stale: its newest picture on {self._name('image')} is {behind_s:.2f} s older than the "
                 "request.",
                 "Look at the camera's driver, at the clocks and at use_sim_time.",
             )
-        return _unavailable(f"Image, depth and camera_info never had the same stamp {waited}.")
+        return _unavailable(f"No picture came from the camera {waited}: {matching.rejected}.")
+
+    def _name(self, kind: str) -> str:
+        """The topic's name as the graph knows it."""
+        return str(self._node.resolve_topic_name(getattr(self._topics, kind)))
+
+    # -- the frame -------------------------------------------------------------------------------
 
     def _pose(self, frame_id: str, stamp: Time, end: float) -> FloatArray:
         """T_base_camera (4, 4) at the time of the picture."""
@@ -148,15 +244,17 @@ class TopicCamera:
         p, q = found.translation, found.rotation
         return self._readable(lambda: rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z)))
 
-    def _checked(self, image: Image, depth: Image, camera_info: CameraInfo, T_base_camera: FloatArray) -> RosFrame:
-        frame: RosFrame = self._readable(lambda: make_frame(image, depth, camera_info, T_base_camera))
+    def _checked(self, picture: Picture, T_base_camera: FloatArray) -> RosFrame:
+        frame: RosFrame = self._readable(
+            lambda: make_frame(picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns)
+        )
         if int(frame.rgb.max()) <= BLACK:
             raise _unavailable(
-                f"The picture on {self._topics.image} is black.", "Is the lens covered, or the light off?"
+                f"The picture on {self._name('image')} is black.", "Is the lens covered, or the light off?"
             )
         if not (frame.depth > 0.0).any():
             raise ToolError(
-                ErrorCode.NO_DEPTH, f"No pixel of {self._topics.depth} has depth.", "Check the depth camera."
+                ErrorCode.NO_DEPTH, f"No pixel of {self._name('depth')} has depth.", "Check the depth camera."
             )
         return frame
 
@@ -164,60 +262,7 @@ class TopicCamera:
         try:
             return read()
         except BadMessage as error:
-            raise _unavailable(f"The camera on {self._topics.image} cannot be used: {error}") from error
-
-
-class _Arrived:
-    """Messages by topic and stamp; complete when one stamp, not older than the object, has all topics.
-
-    Args:
-        topics: Their names.
-        now_ns: The clock that the stamps are of [ns].
-    """
-
-    def __init__(self, topics: tuple[str, ...], now_ns: Callable[[], int]) -> None:
-        self._topics = topics
-        self._now_ns = now_ns
-        self._wanted_ns = now_ns()
-        self._newest: dict[str, int] = {}
-        self._captures: dict[int, dict[str, Any]] = {}
-        self._complete: dict[str, Any] | None = None
-        self._changed = threading.Condition()
-
-    def add(self, topic: str, message: Any) -> None:
-        """Take one message."""
-        stamp_ns = nanoseconds(message.header.stamp)
-        with self._changed:
-            self._newest[topic] = max(stamp_ns, self._newest.get(topic, stamp_ns))
-            # A simulator that begins again sets its clock back; what was wanted lies in its future then.
-            self._wanted_ns = min(self._wanted_ns, self._now_ns())
-            if stamp_ns < self._wanted_ns:
-                return
-            capture = self._captures.setdefault(stamp_ns, {})
-            capture[topic] = message
-            if len(capture) == len(self._topics) and self._complete is None:
-                self._complete = capture
-                self._changed.notify_all()
-            while len(self._captures) > _KEPT:
-                self._captures.pop(min(self._captures))
-
-    def wait(self, end: float) -> list[Any]:
-        """The messages of one capture in the order of the topics. Raises TimeoutError at `end` (monotonic) [s]."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._complete is not None, max(0.0, end - time.monotonic())):
-                raise TimeoutError
-            assert self._complete is not None
-            return [self._complete[topic] for topic in self._topics]
-
-    def silent(self) -> list[str]:
-        """Topics on which nothing came."""
-        with self._changed:
-            return [topic for topic in self._topics if topic not in self._newest]
-
-    def behind_s(self) -> float:
-        """How much older than the object the newest message of the slowest topic is [s]."""
-        with self._changed:
-            return (self._wanted_ns - min(self._newest.values())) / 1e9
+            raise _unavailable(f"The camera on {self._name('image')} cannot be used: {error}") from error
 
 
 def _unavailable(message: str, hint: str = "") -> ToolError:

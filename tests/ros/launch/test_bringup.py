@@ -71,12 +71,27 @@ def test_a_seed_as_scene_stays_text() -> None:
 
 
 def test_topics_of_the_real_cameras_can_be_chosen() -> None:
-    arguments = {"scene_image": "/overhead/image"}
+    arguments = {"scene_image": "/overhead/image", "wrist_depth": "/hand/depth"}
     nodes = {node.label: node for node in read_plan(ROOT / "launch" / "kinova.launch.yaml", arguments).processes}
     for name in ("camera", "motion"):
-        assert "/zed/zed_node/rgb/image_rect_color:=/overhead/image" in nodes[name].command
+        assert 'scene.image_topic:="/overhead/image"' in nodes[name].command
+        assert 'scene.depth_topic:=""' in nodes[name].command
+    assert 'wrist.depth_topic:="/hand/depth"' in nodes["camera"].command
     assert 'perception:="pixels"' in nodes["pointing"].command
     assert "use_sim_time:=false" in nodes["motion"].command
+
+
+@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
+def test_one_argument_chooses_the_names_of_an_old_zed_everywhere(name: str) -> None:
+    nodes = {node.label: node for node in read_plan(ROOT / "launch" / name, {"zed_names": "old"}).processes}
+    for looks in {"camera", "motion", "sim"} & nodes.keys():
+        assert 'zed_names:="old"' in nodes[looks].command
+
+
+def test_only_beside_a_real_arm_the_wrist_cameras_mount_is_published() -> None:
+    for name, published in (("sim.launch.yaml", False), ("kinova.launch.yaml", True)):
+        (camera,) = (node for node in read_plan(ROOT / "launch" / name, {}).processes if node.label == "camera")
+        assert ('wrist_mount:=""' in camera.command) is not published
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "launch").glob("*.launch.yaml")), ids=lambda file: file.name)

@@ -111,7 +111,7 @@ def test_the_services_do_what_the_actions_do(cell: Any, target: Any) -> None:
 
 
 def test_poses_may_be_in_any_frame_that_is_known(cell: Any, target: Any) -> None:
-    optical = "zed_left_camera_optical_frame"
+    optical = "zed_left_camera_frame_optical"
     T_camera_gripper = np.linalg.inv(target.T_base_camera) @ target.T_base_gripper
     assert succeed(cell.grasp(T_camera_gripper, "plan_only", frame_id=optical)).plan_id
     _, result = cell.grasp(T_camera_gripper, "plan_only", frame_id="nowhere").end()

@@ -13,12 +13,14 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import CameraInfo, Image
 from simulation_interfaces.srv import LoadWorld, StepSimulation
 from std_msgs.msg import String
+from tf2_msgs.msg import TFMessage
 
 from sim.cameras import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
 from sim.scene_files import named_scene
 from sim.world import World
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.test_state import LATCHED
+from tool_nodes.camera_names import ZED as ZED_NAMES
 from tool_nodes.ros.messages import image_to_depth, image_to_rgb, info_to_intrinsics, nanoseconds
 from tool_nodes.types import Frame
 
@@ -53,8 +55,8 @@ class Pictures:
 def scene_pictures(graph: Graph) -> Pictures:
     return Pictures(
         graph,
-        f"{ZED}/rgb/image_rect_color",
-        f"{ZED}/rgb/camera_info",
+        f"{ZED}/rgb/color/rect/image",
+        f"{ZED}/rgb/color/rect/camera_info",
         f"{ZED}/depth/depth_registered",
         "/sim/scene_camera/instance_ids",
     )
@@ -120,6 +122,18 @@ def test_pictures_are_those_of_the_process_to_the_last_bit(start: Callable[..., 
         graph.call(StepSimulation, "/step_simulation", steps=5)
 
 
+def test_an_old_zed_can_be_stood_for(start: Callable[..., Graph]) -> None:
+    graph = start(lockstep=True, zed_names="old")
+    old = ZED_NAMES["old"]
+    pictures = Pictures(
+        graph, old.topics.image, old.topics.camera_info, old.topics.depth, "/sim/scene_camera/instance_ids"
+    )
+    frames = graph.hear(TFMessage, "/tf_static", LATCHED)
+    assert {message.header.frame_id for message in pictures.at(now(graph))} == {old.optical_frame}
+    graph.wait(lambda: frames)
+    assert old.optical_frame in {transform.child_frame_id for transform in frames[0].transforms}
+
+
 def test_ids_are_numbers_of_the_labels(lockstep: Graph) -> None:
     pictures, labels = scene_pictures(lockstep), lockstep.hear(String, "/sim/labels", LATCHED)
     ids = pictures.at(now(lockstep))[3]
@@ -132,7 +146,7 @@ def test_ids_are_numbers_of_the_labels(lockstep: Graph) -> None:
 
 def test_nothing_is_rendered_for_nobody(lockstep: Graph, renders: list[Frame]) -> None:
     ids = lockstep.hear(Image, "/sim/scene_camera/instance_ids")
-    info = lockstep.hear(CameraInfo, f"{ZED}/rgb/camera_info")
+    info = lockstep.hear(CameraInfo, f"{ZED}/rgb/color/rect/camera_info")
     time.sleep(0.3)
     assert not renders
     assert not ids
@@ -142,7 +156,7 @@ def test_nothing_is_rendered_for_nobody(lockstep: Graph, renders: list[Frame]) -
 def test_while_time_stands_still_a_picture_is_sent_again_and_not_rendered_again(
     lockstep: Graph, renders: list[Frame]
 ) -> None:
-    first = lockstep.hear(Image, f"{ZED}/rgb/image_rect_color")
+    first = lockstep.hear(Image, f"{ZED}/rgb/color/rect/image")
     lockstep.wait(lambda: len(first) > 1)
     later = lockstep.hear(Image, f"{ZED}/depth/depth_registered")
     lockstep.wait(lambda: later)

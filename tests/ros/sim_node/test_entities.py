@@ -123,7 +123,7 @@ def test_the_arm_moves_on_while_something_is_spawned_and_deleted(lockstep: Graph
 
 
 def test_a_picture_shows_what_was_spawned(lockstep: Graph) -> None:
-    images = lockstep.hear(Image, "/zed/zed_node/rgb/image_rect_color")
+    images = lockstep.hear(Image, "/zed/zed_node/rgb/color/rect/image")
     ids = lockstep.hear(Image, "/sim/scene_camera/instance_ids")
     lockstep.wait(lambda: images and ids)
     count = len(lockstep.sim.physics.world.scene.objects)

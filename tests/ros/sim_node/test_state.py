@@ -92,7 +92,7 @@ def test_the_scene_camera_stands_where_the_scene_has_it(start: Callable[..., Gra
     graph.wait(lambda: fixed)
     frames = {t.child_frame_id: t for t in fixed[-1].transforms}
     expected = jittered(scene_camera(), graph.sim.physics.world.scene).T_base_camera
-    assert np.allclose(matrix(frames["zed_left_camera_optical_frame"]), expected, atol=1e-12)
+    assert np.allclose(matrix(frames["zed_left_camera_frame_optical"]), expected, atol=1e-12)
 
 
 def test_who_comes_late_gets_description_and_fixed_frames(lockstep: Graph) -> None:

@@ -15,6 +15,7 @@ from std_msgs.msg import Header, String
 from tf2_ros import StaticTransformBroadcaster
 
 from sim.ros_perception import IDS_TOPICS, LABELS_TOPIC
+from tool_nodes.camera_names import ZED, CameraTopics
 from tool_nodes.ros.messages import (
     BASE_FRAME,
     depth_to_image,
@@ -23,7 +24,6 @@ from tool_nodes.ros.messages import (
     matrix_to_pose,
     rgb_to_image,
 )
-from tool_nodes.ros.topic_camera import SCENE_TOPICS
 from tool_nodes.types import Frame
 
 
@@ -36,14 +36,22 @@ class FakeCamera:
         sent: How many times the frame was sent.
     """
 
-    def __init__(self, node: Node, frame: Frame, items: list[str]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        frame: Frame,
+        items: list[str],
+        topics: CameraTopics = ZED["new"].topics,
+        profile: QoSProfile | int = 5,
+    ) -> None:
+        self._node = node
         self.frame = frame
         self.change: Callable[[dict[str, Any]], None] = lambda messages: None
         self.header: Callable[[], Header] | None = None
         self.sent = 0
         kinds = {"image": Image, "depth": Image, "camera_info": CameraInfo}
         self._publishers = {
-            name: node.create_publisher(kind, getattr(SCENE_TOPICS, name), 5) for name, kind in kinds.items()
+            name: node.create_publisher(kind, getattr(topics, name), profile) for name, kind in kinds.items()
         }
         self._ids = node.create_publisher(Image, IDS_TOPICS[0], 5)
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -59,6 +67,10 @@ class FakeCamera:
 
     def listeners(self) -> int:
         return sum(publisher.get_subscription_count() for publisher in self._publishers.values())
+
+    def remove(self, name: str) -> None:
+        """Publish nothing of this name any more."""
+        self._node.destroy_publisher(self._publishers.pop(name))
 
     def behave(self) -> None:
         """End all misbehaviour."""

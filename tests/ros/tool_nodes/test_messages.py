@@ -43,7 +43,7 @@ from tool_nodes.ros.messages import (
 )
 from tool_nodes.types import Frame
 
-HEADER = Header(frame_id="zed_left_camera_optical_frame")
+HEADER = Header(frame_id="zed_left_camera_frame_optical")
 SIDES = st.integers(1, 12)
 SHAPES = st.tuples(SIDES, SIDES)
 FLOATS = st.floats(np.float32(1e-3), np.float32(100.0), width=32) | st.just(np.float32(np.nan))

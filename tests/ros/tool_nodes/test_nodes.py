@@ -74,6 +74,20 @@ def test_a_signal_while_a_node_is_made_ends_it_quietly(start: Any, name: str) ->
     assert (status, out, err) == (0, "", "")
 
 
+def test_what_was_destroyed_meanwhile_does_not_end_a_node(start: Any) -> None:
+    program = start(str(Path(__file__).with_name("ending_node.py")), "InvalidHandle")
+    program.expect("again")
+    program.process.send_signal(signal.SIGINT)
+    status, _, err = program.wait()
+    assert status == 0
+    assert "Spinning goes on after: destruction was requested" in err
+
+
+def test_a_node_that_can_only_begin_anew_ends_with_one_sentence(start: Any) -> None:
+    status, out, err = start(str(Path(__file__).with_name("ending_node.py")), "Unrecoverable").wait()
+    assert (status, out, err) == (1, "", "It cannot go on.\n")
+
+
 @pytest.mark.parametrize(
     ("name", "parameter", "words"),
     [
@@ -83,7 +97,12 @@ def test_a_signal_while_a_node_is_made_ends_it_quietly(start: Any, name: str) ->
         ("grasping", "seed:=many", "0 or more"),
         ("camera", "availability_deadline_s:=0.0", "greater than 0"),
         ("camera", "availability_deadline_s:=soon", "a number of seconds"),
-        ("camera", "scene.image_topic:=''", "scene.image_topic must be"),
+        ("camera", "scene.image_topic:=1", "scene.image_topic must be a string"),
+        ("camera", "zed_names:=ancient", "zed_names must be new or old"),
+        ("camera", "stamp_tolerance_s:=-0.01", "stamp_tolerance_s must be a number from 0 to 1"),
+        ("camera", "stamp_tolerance_s:=.nan", "stamp_tolerance_s must be a number from 0 to 1"),
+        ("camera", "wrist_mount:='0 0.05 0'", "wrist_mount must be six numbers"),
+        ("camera", "wrist_mount:='0 0 0 0 0 nan'", "wrist_mount must be six numbers"),
     ],
 )
 def test_a_bad_parameter_ends_with_one_sentence(start: Any, name: str, parameter: str, words: str) -> None:

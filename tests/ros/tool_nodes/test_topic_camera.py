@@ -5,19 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from rclpy.node import Node
 from rclpy.parameter import Parameter
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import CameraInfo, JointState
 from std_msgs.msg import Header
 from tf2_ros import Buffer, TransformListener
 
+from tests.ros.tool_nodes.fake_camera import FakeCamera
+from tool_nodes.camera_names import ZED, CameraTopics
+from tool_nodes.motion.robot import ARM_JOINTS
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.messages import OPTICAL_FRAMES, nanoseconds, time_message
-from tool_nodes.ros.topic_camera import SCENE_TOPICS, CameraTopics, TopicCamera
+from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
+from tool_nodes.ros.topic_camera import TopicCamera
+
+SCENE_TOPICS = ZED["new"].topics
 
 SHORT_S = 0.6
 LONG_S = 60.0
@@ -43,19 +51,36 @@ def live(camera: Any, node: Node) -> None:
     camera.header = lambda: Header(stamp=node.get_clock().now().to_msg(), frame_id=OPTICAL_FRAMES["scene"])
 
 
-@pytest.fixture
-def look(node: Node, transforms: Buffer) -> Callable[[], Any]:
-    camera = TopicCamera(node, SCENE_TOPICS, transforms, LONG_S)
-    return camera.capture
+Make = Callable[..., TopicCamera]
 
 
 @pytest.fixture
-def refusal(node: Node, transforms: Buffer) -> Callable[..., ToolError]:
+def make(node: Node, transforms: Buffer, camera: Any, wait_until: Any) -> Iterator[Make]:
+    """Makes cameras that listen no more after the test."""
+    made: list[TopicCamera] = []
+
+    def topic_camera(topics: CameraTopics = SCENE_TOPICS, deadline_s: float = LONG_S, **options: Any) -> TopicCamera:
+        made.append(TopicCamera(options.pop("node", node), topics, transforms, deadline_s, **options))
+        return made[-1]
+
+    yield topic_camera
+    for one in made:
+        one.close()
+    wait_until(lambda: camera.listeners() == 0, "nobody listens any more")
+
+
+@pytest.fixture
+def look(make: Make) -> Callable[[], Any]:
+    return make().capture
+
+
+@pytest.fixture
+def refusal(make: Make) -> Callable[..., ToolError]:
     """The error of a look that must fail."""
 
     def fail(topics: CameraTopics = SCENE_TOPICS, deadline_s: float = SHORT_S) -> ToolError:
         with pytest.raises(ToolError) as caught:
-            TopicCamera(node, topics, transforms, deadline_s).capture()
+            make(topics, deadline_s).capture()
         assert "\n" not in caught.value.message
         return caught.value
 
@@ -80,10 +105,10 @@ def test_it_listens_only_while_it_looks(camera: Any, look: Callable[[], Any], wa
     assert camera.sent == sent
 
 
-def test_an_unchanged_picture_is_the_same_frame(camera: Any, node: Node, transforms: Buffer) -> None:
+def test_an_unchanged_picture_is_the_same_frame(camera: Any, node: Node, make: Make) -> None:
     stamp = time_message(node.get_clock().now().nanoseconds + 10**12)
     camera.header = lambda: Header(stamp=stamp, frame_id=OPTICAL_FRAMES["scene"])
-    source = TopicCamera(node, SCENE_TOPICS, transforms, LONG_S)
+    source = make()
     first = source.capture()
     assert source.capture() is first
     camera.frame = camera.frame.__class__(**vars(camera.frame) | {"rgb": camera.frame.rgb // np.uint8(2)})
@@ -103,7 +128,7 @@ def test_pictures_older_than_the_question_are_passed_over(camera: Any, node: Nod
 
 
 def test_a_clock_that_is_set_back_meanwhile_does_not_make_pictures_stale(
-    camera: Any, make_node: Any, transforms: Buffer, wait_until: Any
+    camera: Any, make_node: Any, make: Make, wait_until: Any
 ) -> None:
     late = make_node("late_clock", parameter_overrides=[Parameter("use_sim_time", value=True)])
     clock = late.create_publisher(Clock, "/clock", 1)
@@ -116,7 +141,7 @@ def test_a_clock_that_is_set_back_meanwhile_does_not_make_pictures_stale(
     camera.header = lambda: Header(stamp=time_message(5 * 10**9), frame_id=OPTICAL_FRAMES["scene"])
     sent = camera.sent
     with ThreadPoolExecutor(1) as pool:
-        looking = pool.submit(TopicCamera(late, SCENE_TOPICS, transforms, LONG_S).capture)
+        looking = pool.submit(make(node=late).capture)
         wait_until(lambda: camera.sent > sent + 2, "some pictures came")
         assert not looking.done()
         wait_until(lambda: tell(5), "the clock is set back")
@@ -222,3 +247,154 @@ def test_a_camera_whose_place_is_unknown(camera: Any, refusal: Callable[..., Too
 
 def test_the_deadline_must_be_positive(refusal: Callable[..., ToolError]) -> None:
     assert refusal(deadline_s=0.0).code is ErrorCode.INVALID_ARGUMENT
+
+
+# -- drivers that differ ------------------------------------------------------------------------------
+
+
+def _apart(milliseconds: float) -> Callable[[dict[str, Any]], None]:
+    """Depth that is stamped later than the image of the same moment, as kinova_vision does."""
+
+    def change(messages: dict[str, Any]) -> None:
+        header = messages["depth"].header
+        later = nanoseconds(header.stamp) + round(milliseconds * 1e6)
+        messages["depth"].header = Header(stamp=time_message(later), frame_id=header.frame_id)
+
+    return change
+
+
+@pytest.fixture
+def arm(make_node: Any) -> Iterator[Any]:
+    """Joint states at 100 Hz; `arm.speed` is that of the first joint [rad/s]."""
+    node = make_node("arm")
+    publisher = node.create_publisher(JointState, "joint_states", 10)
+    state = SimpleNamespace(speed=0.0, angle=0.0)
+
+    def tell() -> None:
+        state.angle += 0.01 * state.speed
+        stamp = node.get_clock().now().to_msg()
+        publisher.publish(JointState(header=Header(stamp=stamp), name=ARM_JOINTS, position=[state.angle, *[0.0] * 6]))
+
+    timer = node.create_timer(0.01, tell)
+    yield state
+    node.destroy_timer(timer)
+    node.destroy_publisher(publisher)
+
+
+def test_colour_and_depth_with_stamps_of_their_own_are_a_picture_while_the_arm_stands_still(
+    camera: Any, make: Make, arm: Any
+) -> None:
+    camera.change = _apart(12.0)
+    frame = make().capture()
+    assert np.array_equal(frame.depth, camera.frame.depth, equal_nan=True)
+    assert np.array_equal(frame.rgb, camera.frame.rgb)
+
+
+def test_colour_and_depth_between_which_the_arm_moves_are_none(
+    camera: Any, refusal: Callable[..., ToolError], arm: Any
+) -> None:
+    camera.change = _apart(12.0)
+    arm.speed = 1.0
+    error = refusal(deadline_s=2.0)
+    assert error.code is ErrorCode.UNAVAILABLE
+    assert "the arm moved" in error.message
+
+
+def test_colour_and_depth_without_an_arm_are_none(camera: Any, refusal: Callable[..., ToolError]) -> None:
+    camera.change = _apart(12.0)
+    assert "no joint states tell whether the arm stood still" in refusal().message
+
+
+def test_a_driver_that_sends_bgra8(camera: Any, look: Callable[[], Any]) -> None:
+    def as_the_zed_does(messages: dict[str, Any]) -> None:
+        image = messages["image"]
+        rgb = np.frombuffer(image.data, np.uint8).reshape(image.height, image.width, 3)
+        bgra = np.dstack([rgb[..., ::-1], np.full(rgb.shape[:2], 255, np.uint8)])
+        image.encoding, image.step, image.data = "bgra8", 4 * image.width, bgra.tobytes()
+
+    camera.change = as_the_zed_does
+    assert np.array_equal(look().rgb, camera.frame.rgb)
+
+
+def test_subscriptions_are_kept_from_one_picture_to_the_next(
+    camera: Any, node: Node, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, made = make(), []
+    create = node.create_subscription
+    monkeypatch.setattr(node, "create_subscription", lambda *a, **o: made.append(create(*a, **o)) or made[-1])
+    first, second = source.capture(), source.capture()
+    assert second.stamp_ns > first.stamp_ns
+    assert [one.topic_name for one in made] == [SCENE_TOPICS.camera_info, SCENE_TOPICS.depth, SCENE_TOPICS.image]
+
+
+def test_kept_subscriptions_that_bring_nothing_are_made_anew(camera: Any, node: Node, make: Make) -> None:
+    source = make()
+    source.capture()
+    for subscription in [one for one in node.subscriptions if one.topic_name == SCENE_TOPICS.depth]:
+        node.destroy_subscription(subscription)
+    assert source.capture().size == (640, 480)
+
+
+def test_a_picture_taken_while_time_stands_still_leaves_no_listener_behind(
+    camera: Any, make_node: Any, make: Make, wait_until: Any
+) -> None:
+    stepped = make_node("stepped", parameter_overrides=[Parameter("use_sim_time", value=True)])
+    clock = stepped.create_publisher(Clock, "/clock", 1)
+
+    def tell() -> bool:
+        clock.publish(Clock(clock=time_message(7 * 10**9)))
+        return bool(stepped.get_clock().now().nanoseconds == 7 * 10**9)
+
+    wait_until(tell, "the clock is known")
+    camera.header = lambda: Header(stamp=time_message(7 * 10**9), frame_id=OPTICAL_FRAMES["scene"])
+    source = make(node=stepped)
+    before = list(stepped.subscriptions)
+    source.capture()
+    assert list(stepped.subscriptions) == before  # who steps the time must not find somebody listening
+
+
+@pytest.mark.parametrize("reliability", [ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT])
+def test_it_listens_as_reliably_as_the_driver_sends(
+    camera: Any, node: Node, make_node: Any, make: Make, reliability: ReliabilityPolicy, station: Any
+) -> None:
+    driver = make_node(f"driver_{int(reliability)}")
+    name = f"/other_{int(reliability)}"
+    topics = CameraTopics(f"{name}/image", f"{name}/camera_info", f"{name}/depth")
+    other = FakeCamera(driver, camera.frame, [], topics, QoSProfile(depth=5, reliability=reliability))
+    other.header = camera.header
+    make(topics).capture()
+    for topic in (topics.image, topics.camera_info, topics.depth):
+        found = node.get_subscriptions_info_by_topic(topic)
+        assert [one.qos_profile.reliability for one in found] == [reliability]
+
+
+def test_a_latched_calibration_serves_all_pictures(camera: Any, make_node: Any, make: Make) -> None:
+    driver = make_node("latched_driver")
+    topics = CameraTopics("/latched/image", "/latched/camera_info", "/latched/depth")
+    other = FakeCamera(driver, camera.frame, [], topics)
+    other.header = camera.header
+    other.change = lambda messages: messages.pop("camera_info")
+    latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+    other.remove("camera_info")
+    info = driver.create_publisher(CameraInfo, topics.camera_info, latched)
+    info.publish(intrinsics_to_info(camera.frame.K, camera.frame.size, Header()))
+    source = make(topics)
+    for _ in range(2):
+        assert np.array_equal(source.capture().K, camera.frame.K)
+
+
+def test_it_counts_deadlines_in_which_a_driver_that_is_there_was_silent(camera: Any, make: Make) -> None:
+    source = make(deadline_s=SHORT_S)
+    for expected in (1, 2):
+        camera.change = lambda messages: messages.clear()
+        with pytest.raises(ToolError):
+            source.capture()
+        assert source.silent_deadlines == expected
+    camera.behave()
+    camera.header = lambda: Header(stamp=time_message(2 * 10**18), frame_id=OPTICAL_FRAMES["scene"])
+    source.capture()
+    assert source.silent_deadlines == 0
+    absent = make(CameraTopics("/no/image", "/no/info", "/no/depth"), SHORT_S)
+    with pytest.raises(ToolError):
+        absent.capture()
+    assert absent.silent_deadlines == 0

@@ -161,7 +161,7 @@ def test_setting_the_seed_makes_a_fresh_perception(
         ("camera_black", ErrorCode.UNAVAILABLE, "is black"),
         ("camera_nan_depth", ErrorCode.NO_DEPTH, "has depth"),
         ("camera_wrong_encoding", ErrorCode.UNAVAILABLE, "yuv422"),
-        ("camera_no_info", ErrorCode.UNAVAILABLE, "nothing came on /zed/zed_node/rgb/camera_info"),
+        ("camera_no_info", ErrorCode.UNAVAILABLE, "nothing came on /zed/zed_node/rgb/color/rect/camera_info"),
         ("camera_stale", ErrorCode.UNAVAILABLE, "is 0.05 s older than the request"),
     ],
 )

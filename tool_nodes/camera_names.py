@@ -1,0 +1,60 @@
+"""Topics and frames of the cameras, as their drivers name them. Nothing else in the code names them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class CameraTopics:
+    """Topics of one camera: colour (sensor_msgs/Image), its calibration, and depth in the colour image's frame."""
+
+    image: str
+    camera_info: str
+    depth: str
+
+
+@dataclass(frozen=True)
+class CameraNames:
+    """What one camera's driver calls its topics, and the optical frame that its colour images are in."""
+
+    topics: CameraTopics
+    depth_info: str
+    optical_frame: str
+
+
+ZED: Mapping[str, CameraNames] = {
+    "new": CameraNames(
+        CameraTopics(
+            "/zed/zed_node/rgb/color/rect/image",
+            "/zed/zed_node/rgb/color/rect/camera_info",
+            "/zed/zed_node/depth/depth_registered",
+        ),
+        "/zed/zed_node/depth/camera_info",
+        "zed_left_camera_frame_optical",
+    ),
+    "old": CameraNames(
+        CameraTopics(
+            "/zed/zed_node/rgb/image_rect_color",
+            "/zed/zed_node/rgb/camera_info",
+            "/zed/zed_node/depth/depth_registered",
+        ),
+        "/zed/zed_node/depth/camera_info",
+        "zed_left_camera_optical_frame",
+    ),
+}
+"""The scene camera: zed-ros2-wrapper from 5.1 on, and before."""
+
+WRIST = CameraNames(
+    CameraTopics("/camera/color/image_raw", "/camera/color/camera_info", "/camera/depth_registered/image_rect"),
+    "/camera/depth_registered/camera_info",
+    "camera_color_frame",
+)
+"""The wrist camera: kinova_vision with depth_registration:=true."""
+
+WRIST_MOUNT = ("end_effector_link", "camera_link")
+"""The link that carries the wrist camera, and the frame that kinova_vision hangs its optical frames on."""
+
+OPTICAL_FRAMES: Mapping[str, str] = {"scene": ZED["new"].optical_frame, "wrist": WRIST.optical_frame}
+"""Optical frame of each camera, where nothing else was chosen."""

@@ -1,0 +1,100 @@
+"""Where the arm was lately, by the stamps of its joint states: tells whether it moved between two pictures."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.event_handler import SubscriptionEventCallbacks
+from rclpy.node import Node
+from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
+from sensor_msgs.msg import JointState
+
+from tool_nodes.motion.joints import ARM_JOINTS
+from tool_nodes.ros.messages import nanoseconds
+from tool_nodes.types import FloatArray
+
+STILL_RAD = 0.002
+"""An arm none of whose joints turned further did not move: 2 mm at its full reach, ten times an encoder's noise."""
+
+_KEPT = 4096
+"""Readings that are remembered: 4 s of a driver that publishes at 1 kHz."""
+
+
+class ArmTrace:
+    """The arm's joint positions of the last seconds. It listens from the first question on, until it is closed.
+
+    Args:
+        node: Listens.
+        on_reading: Called after each reading, in a callback of the node.
+        topic: Of sensor_msgs/JointState.
+    """
+
+    def __init__(self, node: Node, on_reading: Callable[[], None], topic: str = "joint_states") -> None:
+        self._node = node
+        self._on_reading = on_reading
+        self._topic = topic
+        self._group = MutuallyExclusiveCallbackGroup()
+        self._lock = threading.Lock()
+        self._readings: deque[tuple[int, FloatArray]] = deque(maxlen=_KEPT)
+        self._subscription: Subscription | None = None
+
+    def turned(self, begin_ns: int, end_ns: int) -> float | None:
+        """How far the joint that turned most turned from `begin_ns` to `end_ns` [rad].
+
+        None while no readings are known from both before and after that time.
+        """
+        with self._lock:
+            if self._subscription is None:
+                self._subscription = self._listen()
+            readings = list(self._readings)
+        first = bisect_right(readings, begin_ns, key=_stamp) - 1
+        last = bisect_left(readings, end_ns, key=_stamp)
+        if first < 0 or last == len(readings):
+            return None
+        positions = np.array([q for _, q in readings[first : last + 1]])
+        # Drivers give angles from -pi to pi: a joint that passes pi has not turned round.
+        turns = (positions - positions[0] + np.pi) % (2.0 * np.pi) - np.pi
+        return float(np.ptp(turns, axis=0).max())
+
+    def close(self) -> None:
+        """Listen no more, until the next question."""
+        with self._lock:
+            subscription, self._subscription = self._subscription, None
+            self._readings.clear()
+        if subscription is not None:
+            self._node.destroy_subscription(subscription)
+
+    def _listen(self) -> Subscription:
+        return self._node.create_subscription(
+            JointState,
+            self._topic,
+            self._on_message,
+            # A short queue: readings that are lost only widen the interval, late ones come after the pictures are gone.
+            QoSProfile(depth=10, reliability=ReliabilityPolicy.BEST_EFFORT),
+            callback_group=self._group,
+            event_callbacks=SubscriptionEventCallbacks(use_default_callbacks=False),
+        )
+
+    def _on_message(self, message: Any) -> None:
+        joints = dict(zip(message.name, message.position, strict=False))
+        if not joints.keys() >= set(ARM_JOINTS):
+            return
+        q, stamp_ns = np.array([joints[name] for name in ARM_JOINTS], float), nanoseconds(message.header.stamp)
+        if not np.isfinite(q).all():
+            return
+        with self._lock:
+            if self._readings and stamp_ns < self._readings[-1][0]:
+                self._readings.clear()  # the robot's clock was set back
+            self._readings.append((stamp_ns, q))
+        self._on_reading()
+
+
+def _stamp(reading: tuple[int, FloatArray]) -> int:
+    return reading[0]

@@ -1,0 +1,52 @@
+"""The parameters of a node that looks through cameras: where their pictures are, and how they belong together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+
+from rclpy.node import Node
+from tf2_ros import Buffer
+
+from tool_nodes.camera_names import WRIST, ZED, CameraTopics
+from tool_nodes.ros import parameters
+from tool_nodes.ros.messages import BASE_FRAME
+from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
+
+_LARGEST_TOLERANCE_S = 1.0
+"""Pictures that are further apart are of different moments, whatever the arm did [s]."""
+
+
+def declare_cameras(
+    node: Node, cameras: Sequence[str], transforms: Buffer, deadline_s: float, base_frame: str = BASE_FRAME
+) -> dict[str, TopicCamera]:
+    """Cameras by their names, "scene" or "wrist", from the parameters of a node.
+
+    The parameters are `zed_names` ("new" or "old"), `stamp_tolerance_s`, and for each camera `NAME.image_topic`,
+    `NAME.camera_info_topic` and `NAME.depth_topic`, where an empty text means the driver's own name.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    zed = parameters.choice(node, "zed_names", "new", tuple(ZED), "Names of zed-ros2-wrapper 5.1 and later, or older")
+    tolerance_s = parameters.number(
+        node,
+        "stamp_tolerance_s",
+        STAMP_TOLERANCE_S,
+        (0.0, _LARGEST_TOLERANCE_S),
+        "How far image and depth of one picture may be apart while the arm stands still [s]",
+    )
+    usual = {"scene": ZED[zed].topics, "wrist": WRIST.topics}
+    return {
+        camera: TopicCamera(node, _topics(node, camera, usual[camera]), transforms, deadline_s, base_frame, tolerance_s)
+        for camera in cameras
+    }
+
+
+def _topics(node: Node, camera: str, usual: CameraTopics) -> CameraTopics:
+    names = []
+    for entry in fields(CameraTopics):
+        default = getattr(usual, entry.name)
+        given = parameters.optional_text(node, f"{camera}.{entry.name}_topic", f"Topic; empty: {default}")
+        names.append(given or default)
+    return CameraTopics(*names)
