@@ -212,12 +212,8 @@ class _Episode:
         hopeless = code is ErrorCode.OUT_OF_WORKSPACE and not self.holding
         again = isinstance(setback, _Unseen) and not self._unseen
         self._unseen = self._unseen or again
-        if (
-            (code in _FINAL and not again)
-            or hopeless
-            or self._retries_left == 0
-            or (code in _LOST and self._command.target is None)
-        ):
+        hopeless = hopeless or (code in _FINAL and not again) or (code in _LOST and self._command.target is None)
+        if hopeless or self._retries_left == 0:
             tried = f" after {self._tries} tries" if self._tries > 1 else ""
             answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
             raise _Done(f"I could not {setback.doing}, and another try would not help.", answer)
