@@ -10,7 +10,7 @@ What differs besides:
 
 * A request that no server answers is reported by one warning; as in rclpy, its future never completes.
 * Middleware events never come, `Publisher.wait_for_all_acked` is True at once, deadlines and lifespans have no effect.
-* There are no lifecycle nodes, waitables, service introspection, type description services and log files.
+* There are no lifecycle nodes, waitables, service introspection and log files.
 * After a fork, the child cannot use what its parent has opened.
 """
 
