@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import functools
 import threading
 import time
@@ -9,17 +10,22 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import rclpy
+from numpy.typing import NDArray
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.task import Future
+from sensor_msgs.msg import CompressedImage
+from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.action import RunCommand
-from toolhand_interfaces.msg import ToolStatus
+from toolhand_interfaces.msg import CommandStep, ToolStatus
 
 from agent_node.agent import TURN_BUDGET, Agent, Episode
-from agent_node.mcap_recording import Recorder
+from agent_node.mcap_recording import Recorder, jpeg_bytes
 from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy
@@ -42,6 +48,9 @@ ACTION = "run_command"
 SCRIPTED = "scripted"
 OPERATOR_GONE_S = 1.0
 """A command whose operator has not been seen for so long is stopped [s]."""
+
+PICTURES_KEPT = 8
+"""Pictures that a slow viewer may be behind; about 0.1 MB each."""
 
 _PARKING_AVAILABLE_S = 1.0
 
@@ -137,6 +146,8 @@ class CommandNode(Node):
             callback_group=ReentrantCallbackGroup(),
             cancel_callback=lambda goal: CancelResponse.ACCEPT,
         )
+        self._steps: list[CommandStep] = []
+        self._pictures = self.create_publisher(CompressedImage, f"{ACTION}/pictures", QoSProfile(depth=PICTURES_KEPT))
         self._feedback_topic = self.resolve_topic_name(f"{ACTION}/_action/feedback")
 
     async def _execute(self, goal: Any) -> Any:
@@ -163,6 +174,7 @@ class CommandNode(Node):
             inside = ToolError(ErrorCode.INTERNAL, f"The agent failed inside: {type(error).__name__}: {error}.")
             result = RunCommand.Result(status=failure(inside))
             goal.abort()
+        result.steps, self._steps = self._steps, []
         self._working.release()
         done.set_result(result)
         if self.executor is not None:
@@ -192,7 +204,7 @@ class CommandNode(Node):
             toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
             options = PolicyOptions(turns=self._turns, stopped=command.stopped)
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
-            progress = Progress(policy, goal.publish_feedback)
+            progress = Progress(policy, functools.partial(self._tell, goal))
             recorder = Recorder(request.text, self._now, progress.listen)
             agent = Agent(progress, toolbox, self._turns, command.stopped, recorder.listen, protocol)
             episode = agent.run(request.text)
@@ -211,6 +223,15 @@ class CommandNode(Node):
             tool_calls=episode.tool_calls,
             run_dir=str(run_dir.absolute()),
         )
+
+    def _tell(self, goal: Any, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
+        """Tell the operator a step, and show its picture to whoever looks."""
+        self._steps.append(step)
+        if picture is not None and self._pictures.get_subscription_count():
+            header = Header(stamp=self.get_clock().now().to_msg(), frame_id=step.picture)
+            data = array.array("B", jpeg_bytes(picture))
+            self._pictures.publish(CompressedImage(header=header, format="jpeg", data=data))
+        goal.publish_feedback(RunCommand.Feedback(step=step))
 
     def _now(self) -> float:
         """Time of the node [s]: simulated where /clock is used."""

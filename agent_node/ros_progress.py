@@ -6,13 +6,17 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from std_msgs.msg import Header
-from toolhand_interfaces.action import RunCommand
+import numpy as np
+from numpy.typing import NDArray
+from toolhand_interfaces.msg import CommandStep
 
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Policy, Reply
-from tool_nodes.ros.messages import rgb_to_image
+from agent_node.recording import image_path
 from tool_nodes.toolbox import CallRecord
+
+Tell = Callable[[Any, NDArray[np.uint8] | None], None]
+"""Gets each CommandStep and the picture (H, W, 3) that it names, if it names one."""
 
 
 class Progress:
@@ -20,18 +24,20 @@ class Progress:
 
     Args:
         policy: Decides.
-        tell: Gets each feedback, in the agent's thread.
+        tell: Called in the agent's thread.
 
     Attributes:
         name: Of the policy.
         turn: Turn of the conversation, from 1; 0 before the first.
+        told: How many steps were told; the number of the last one.
     """
 
-    def __init__(self, policy: Policy, tell: Callable[[Any], None]) -> None:
+    def __init__(self, policy: Policy, tell: Tell) -> None:
         self._policy = policy
         self._tell = tell
         self.name = policy.name
         self.turn = 0
+        self.told = 0
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See Policy."""
@@ -40,16 +46,17 @@ class Progress:
 
     def listen(self, kind: str, payload: Any) -> None:
         """See agent_node.agent.Listener; the answer comes with the result of the action."""
-        feedback = RunCommand.Feedback(turn=self.turn)
+        step, picture = CommandStep(number=self.told + 1, turn=self.turn), None
         if kind == "thought":
-            feedback.thought = payload
+            step.thought = payload
         elif kind == "call":
-            feedback.tool_call = call_text(payload)
+            step.tool_call = call_text(payload)
         elif kind == "result":
-            _put_result(feedback, payload)
+            picture = _put_result(step, payload)
         else:
             return
-        self._tell(feedback)
+        self.told = step.number
+        self._tell(step, picture)
 
 
 def call_text(call: ToolCall) -> str:
@@ -57,7 +64,10 @@ def call_text(call: ToolCall) -> str:
     return json.dumps({"name": call.name, "arguments": call.arguments}, default=str)
 
 
-def _put_result(feedback: Any, record: CallRecord) -> None:
-    feedback.result_text = record.result.text
-    if record.result.image is not None:
-        feedback.image = rgb_to_image(record.result.image, Header())
+def _put_result(step: Any, record: CallRecord) -> NDArray[np.uint8] | None:
+    """Fill in a step; the picture that it names."""
+    step.result_text = record.result.text
+    if record.image_index is None:
+        return None
+    step.picture = image_path(record.image_index)
+    return record.result.image

@@ -71,6 +71,15 @@ class _Setback(Exception):
         self.response = response
 
 
+class _Unseen(_Setback):
+    """What should look at a picture had nothing to say about it; a new picture may mend that, once."""
+
+
+def _unmet(doing: str, response: Response) -> _Setback:
+    """The setback of a question about a picture."""
+    return (_Unseen if response.error is ErrorCode.UNAVAILABLE else _Setback)(doing, response)
+
+
 _Script = Generator[_Step, list[Response], None]
 
 
@@ -153,6 +162,7 @@ class _Episode:
         self._failed_grasps = 0
         self._segmented = False
         self._missed = False
+        self._unseen = False
         self._moved = False
         self.holding = command.target is None
 
@@ -200,7 +210,10 @@ class _Episode:
         """Prepare another try. Raises _Done when the failure is final or the tries are used up."""
         code = setback.response.error or ErrorCode.INTERNAL
         hopeless = code is ErrorCode.OUT_OF_WORKSPACE and not self.holding
-        if code in _FINAL or hopeless or self._retries_left == 0 or (code in _LOST and self._command.target is None):
+        again = isinstance(setback, _Unseen) and not self._unseen
+        self._unseen = self._unseen or again
+        hopeless = hopeless or (code in _FINAL and not again) or (code in _LOST and self._command.target is None)
+        if hopeless or self._retries_left == 0:
             tried = f" after {self._tries} tries" if self._tries > 1 else ""
             answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
             raise _Done(f"I could not {setback.doing}, and another try would not help.", answer)
@@ -288,7 +301,7 @@ class _Episode:
             answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
             raise _Done(f"Still no {phrase.text} in a second picture.", answer)
         self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
-        raise _Setback(f"find {the(phrase.text)}", Response(text, error))
+        raise _unmet(f"find {the(phrase.text)}", Response(text, error))
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> Point:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
@@ -339,12 +352,12 @@ class _Episode:
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
-        if code in _FINAL or code is ErrorCode.PLACE_BLOCKED:
+        if code is ErrorCode.PLACE_BLOCKED or (code in _FINAL and code is not ErrorCode.UNAVAILABLE):
             raise _Done(
                 "There is no room there; better to say so before moving anything.",
                 self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),
             )
-        raise _Setback(f"find a place {self._where}", Response(response.text, code, response.image_index))
+        raise _unmet(f"find a place {self._where}", Response(response.text, code, response.image_index))
 
     def _grasp_call(self) -> ToolCall:
         return ToolCall(
@@ -367,7 +380,7 @@ class _Episode:
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
         if not responses[0].ok:
-            raise _Setback(f"segment {self._name}", responses[0])
+            raise _unmet(f"segment {self._name}", responses[0])
         if not any(r.ok for r in responses[1:]):
             raise _Setback(f"find a grasp for {self._name}", responses[1])
         self._segmented = True
@@ -407,7 +420,7 @@ class _Episode:
         spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))
         if spot is None:
             none_left = self._refusal or Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
-            raise _Setback(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
+            raise _unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
     def _stays(self, references: list[Point], spot: Point) -> bool:

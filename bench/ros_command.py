@@ -22,6 +22,53 @@ from tool_nodes.toolbox import CallRecord, Session
 ACTION = "run_command"
 
 
+class Steps:
+    """Tells the steps of one command in their order and each once, however they come.
+
+    A feedback can be lost, or still be under way when the result is there. A step that comes after a missing one is
+    kept until that one is heard, which is in the result at the latest.
+
+    Args:
+        listener: Hears each step, as of agent_node.agent.Agent; called by whoever calls the methods.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._lock = threading.Lock()  # the result is heard by another thread than the feedback
+        self._kept: dict[int, Any] = {}
+        self._told = 0
+        self._running: ToolCall | None = None
+        self._call_began = 0.0
+
+    def hear(self, step: Any) -> None:
+        """A toolhand_interfaces/CommandStep has come, perhaps again."""
+        with self._lock:
+            if step.number > self._told:
+                self._kept[step.number] = step
+            while (following := self._kept.pop(self._told + 1, None)) is not None:
+                self._tell(following)
+
+    def end(self) -> None:
+        """No more will come: tell what was kept, though something before it is missing."""
+        with self._lock:
+            for number in sorted(self._kept):
+                self._tell(self._kept.pop(number))
+
+    def _tell(self, step: Any) -> None:
+        self._told = step.number
+        if step.thought:
+            self._listener("thought", step.thought)
+        if step.tool_call:
+            call = json.loads(step.tool_call)
+            self._running = ToolCall(call["name"], call["arguments"])
+            self._call_began = time.monotonic()
+            self._listener("call", self._running)
+        if step.result_text and self._running is not None:
+            call, took = self._running, time.monotonic() - self._call_began
+            result = ToolResult(text=step.result_text)
+            self._listener("result", CallRecord(call.name, call.arguments, result, None, self._call_began, took))
+
+
 class Operator:
     """Sends commands to the agent's node.
 
@@ -38,8 +85,6 @@ class Operator:
         group = MutuallyExclusiveCallbackGroup()  # steps are heard in the order in which they were told
         self._client = ActionClient(link.node, RunCommand, ACTION, callback_group=group)
         self._cancelled = threading.Event()
-        self._running: ToolCall | None = None
-        self._call_began = 0.0
         self._answer: Any = None
         self.run_dir: Path | None = None
 
@@ -52,10 +97,11 @@ class Operator:
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
         self._answer, self.run_dir = None, None
+        steps = Steps(self._listener)
         try:
             outcome = run_goal(
                 self._client, RunCommand.Goal(text=text), ACTION, self._link.deadlines,
-                on_feedback=self._tell, cancelled=self._cancelled.is_set,
+                on_feedback=lambda feedback: steps.hear(feedback.step), cancelled=self._cancelled.is_set,
             )  # fmt: skip
         except ToolError as error:
             episode.error_code, episode.answer = error.code, str(error)
@@ -65,6 +111,9 @@ class Operator:
             episode.answer = answer.answer or f"{answer.status.message} {answer.status.hint}".rstrip()
             episode.error_code = ErrorCode(code) if code in set(ErrorCode) else None
             self.run_dir = Path(answer.run_dir) if answer.run_dir else None
+            for step in answer.steps:
+                steps.hear(step)
+        steps.end()
         episode.wall_s = time.monotonic() - began
         return episode
 
@@ -74,19 +123,6 @@ class Operator:
             return document
         turns, calls = (0, 0) if self._answer is None else (self._answer.turns, self._answer.tool_calls)
         return {"transport": "ros", "turns": turns, "tool_calls": calls, "truth": None}
-
-    def _tell(self, feedback: Any) -> None:
-        if feedback.thought:
-            self._listener("thought", feedback.thought)
-        if feedback.tool_call:
-            call = json.loads(feedback.tool_call)
-            self._running = ToolCall(call["name"], call["arguments"])
-            self._call_began = time.monotonic()
-            self._listener("call", self._running)
-        if feedback.result_text and self._running is not None:
-            call, took = self._running, time.monotonic() - self._call_began
-            result = ToolResult(text=feedback.result_text)
-            self._listener("result", CallRecord(call.name, call.arguments, result, None, self._call_began, took))
 
 
 def _read(file: Path) -> dict[str, Any]:

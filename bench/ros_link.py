@@ -20,7 +20,8 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call
 
 _POLL_S = 0.02
-_DISCOVERY_S = 1.0
+_DISCOVERY_S = 5.0
+"""How long the graph is looked at before a service counts as absent [s]; DDS takes several on a busy machine."""
 
 
 class RosLink:
@@ -64,7 +65,7 @@ class RosLink:
         self._thread.join()
 
     def offers(self, service: str) -> bool:
-        """True if a service of this full name is found within a second."""
+        """True if a service of this full name is found before discovery counts as over."""
         end = time.monotonic() + _DISCOVERY_S
         while time.monotonic() < end:
             if service in (name for name, _ in self.node.get_service_names_and_types()):

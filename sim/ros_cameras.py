@@ -24,6 +24,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header
 
 from sim.cameras import CameraKind, jittered, make_camera, scene_camera, wrist_camera
+from sim.ros_perception import IDS_KEPT
 from sim.ros_physics import Physics
 from sim.ros_settings import Settings
 from sim.ros_state import StatePublisher, stamp_ns
@@ -109,7 +110,7 @@ class CameraStream:
         self._image = node.create_publisher(Image, topics.image, 2)
         self._depth = node.create_publisher(Image, topics.depth, 2)
         self._infos = [node.create_publisher(CameraInfo, topic, 2) for topic in (topics.image_info, topics.depth_info)]
-        self._ids = node.create_publisher(Image, topics.ids, 2)
+        self._ids = node.create_publisher(Image, topics.ids, IDS_KEPT)
         self._listeners: list[int] = []
         self._next_due = 0.0
         self._world: tuple[int, mujoco.MjModel] | None = None

@@ -25,10 +25,12 @@ from tool_nodes.types import Frame, Segmentation
 
 IDS_TOPICS = ("/sim/scene_camera/instance_ids", "/sim/wrist_camera/instance_ids")
 LABELS_TOPIC = "/sim/labels"
-WAIT_S = 1.0
-"""How long the ids of a picture, or the labels, may come after the question [s]."""
+WAIT_S = 3.0
+"""How long the ids of a picture, or the labels, may come after the question [s]. On a busy machine 1.2 MB over UDP took
+more than a second."""
 
-_KEPT = 8
+IDS_KEPT = 8
+"""Pictures whose ids are kept, by the simulator for a slow reader and by the reader for a late question."""
 
 _Capture = tuple[str, int]
 """Frame id of the camera and stamp [ns]."""
@@ -49,7 +51,7 @@ class SimTopics:
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         node.create_subscription(String, LABELS_TOPIC, self._on_labels, latched, callback_group=group)
         for topic in IDS_TOPICS:
-            node.create_subscription(Image, topic, self._on_ids, QoSProfile(depth=_KEPT), callback_group=group)
+            node.create_subscription(Image, topic, self._on_ids, QoSProfile(depth=IDS_KEPT), callback_group=group)
 
     def items(self) -> list[str]:
         """Names of the catalogue items in the order of the ids; another list for each world. Raises UNAVAILABLE."""
@@ -92,7 +94,7 @@ class SimTopics:
             capture = message.header.frame_id, nanoseconds(message.header.stamp)
             self._ids[capture] = ids
             self._ids.move_to_end(capture)
-            while len(self._ids) > _KEPT:
+            while len(self._ids) > IDS_KEPT:
                 self._ids.popitem(last=False)
             self._changed.notify_all()
 

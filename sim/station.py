@@ -112,13 +112,13 @@ class Station:
 
     def new_toolbox(self) -> Toolbox:
         """The tools for one more conversation: what tools remember, such as the last picture, is not shared."""
-        config = self.config
+        config, world = self.config, self.world  # not self: a station in its own toolbox would wait for the collector
         backends = Backends(
             perception=self.perception,
             reader=self.reader,
             grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed), self.manipulator.reachable),
             boxes=BoundingBoxTools(),
-            robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: self.world.time),
+            robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
             code=CodeExecutor(),
         )
         return make_toolbox(backends, config.suites)

@@ -362,6 +362,32 @@ def test_a_failure_that_another_try_cannot_mend_ends_at_once(code: str) -> None:
     assert turns == 5
 
 
+NO_IDS = "UNAVAILABLE: No object ids for the picture of 2.148 s. Hint: Take a new picture."
+EYES = ["roborefer.detect_all", "roborefer.detect_one", "sam2.segment_from_point"]
+
+
+@pytest.mark.parametrize("tool", EYES)
+def test_a_picture_that_cannot_be_looked_at_is_taken_anew_once(tool: str) -> None:
+    world = TextWorld(table(), {tool: [NO_IDS]})
+    answer, _ = run("put the pony right of the red box", world)
+    assert answer == "Placed the pony to the right of the red box."
+    assert world.names().count("robot.execute_grasp") == 1
+    pictures = world.names().count("robot.capture_image")
+    undisturbed = TextWorld(table())
+    run("put the pony right of the red box", undisturbed)
+    assert pictures == undisturbed.names().count("robot.capture_image") + 1
+
+
+@pytest.mark.parametrize("tool", EYES)
+def test_eyes_that_stay_shut_end_the_command_after_the_second_picture(tool: str) -> None:
+    world = TextWorld(table(), {tool: [NO_IDS] * 40})
+    answer, _ = run("put the pony right of the red box", world)
+    assert answer.startswith("UNAVAILABLE: ")
+    assert "after 2 tries" in answer
+    assert answer.endswith("nothing has moved.")
+    assert world.names().count("robot.capture_image") == 2
+
+
 @pytest.mark.parametrize("code", ["PLACE_BLOCKED", "PLAN_FAILED", "IK_FAILED", "OUT_OF_WORKSPACE"])
 def test_a_failed_place_is_tried_at_another_point_while_the_object_is_held(code: str) -> None:
     place = "robot.place_object_at_2d_location"

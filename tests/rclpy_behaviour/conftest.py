@@ -75,13 +75,18 @@ def _domains() -> Iterator[int]:
 
 
 @pytest.fixture(autouse=True)
-def domain(client: str, _domains: Iterator[int], monkeypatch: pytest.MonkeyPatch) -> int:
-    """The test's own domain, in the environment for this process and its peers."""
+def domain(client: str, _domains: Iterator[int], monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """The test's own domain, in the environment for this process and its peers; nothing of the test stays behind."""
+    import rclpy
+    from rclpy.signals import uninstall_signal_handlers
+
     number = next(_domains)
     monkeypatch.setenv("ROS_DOMAIN_ID", str(number))
     monkeypatch.delenv("ROS_LOCALHOST_ONLY", raising=False)
     monkeypatch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
-    return number
+    yield number
+    rclpy.try_shutdown()  # where the test has failed, or the next one could not call init
+    uninstall_signal_handlers()  # Jazzy's try_shutdown leaves them installed
 
 
 @pytest.fixture

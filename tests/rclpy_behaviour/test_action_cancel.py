@@ -8,9 +8,15 @@ import pytest
 from action_msgs.msg import GoalInfo
 from action_msgs.srv import CancelGoal
 from actions import CANCELED, CANCELING, EXECUTING, SUCCEEDED, Actions, Gates, succeed
+from builtin_interfaces.msg import Time
 from example_interfaces.action import Fibonacci
 from rclpy.action import CancelResponse
+from rclpy.duration import Duration
+from rclpy.time import Time as ClockTime
 from unique_identifier_msgs.msg import UUID
+
+BETWEEN_S = 0.01
+"""Half of the time between two goals that a stamp tells apart [s]."""
 
 
 def agree(_: object) -> CancelResponse:
@@ -19,6 +25,11 @@ def agree(_: object) -> CancelResponse:
 
 def identities(response) -> set[bytes]:
     return {bytes(info.goal_id.uuid) for info in response.goals_canceling}
+
+
+def after(handle) -> Time:
+    """A stamp between that goal's own and the next one's; the server stamps a goal again after it has answered."""
+    return (ClockTime.from_msg(handle.stamp) + Duration(seconds=BETWEEN_S)).to_msg()
 
 
 @pytest.fixture
@@ -169,9 +180,9 @@ def test_a_stamp_cancels_what_is_not_younger(ros, actions, gates, request_cancel
     handles = []
     for order in (1, 2, 3):
         handles.append(actions.send(client, order))
-        time.sleep(0.01)
+        time.sleep(2 * BETWEEN_S)
     ros.spin_until(lambda: len(gates.handles) == 3, "3 goals to be executed")
-    response = request_cancel(stamp=handles[1].stamp)
+    response = request_cancel(stamp=after(handles[1]))
     assert identities(response) == {bytes(handle.goal_id.uuid) for handle in handles[:2]}
     assert [gates.handles[order].is_cancel_requested for order in (1, 2, 3)] == [True, True, False]
     for order in (1, 2, 3):
@@ -179,14 +190,23 @@ def test_a_stamp_cancels_what_is_not_younger(ros, actions, gates, request_cancel
     assert [actions.outcome(handle)[0] for handle in handles] == [CANCELED, CANCELED, SUCCEEDED]
 
 
+def test_the_stamp_that_a_client_got_is_older_than_its_goal(ros, actions, gates, request_cancel):
+    handle = actions.send(actions.client(), 1)
+    ros.spin_until(lambda: gates.handles, "the goal to be executed")
+    assert identities(request_cancel(stamp=handle.stamp)) == set()
+    assert not gates.handles[1].is_cancel_requested
+    gates.open(1)
+    assert actions.outcome(handle)[0] == SUCCEEDED
+
+
 def test_a_goal_and_a_stamp_cancel_both(ros, actions, gates, request_cancel):
     client = actions.client()
     handles = []
     for order in (1, 2, 3):
         handles.append(actions.send(client, order))
-        time.sleep(0.01)
+        time.sleep(2 * BETWEEN_S)
     ros.spin_until(lambda: len(gates.handles) == 3, "3 goals to be executed")
-    response = request_cancel(goal_id=handles[2].goal_id, stamp=handles[0].stamp)
+    response = request_cancel(goal_id=handles[2].goal_id, stamp=after(handles[0]))
     assert identities(response) == {bytes(handles[0].goal_id.uuid), bytes(handles[2].goal_id.uuid)}
     for order in (1, 2, 3):
         gates.open(order)

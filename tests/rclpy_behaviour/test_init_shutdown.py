@@ -15,13 +15,7 @@ from rclpy.node import Node
 from std_msgs.msg import Int32
 
 
-@pytest.fixture
-def uninitialised(domain):
-    yield
-    rclpy.try_shutdown()
-
-
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_ok_says_whether_the_default_context_runs():
     assert not rclpy.ok()
     rclpy.init(args=[])
@@ -30,7 +24,7 @@ def test_ok_says_whether_the_default_context_runs():
     assert not rclpy.ok()
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_init_again_after_shutdown():
     for _ in range(3):
         rclpy.init(args=[])
@@ -38,7 +32,7 @@ def test_init_again_after_shutdown():
         rclpy.shutdown()
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_init_twice_is_refused():
     rclpy.init(args=[])
     with pytest.raises(RuntimeError):
@@ -46,7 +40,7 @@ def test_init_twice_is_refused():
     assert rclpy.ok()
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_shutdown_before_init_is_refused_and_try_shutdown_is_not():
     with pytest.raises(RuntimeError):
         rclpy.shutdown()
@@ -57,7 +51,7 @@ def test_shutdown_before_init_is_refused_and_try_shutdown_is_not():
     assert not rclpy.ok()
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_a_context_is_shut_down_once_and_not_used_again():
     context = Context()
     rclpy.init(args=[], context=context)
@@ -69,7 +63,7 @@ def test_a_context_is_shut_down_once_and_not_used_again():
         rclpy.init(args=[], context=context)
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_a_node_needs_an_initialised_context():
     with pytest.raises(NotInitializedException):
         Node("early")
@@ -77,7 +71,7 @@ def test_a_node_needs_an_initialised_context():
         Node("early", context=Context())
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_the_domain_id_is_the_environment_s_or_the_argument(domain):
     rclpy.init(args=[])
     assert rclpy.get_default_context().get_domain_id() == domain
@@ -87,26 +81,26 @@ def test_the_domain_id_is_the_environment_s_or_the_argument(domain):
     rclpy.shutdown(context=other)
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_a_negative_domain_id_is_refused():
     with pytest.raises(RuntimeError):
         rclpy.init(args=[], domain_id=-1)
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_unknown_ros_arguments_are_refused():
     with pytest.raises(RuntimeError):
         rclpy.init(args=["program", "--ros-args", "nonsense"])
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_other_arguments_are_left_alone():
     args = ["program", "--mine", "1", "--ros-args", "-r", "a:=b", "--", "--also-mine"]
     rclpy.init(args=args)
     assert rclpy.utilities.remove_ros_args(args) == ["program", "--mine", "1", "--also-mine"]
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_contexts_are_independent():
     rclpy.init(args=[])
     other = Context()
@@ -120,7 +114,7 @@ def test_contexts_are_independent():
     rclpy.shutdown(context=other)
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_contexts_of_two_domains_do_not_hear_each_other(domain):
     near, far = Context(), Context()
     rclpy.init(args=[], context=near)
@@ -148,7 +142,7 @@ def test_contexts_of_two_domains_do_not_hear_each_other(domain):
         rclpy.shutdown(context=context)
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_a_context_is_a_context_manager():
     with Context() as context:
         assert context.ok()
@@ -156,7 +150,7 @@ def test_a_context_is_a_context_manager():
     assert not context.ok()
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_on_shutdown_callbacks_run_once_in_order():
     context = Context()
     rclpy.init(args=[], context=context)
@@ -169,7 +163,7 @@ def test_on_shutdown_callbacks_run_once_in_order():
     assert order == ["first", "second"]
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_on_shutdown_takes_only_something_to_call():
     rclpy.init(args=[])
     with pytest.raises(TypeError):
@@ -177,7 +171,7 @@ def test_on_shutdown_takes_only_something_to_call():
 
 
 @pytest.mark.parametrize("spin", ["executor", "rclpy"])
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_shutdown_from_another_thread_ends_spin(spin):
     rclpy.init(args=[])
     node = Node("spinner")
@@ -205,7 +199,7 @@ def test_shutdown_from_another_thread_ends_spin(spin):
     thread.join(DEADLINE)
 
 
-@pytest.mark.usefixtures("uninitialised")
+@pytest.mark.usefixtures("domain")
 def test_shutdown_inside_a_callback_ends_spin():
     rclpy.init(args=[])
     node = Node("suicidal")

@@ -236,32 +236,23 @@ def test_a_file_without_a_section_for_the_node(started, file):
 @pytest.mark.usefixtures("domain")
 def test_a_malformed_file_is_an_error(file, text):
     path = file(text)
-    try:
-        with pytest.raises(RuntimeError):  # noqa: PT012 - either of the two may find it
-            rclpy.init(args=["program", "--ros-args", "--params-file", path])
-            rclpy.create_node("tested")
-    finally:
-        rclpy.try_shutdown()
+    with pytest.raises(RuntimeError):  # noqa: PT012 - either of the two may find it
+        rclpy.init(args=["program", "--ros-args", "--params-file", path])
+        rclpy.create_node("tested")
 
 
 @pytest.mark.usefixtures("domain")
 def test_a_missing_file_is_an_error(tmp_path):
-    try:
-        with pytest.raises(RuntimeError):  # noqa: PT012
-            rclpy.init(args=["program", "--ros-args", "--params-file", str(tmp_path / "missing.yaml")])
-            rclpy.create_node("tested")
-    finally:
-        rclpy.try_shutdown()
+    with pytest.raises(RuntimeError):  # noqa: PT012
+        rclpy.init(args=["program", "--ros-args", "--params-file", str(tmp_path / "missing.yaml")])
+        rclpy.create_node("tested")
 
 
 @pytest.mark.parametrize("argument", ["p", "p=5", ":=5"])
 @pytest.mark.usefixtures("domain")
 def test_a_malformed_value_is_an_error(argument):
-    try:
-        with pytest.raises(RuntimeError):
-            rclpy.init(args=["program", "--ros-args", "-p", argument])
-    finally:
-        rclpy.try_shutdown()
+    with pytest.raises(RuntimeError):
+        rclpy.init(args=["program", "--ros-args", "-p", argument])
 
 
 def test_use_sim_time_from_the_command_line(started):

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
 import pytest
 
+from agent_node.scripted import ScriptedPolicy
+from bench.episode import run_episode
 from sim.perception import SimPerception
+from sim.scene_files import EXAMPLE_SCENE, load_scene
 from sim.scene_generator import generate_scene
 from sim.scenes import Scene
-from sim.station import Station, StationConfig
+from sim.station import PerceptionName, Station, StationConfig
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.suites import SUITES
@@ -127,3 +132,19 @@ def test_an_observers_station_has_no_tool_that_moves_the_robot(scene: Scene) -> 
     assert not [name for name, spec in toolbox.specs.items() if spec.motion]
     assert "robot.capture_image" in toolbox.specs
     assert toolbox.call("robot.execute_grasp", {"grasp_pose": np.eye(4).tolist()}, Session()).result.error is not None
+
+
+@pytest.mark.parametrize("perception", ["sim", "pixels"])
+def test_a_station_is_gone_with_the_last_that_holds_it(perception: PerceptionName) -> None:
+    """Its world and pictures are tens of MB that Python's garbage collector does not count."""
+    gc.collect()
+    gc.disable()
+    try:
+        station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception=perception))
+        outcome = run_episode(station, ScriptedPolicy(), "pick up the far coconut water")
+        assert outcome.episode.success
+        parts = [weakref.ref(part) for part in (station, station.world, station.perception, station.camera.capture())]
+        del station, outcome
+        assert [part() for part in parts] == [None] * len(parts)
+    finally:
+        gc.enable()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from types import MethodType
 from typing import Generic, TypeVar
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +25,12 @@ class FrameCache(Generic[T]):
     """Remembers what was computed from the last few frames, by identity.
 
     Args:
-        compute: Makes the value of a frame.
+        compute: Makes the value of a frame. A method is held weakly: its object owns the cache, and would otherwise,
+            with the frames of some MB each, be kept by it until the garbage collector comes.
     """
 
     def __init__(self, compute: Callable[[Frame], T]) -> None:
-        self._compute = compute
+        self._compute = WeakMethod(compute) if isinstance(compute, MethodType) else lambda: compute
         self._known: deque[tuple[Frame, T]] = deque(maxlen=_CACHED_FRAMES)
 
     def __call__(self, frame: Frame) -> T:
@@ -35,7 +38,9 @@ class FrameCache(Generic[T]):
         for known, value in tuple(self._known):  # another thread may add one: a call that ran out of time
             if known is frame:
                 return value
-        value = self._compute(frame)
+        compute = self._compute()
+        assert compute is not None, "the object of the method is gone"
+        value = compute(frame)
         self._known.append((frame, value))
         return value
 

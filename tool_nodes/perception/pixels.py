@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,7 +97,7 @@ class PixelPerception:
 
     def __init__(self, items: Sequence[CatalogueItem] | None = None) -> None:
         self._recogniser = Recogniser(list(load_catalogue().values()) if items is None else items)
-        self._things = FrameCache(lambda frame: _Things(frame, self._recogniser))
+        self._things = FrameCache(partial(_Things, recogniser=self._recogniser))
         self._scene = FrameCache(self._understand)
 
     def views(self, frame: Frame) -> list[ObjectView]:

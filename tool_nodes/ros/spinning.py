@@ -46,7 +46,16 @@ def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads
             raise
         # Else a signal came while something was being made or sent, which needs the connection that is gone.
     finally:
+        _shut_down()
+
+
+def _shut_down() -> None:
+    try:
         rclpy.try_shutdown()
+    except Exception:
+        if rclpy.ok():
+            raise
+        # Else rclpy's own handler of the signal has done it at the same moment.
 
 
 def _spin(make: Callable[[], Node], threads: int) -> None:

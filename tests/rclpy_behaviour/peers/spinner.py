@@ -36,6 +36,10 @@ def main() -> None:
             rclpy.spin(node)
     except (KeyboardInterrupt, ExternalShutdownException) as error:
         ending = type(error).__name__
+    except Exception as error:
+        if rclpy.ok():
+            raise
+        ending = type(error).__name__
     for _ in range(200):  # a signal shuts the context down in its own time
         if not rclpy.ok():
             break

@@ -21,6 +21,7 @@ from rclpy.action import ActionClient
 from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
+from sensor_msgs.msg import CompressedImage
 from toolhand_interfaces.action import RunCommand
 
 from rclpy_zenoh.wire import start_router
@@ -85,7 +86,9 @@ class Operator:
     def __init__(self, context: Any) -> None:
         self.context = context
         self.feedback: list[Any] = []
+        self.pictures: list[Any] = []
         node = rclpy.create_node("operator", context=context)
+        node.create_subscription(CompressedImage, "run_command/pictures", self.pictures.append, 8)
         self.spun = Spun(node, SingleThreadedExecutor(context=context))
         self.client = ActionClient(node, RunCommand, "run_command")
         assert self.client.wait_for_server(PATIENCE_S)

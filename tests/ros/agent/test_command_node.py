@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import json
 import threading
 from collections.abc import Callable, Sequence
@@ -10,6 +12,8 @@ from typing import Any
 
 import pytest
 from action_msgs.msg import GoalStatus
+from PIL import Image
+from rclpy.action.server import ServerGoalHandle
 
 from agent_node.policy import Message, Reply
 from bench.over_ros import run_over_ros
@@ -17,7 +21,6 @@ from sim.scene_files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.ros.messages import image_to_rgb
 from tool_nodes.toolbox import Toolbox, tool
 
 Agent = Callable[..., Any]
@@ -83,15 +86,23 @@ def test_a_command_is_carried_out_told_and_recorded(agent: Agent, operator: Oper
     assert messages[1]["content"][0]["text"] == "pick up the far coconut water"
     assert (run_dir / "report.html").stat().st_size > 10_000
 
-    calls = [json.loads(one.feedback.tool_call) for one in person.feedback if one.feedback.tool_call]
+    steps = result.steps
+    assert [step.number for step in steps] == list(range(1, len(steps) + 1))
+    calls = [json.loads(step.tool_call) for step in steps if step.tool_call]
     assert calls[0]["name"] == "robot.capture_image"
     assert len(calls) == result.tool_calls
-    assert len([one for one in person.feedback if one.feedback.result_text]) == result.tool_calls
-    turns = [one.feedback.turn for one in person.feedback]
+    assert len([step for step in steps if step.result_text]) == result.tool_calls
+    turns = [step.turn for step in steps]
     assert turns == sorted(turns)
     assert (turns[0], turns[-1]) == (1, result.turns)
-    pictures = [image_to_rgb(one.feedback.image) for one in person.feedback if one.feedback.image.height]
-    assert len(pictures) == len(list((run_dir / "images").iterdir()))
+    named = [step.picture for step in steps if step.picture]
+    assert named == sorted(str(file.relative_to(run_dir)) for file in (run_dir / "images").iterdir())
+    wait_until(lambda: len(person.pictures) == len(named))
+    assert [picture.header.frame_id for picture in person.pictures] == named
+    assert {Image.open(io.BytesIO(bytes(picture.data))).size for picture in person.pictures} == {(640, 480)}
+    told = {one.feedback.step.number: one.feedback.step for one in person.feedback}
+    assert set(told) <= {step.number for step in steps}
+    assert all(told[step.number] == step for step in steps if step.number in told)
 
 
 def test_a_second_command_is_refused_as_busy(agent: Agent, operator: Operators, slow: Slow) -> None:
@@ -154,6 +165,26 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     assert heard == ["thought", "call", "result", "thought"]
     assert (run.result["truth"], run.result["version"], run.result["tool_calls"]) == (None, "test", 1)
     assert "Not judged" in (Path(run.result["run_dir"]) / "report.html").read_text()
+
+
+def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
+    agent: Agent, slow: Slow, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    tell = ServerGoalHandle.publish_feedback
+    sent = itertools.count()
+    monkeypatch.setattr(
+        ServerGoalHandle, "publish_feedback", lambda goal, feedback: None if next(sent) % 2 else tell(goal, feedback)
+    )
+    agent(slow.toolbox, {"script": Script()}, policy="script")
+    slow.let_go.set()
+    monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
+    heard: list[str] = []
+    run = run_over_ros(
+        "move", "example", "sim", "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=False,
+        listener=lambda kind, payload: heard.append(kind), more={},
+    )  # fmt: skip
+    assert run.success
+    assert heard == ["thought", "call", "result", "thought"]
 
 
 def test_a_sentence_that_is_no_command_ends_with_its_code(agent: Agent, operator: Operators) -> None:

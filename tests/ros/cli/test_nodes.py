@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-PARAMETER_SERVICES = [
+NODE_SERVICES = [
     "describe_parameters: rcl_interfaces/srv/DescribeParameters",
     "get_parameter_types: rcl_interfaces/srv/GetParameterTypes",
     "get_parameters: rcl_interfaces/srv/GetParameters",
+    "get_type_description: type_description_interfaces/srv/GetTypeDescription",
     "list_parameters: rcl_interfaces/srv/ListParameters",
     "set_parameters: rcl_interfaces/srv/SetParameters",
     "set_parameters_atomically: rcl_interfaces/srv/SetParametersAtomically",
@@ -48,7 +49,7 @@ def test_a_node_is_described_by_its_topics_services_and_actions(ros: Any) -> Non
         "    /rosout: rcl_interfaces/msg/Log",
         "  Service Servers:",
         "    /robot/add: example_interfaces/srv/AddTwoInts",
-        *(f"    /robot/talker/{service}" for service in PARAMETER_SERVICES),
+        *(f"    /robot/talker/{service}" for service in NODE_SERVICES),
         "  Service Clients:",
         "",
         "  Action Servers:",

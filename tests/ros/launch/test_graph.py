@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from rclpy_zenoh.launch import LaunchError, guard, launch
+from rclpy_zenoh.wire import SessionOptions, WireSession
 
 Write = Callable[..., Path]
 Start = Callable[..., Any]
@@ -73,6 +74,25 @@ def test_nodes_are_ready_named_and_measured(write: Write, package: Path, start: 
     running.graph.close()
     assert "[one] goodbye" in running.lines
     assert running.graph.pids() == {}
+
+
+def test_who_only_looks_is_no_peer_of_the_nodes(
+    write: Write, package: Path, start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[SessionOptions] = []
+
+    def open_session(options: SessionOptions) -> WireSession:
+        opened.append(options)
+        return WireSession(options)
+
+    monkeypatch.setattr("rclpy_zenoh.launch.graph.open_session", open_session)
+    path = write("- node: {pkg: launch_test, exec: talker, name: one}")
+    running = start(path, domain=15)
+    running.graph.wait_ready(PATIENCE_S)
+    port = int(running.graph.endpoint.rpartition(":")[2])
+    with pytest.raises(LaunchError, match="runs already"):
+        launch(path, {}, domain=15, router_port=port)
+    assert [options.client for options in opened] == [True, True]
 
 
 def test_two_graphs_do_not_see_each_other(write: Write, package: Path, start: Start) -> None:

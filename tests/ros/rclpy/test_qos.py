@@ -29,7 +29,7 @@ from rclpy_zenoh.wire import encode_qos
         (QoSPresetProfiles.SYSTEM_DEFAULT.value, "::,:,:,:,,"),
         (QoSPresetProfiles.SENSOR_DATA.value, "2::,5:,:,:,,"),
         (QoSPresetProfiles.ACTION_STATUS_DEFAULT.value, ":1:,1:,:,:,,"),
-        (QoSPresetProfiles.BEST_AVAILABLE.value, "::,10:,:,:,,"),
+        (QoSPresetProfiles.BEST_AVAILABLE.value, "4:4:,10:,854775806:,:5,,854775806"),
         (QoSProfile(history=HistoryPolicy.KEEP_ALL, depth=1, deadline=Duration(seconds=1.5)), "::2,1:1,500000000:,:,,"),
         (QoSProfile(depth=1, lifespan=Infinite), "::,1:,:,:,,"),
     ],

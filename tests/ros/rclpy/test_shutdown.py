@@ -9,7 +9,7 @@ from rclpy.context import Context
 from rclpy.exceptions import NotInitializedException, ROSInterruptException
 from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.node import Node
-from rclpy.signals import SignalHandlerOptions, get_current_signal_handlers_options
+from rclpy.signals import SignalHandlerOptions, get_current_signal_handlers_options, uninstall_signal_handlers
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
@@ -53,6 +53,15 @@ def test_with_init_shuts_down(domain):
         assert rclpy.ok()
         assert init.context.ok()
     assert not rclpy.ok()
+
+
+def test_try_shutdown_leaves_the_signal_handlers_as_in_jazzy(domain):
+    rclpy.init(args=[])
+    try:
+        rclpy.try_shutdown()
+        assert get_current_signal_handlers_options() == SignalHandlerOptions.ALL
+    finally:
+        uninstall_signal_handlers()
 
 
 def test_node_needs_a_context(domain):

@@ -16,6 +16,7 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from sim.cameras import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
+from sim.ros_perception import IDS_KEPT, IDS_TOPICS
 from sim.scene_files import named_scene
 from sim.world import World
 from tests.ros.sim_node.graph import Graph
@@ -70,6 +71,13 @@ def wrist_pictures(graph: Graph) -> Pictures:
         "/camera/depth_registered/image_rect",
         "/sim/wrist_camera/instance_ids",
     )
+
+
+def test_ids_are_kept_for_a_reader_that_is_late(lockstep: Graph) -> None:
+    depths = [
+        found.qos_profile.depth for topic in IDS_TOPICS for found in lockstep.sim.get_publishers_info_by_topic(topic)
+    ]
+    assert depths == [IDS_KEPT, IDS_KEPT]
 
 
 def now(graph: Graph) -> int:

@@ -43,7 +43,7 @@ def test_a_wrong_domain_is_refused_as_an_argument(domain: int) -> None:
         SessionOptions(domain=domain)
 
 
-@pytest.mark.parametrize("name", ["RCLPY_ZENOH_SHM", "RCLPY_ZENOH_ALLOW_REMOTE"])
+@pytest.mark.parametrize("name", ["RCLPY_ZENOH_SHM", "RCLPY_ZENOH_CLIENT", "RCLPY_ZENOH_ALLOW_REMOTE"])
 def test_a_flag_is_0_or_1(name: str) -> None:
     with pytest.raises(SessionError, match=f"{name} must be 0 or 1"):
         SessionOptions.from_environment({name: "yes"})

@@ -9,11 +9,12 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rclpy_zenoh.wire import RouterProcess, SessionError, SessionOptions, WireSession, start_router
+from rclpy_zenoh.wire import RouterProcess, SessionError, SessionOptions, WireSession, open_session, start_router
 from tests.ros.wire.support import LATCHED, PATIENCE_S, RELIABLE, Peer, SetBool, String, wait_until
 
 ROUTER = [sys.executable, "-m", "rclpy_zenoh.router"]
@@ -210,3 +211,25 @@ def test_router_and_sessions_listen_on_loopback_only(session: WireSession, route
         sockets = listening(pid)
         assert sockets
         assert {address for address, _ in sockets} == {LOOPBACK}
+
+
+def test_a_client_of_the_router_sees_the_graph_and_listens_on_nothing(
+    session: WireSession, options: SessionOptions
+) -> None:
+    session.create_node("here")
+    before = listening(os.getpid())
+    visitor = open_session(replace(options, client=True))
+    try:
+        wait_until(lambda: ("here", "/", "/") in visitor.graph.get_nodes())
+        visitor.create_node("visitor")
+        wait_until(lambda: ("visitor", "/", "/") in session.graph.get_nodes())
+        assert listening(os.getpid()) == before
+        assert visitor.zid not in {str(zid) for zid in session.zenoh.info.peers_zid()}
+    finally:
+        visitor.close()
+    wait_until(lambda: ("visitor", "/", "/") not in session.graph.get_nodes())
+
+
+def test_a_client_without_a_router_is_told() -> None:
+    with pytest.raises(SessionError, match=r"no router answers at tcp/127\.0\.0\.1:1\."):
+        open_session(SessionOptions(router="tcp/127.0.0.1:1", client=True))

@@ -10,7 +10,7 @@ What differs besides:
 
 * A request that no server answers is reported by one warning; as in rclpy, its future never completes.
 * Middleware events never come, `Publisher.wait_for_all_acked` is True at once, deadlines and lifespans have no effect.
-* There are no lifecycle nodes, waitables, service introspection, type description services and log files.
+* There are no lifecycle nodes, waitables, service introspection and log files.
 * After a fork, the child cannot use what its parent has opened.
 """
 
@@ -26,7 +26,7 @@ from rclpy.signals import SignalHandlerOptions, install_signal_handlers, uninsta
 from rclpy.task import Future
 from rclpy.utilities import get_default_context, get_rmw_implementation_identifier, ok
 from rclpy.utilities import shutdown as _shutdown
-from rclpy.utilities import try_shutdown as _try_shutdown
+from rclpy.utilities import try_shutdown as try_shutdown
 
 if TYPE_CHECKING:
     from rclpy.executors import Executor
@@ -50,7 +50,7 @@ __all__ = [
 
 
 class InitContextManager:
-    """What `init` returns: `with rclpy.init():` shuts the context down at its end."""
+    """What `init` returns: `with rclpy.init():` shuts the context down at its end. Jazzy's returns nothing."""
 
     def __init__(self, context: Context, handles_signals: bool) -> None:
         self.context = context
@@ -62,8 +62,9 @@ class InitContextManager:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        context = None if self.context is get_default_context() else self.context
-        try_shutdown(context=context, uninstall_handlers=self._handles_signals)
+        try_shutdown(context=None if self.context is get_default_context() else self.context)
+        if self._handles_signals:
+            uninstall_signal_handlers()
 
 
 def init(
@@ -121,27 +122,11 @@ def shutdown(*, context: Context | None = None, uninstall_handlers: bool | None 
     Raises:
         RuntimeError: The context was not initialized, or has been shut down before.
     """
-    _put_back_handlers(context, uninstall_handlers, _shutdown)
-
-
-def try_shutdown(*, context: Context | None = None, uninstall_handlers: bool | None = None) -> None:
-    """Shut down a context, if it is not; the arguments are those of `shutdown`."""
-    _put_back_handlers(context, uninstall_handlers, _try_shutdown)
-
-
-def _put_back_handlers(context: Context | None, uninstall: bool | None, end: _End) -> None:
-    if uninstall is None:
-        uninstall = context is None or context is get_default_context()
-    end(context=context)
-    if uninstall:
+    if uninstall_handlers is None:
+        uninstall_handlers = context is None or context is get_default_context()
+    _shutdown(context=context)
+    if uninstall_handlers:
         uninstall_signal_handlers()
-
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class _End(Protocol):
-        def __call__(self, *, context: Context | None) -> None: ...
 
 
 def create_node(

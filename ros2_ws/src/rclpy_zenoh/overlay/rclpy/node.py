@@ -37,6 +37,7 @@ from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.time_source import TimeSource
 from rclpy.timer import Rate, Timer
+from rclpy.type_description_service import TypeDescriptionService
 from rclpy.type_support import check_is_valid_msg_type, check_is_valid_srv_type
 from rclpy.utilities import get_default_context
 
@@ -117,6 +118,7 @@ class Node(NodeEntities, NodeParameters, NodeGraph):
             self._time_source = TimeSource(node=self)
             self._time_source.attach_clock(self._clock)
             self._parameter_service = ParameterService(self) if start_parameter_services else None
+            TypeDescriptionService(self)
             if enable_logger_service:
                 LoggingService(self)
         except BaseException:

@@ -267,21 +267,18 @@ class QoSProfile:
         return f"{type(self).__name__}({', '.join(f'{slot[1:]}={getattr(self, slot)}' for slot in self.__slots__)})"
 
     def _to_wire(self) -> Qos:
-        """The profile as the wire writes it; no limit is 0 there."""
+        """The profile as the wire writes it; BEST_AVAILABLE stays what it is, as in rmw_zenoh."""
         from rclpy_zenoh.wire import Qos
 
-        def limit(duration: Duration) -> int:
-            return 0 if duration.nanoseconds >= DeadlineBestAvailable.nanoseconds else duration.nanoseconds
-
         return Qos(
-            reliability=int(self.reliability) % ReliabilityPolicy.BEST_AVAILABLE,
-            durability=int(self.durability) % DurabilityPolicy.BEST_AVAILABLE,
+            reliability=int(self.reliability),
+            durability=int(self.durability),
             history=int(self.history),
             depth=self.depth,
-            deadline_ns=limit(self.deadline),
-            lifespan_ns=limit(self.lifespan),
-            liveliness=int(self.liveliness) % LivelinessPolicy.BEST_AVAILABLE,
-            lease_ns=limit(self.liveliness_lease_duration),
+            deadline_ns=self.deadline.nanoseconds,
+            lifespan_ns=self.lifespan.nanoseconds,
+            liveliness=int(self.liveliness),
+            lease_ns=self.liveliness_lease_duration.nanoseconds,
         )
 
     @classmethod

@@ -34,7 +34,7 @@ STATUSES = {
 
 def list_actions(arguments: Arguments) -> int:
     """Names of all actions, one a line."""
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         actions = sorted(get_action_names_and_types(connection.node))
     if arguments.count_actions:
         print(len(actions))
@@ -46,7 +46,7 @@ def list_actions(arguments: Arguments) -> int:
 
 def info(arguments: Arguments) -> int:
     """Nodes that serve an action and nodes that send goals to it."""
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         node, action = connection.node, connection.expand(arguments.action)
         known = [name for name, _ in get_action_names_and_types(node)]
         sides: dict[str, list[str]] = {"clients": [], "servers": []}

@@ -22,6 +22,7 @@ from rclpy_zenoh.cli.errors import CliError, UsageError
 from rclpy_zenoh.cli.grammar import Arguments
 
 ROUTER_VARIABLE = "RCLPY_ZENOH_ROUTER"
+CLIENT_VARIABLE = "RCLPY_ZENOH_CLIENT"
 QUIET_S = 0.15
 """Through a router the graph is known once nothing has been heard of for so long."""
 
@@ -114,18 +115,22 @@ class Connection:
 
 
 @contextlib.contextmanager
-def connect(arguments: Arguments) -> Iterator[Connection]:
+def connect(arguments: Arguments, *, looks: bool = False) -> Iterator[Connection]:
     """Take part in the graph until the block ends.
 
     Args:
         arguments: `domain`, `router` and `spin_time` are used.
+        looks: Only the graph is looked at, which the router knows too; nobody else need hear of the visit.
 
     Raises:
         CliError: There is no router.
         UsageError: Domain or router are wrong.
     """
     pip_client = overlay.install()
-    with _router_in_environment(arguments.router, pip_client), contextlib.ExitStack() as stack:
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(_router_in_environment(arguments.router, pip_client))
+        if looks and CLIENT_VARIABLE not in os.environ:
+            stack.enter_context(_in_environment(CLIENT_VARIABLE, "1"))
         if pip_client:
             _check_router()
         context = Context()
@@ -159,15 +164,21 @@ def _router_in_environment(router: str | None, pip_client: bool) -> Iterator[Non
         raise UsageError("--router is for machines without ROS 2; set ZENOH_SESSION_CONFIG_URI for rmw_zenoh instead.")
     if not router:
         raise UsageError("--router needs an endpoint such as tcp/127.0.0.1:7447.")
-    before = os.environ.get(ROUTER_VARIABLE)
-    os.environ[ROUTER_VARIABLE] = router
+    with _in_environment(ROUTER_VARIABLE, router):
+        yield
+
+
+@contextlib.contextmanager
+def _in_environment(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
         if before is None:
-            del os.environ[ROUTER_VARIABLE]
+            del os.environ[name]
         else:
-            os.environ[ROUTER_VARIABLE] = before
+            os.environ[name] = before
 
 
 def _check_router() -> None:

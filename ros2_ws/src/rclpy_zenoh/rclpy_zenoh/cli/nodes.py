@@ -35,7 +35,7 @@ def unknown_node(name: str, known: Sequence[str]) -> CliError:
 
 def list_nodes(arguments: Arguments) -> int:
     """Names of all nodes, one a line."""
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         names = node_names(connection.node, arguments.all)
     if arguments.count_nodes:
         print(len(names))
@@ -54,7 +54,7 @@ def list_nodes(arguments: Arguments) -> int:
 def info(arguments: Arguments) -> int:
     """Topics, services and actions of one node."""
     name, hidden = full_name(arguments.node_name), arguments.include_hidden
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         node = connection.node
         names = node_names(node, hidden)
         count = names.count(name)

@@ -15,7 +15,7 @@ from rclpy_zenoh.cli.values import fill, parse_yaml
 
 def list_services(arguments: Arguments) -> int:
     """Names of all services, one a line."""
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         services = [
             (name, types)
             for name, types in sorted(connection.node.get_service_names_and_types())

@@ -25,7 +25,7 @@ PRINT_PERIOD_S = 1.0
 
 def list_topics(arguments: Arguments) -> int:
     """Names of all topics, one a line."""
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         node = connection.node
         topics = [
             (name, ", ".join(types))
@@ -51,7 +51,7 @@ def list_topics(arguments: Arguments) -> int:
 def info(arguments: Arguments) -> int:
     """Type of a topic and how many publish it and listen to it."""
     end = "\n\n" if arguments.verbose else "\n"
-    with connect(arguments) as connection:
+    with connect(arguments, looks=True) as connection:
         node, topic = connection.node, connection.expand(arguments.topic)
         types = _types_of(connection, topic)
         print(f"Type: {types[0] if len(types) == 1 else types}", end=end)

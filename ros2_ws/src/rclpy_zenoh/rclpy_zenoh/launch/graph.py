@@ -68,7 +68,9 @@ def launch(
     plan = read_plan(Path(path), arguments or {})
     try:
         options = SessionOptions.from_environment()
-        options = replace(options, domain=options.domain if domain is None else domain, shared_memory=False)
+        options = replace(
+            options, domain=options.domain if domain is None else domain, shared_memory=False, client=True
+        )
     except SessionError as error:
         raise LaunchError(str(error)) from None
     if router_port is not None:
@@ -233,6 +235,10 @@ class LaunchedGraph:
         """
         began = time.monotonic()
         wanted = self._named_nodes()
+        while not router_answers(self.endpoint):  # it may be being started again
+            if time.monotonic() - began > timeout_s:
+                raise LaunchError(f"After {timeout_s:.0f} s no router answers at {self.endpoint}.")
+            time.sleep(_POLL_S)
         with contextlib.closing(_session(self._options)) as session:
             while missing := _missing(session, wanted, services):
                 if failure := self._first_failure or self._hopeless(wanted, session):

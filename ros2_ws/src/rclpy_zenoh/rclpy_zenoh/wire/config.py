@@ -24,15 +24,15 @@ _PATIENT = {
 
 
 def session_config(options: SessionOptions) -> zenoh.Config:
-    """A peer that finds others through the router and then talks to them directly.
+    """A peer that finds others through the router and then talks to them directly; or a client of the router.
 
     Raises:
         SessionError: An override is wrong, makes the session listen beyond loopback, or makes it connect beyond
             loopback without `allow_remote`.
     """
     config = _config(
-        mode="peer",
-        listen="tcp/127.0.0.1:0",
+        mode="client" if options.client else "peer",
+        listen=[] if options.client else ["tcp/127.0.0.1:0"],
         connect=[options.router] if options.router else [],
         shared_memory=options.shared_memory,
     )
@@ -47,13 +47,13 @@ def session_config(options: SessionOptions) -> zenoh.Config:
 
 def router_config(port: int) -> zenoh.Config:
     """The router, through which sessions find each other."""
-    return _config(mode="router", listen=f"tcp/127.0.0.1:{port}", connect=[], shared_memory=False)
+    return _config(mode="router", listen=[f"tcp/127.0.0.1:{port}"], connect=[], shared_memory=False)
 
 
-def _config(*, mode: str, listen: str, connect: list[str], shared_memory: bool) -> zenoh.Config:
+def _config(*, mode: str, listen: list[str], connect: list[str], shared_memory: bool) -> zenoh.Config:
     document = {
         "mode": mode,
-        "listen": {"endpoints": [listen]},
+        "listen": {"endpoints": listen},
         "connect": {"endpoints": connect, "retry": _RETRY},
         "scouting": {"delay": 1, "multicast": {"enabled": False}, "gossip": {"enabled": True}},
         "timestamping": {"enabled": True},

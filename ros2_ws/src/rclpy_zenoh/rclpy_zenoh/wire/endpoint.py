@@ -64,6 +64,16 @@ class Endpoint:
         return self._entity.gid
 
     @property
+    def type_name(self) -> str:
+        """The name of its type, such as "std_msgs/msg/String"."""
+        return self._entity.type_name
+
+    @property
+    def type_hash(self) -> str:
+        """The hash of its type."""
+        return self._entity.type_hash
+
+    @property
     def closed(self) -> bool:
         """True from the beginning of `close`."""
         return self._gate.closed

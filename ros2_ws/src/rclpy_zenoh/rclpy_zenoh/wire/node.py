@@ -98,6 +98,11 @@ class WireNode:
             raise WireError(f"The node {self.fq_name} is closed.")
         return endpoint
 
+    def types(self) -> dict[str, str]:
+        """The types that its endpoints have: the hash, and the name such as "std_msgs/msg/String"."""
+        with self._lock:
+            return {endpoint.type_hash: endpoint.type_name for endpoint in self._endpoints}
+
     def forget(self, endpoint: Endpoint) -> None:
         """An endpoint has closed itself."""
         with self._lock:

@@ -25,6 +25,8 @@ class SessionOptions:
         router: Endpoint of the router, "tcp/HOST:PORT", or None for a session that finds nobody.
         shared_memory: Pass large messages to other processes of this machine through shared memory.
         enclave: Security enclave as other nodes see it; it has no effect.
+        client: Talk through the router only: nothing listens, and no other session is told where this one is. For
+            those who look for a moment, because other sessions go on calling at a peer's door after it has gone.
         allow_remote: Let `router` be on another machine. Sessions listen on loopback only in any case.
         overrides: Further settings of zenoh's configuration, as pairs of key and JSON5 value.
 
@@ -36,6 +38,7 @@ class SessionOptions:
     router: str | None = DEFAULT_ROUTER
     shared_memory: bool = False
     enclave: str = "/"
+    client: bool = False
     allow_remote: bool = False
     overrides: tuple[tuple[str, str], ...] = field(default=())
 
@@ -50,8 +53,9 @@ class SessionOptions:
 
     @classmethod
     def from_environment(cls, environ: Mapping[str, str] | None = None) -> SessionOptions:
-        """The options that ROS_DOMAIN_ID, RCLPY_ZENOH_ROUTER, RCLPY_ZENOH_SHM, RCLPY_ZENOH_ALLOW_REMOTE and
-        ZENOH_CONFIG_OVERRIDE ("key=value;key=value") give; shared memory is on without RCLPY_ZENOH_SHM=0.
+        """The options that ROS_DOMAIN_ID, RCLPY_ZENOH_ROUTER, RCLPY_ZENOH_SHM, RCLPY_ZENOH_CLIENT,
+        RCLPY_ZENOH_ALLOW_REMOTE and ZENOH_CONFIG_OVERRIDE ("key=value;key=value") give; shared memory is on without
+        RCLPY_ZENOH_SHM=0.
 
         Raises:
             SessionError: One of them has a value that is not allowed.
@@ -65,6 +69,7 @@ class SessionOptions:
             router=env.get("RCLPY_ZENOH_ROUTER") or DEFAULT_ROUTER,
             shared_memory=_flag(env, "RCLPY_ZENOH_SHM", default=True),
             enclave=env.get("ROS_SECURITY_ENCLAVE_OVERRIDE") or "/",
+            client=_flag(env, "RCLPY_ZENOH_CLIENT", default=False),
             allow_remote=_flag(env, "RCLPY_ZENOH_ALLOW_REMOTE", default=False),
             overrides=_parse_overrides(env.get("ZENOH_CONFIG_OVERRIDE", "")),
         )

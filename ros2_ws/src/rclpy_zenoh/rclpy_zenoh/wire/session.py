@@ -71,7 +71,8 @@ class WireSession:
         try:
             self.zenoh = zenoh.open(session_config(options))
         except zenoh.ZError as error:
-            raise SessionError(f"The session cannot be opened: {error}.") from None
+            why = f"no router answers at {options.router}" if options.client else error
+            raise SessionError(f"The session cannot be opened: {why}.") from None
         self.zid = str(self.zenoh.zid())
         self.graph = GraphCache(self.zid)
         self.ids = EntityIds()
@@ -165,10 +166,10 @@ def open_session(options: SessionOptions | None = None) -> WireSession:
     """Open a session; without options, as the environment says.
 
     It returns before other sessions are heard of, and when there is no router, which is then waited for in the
-    background with one warning.
+    background with one warning. A client of the router is opened only where that answers.
 
     Raises:
-        SessionError: The configuration is wrong, or zenoh cannot open it.
+        SessionError: The configuration is wrong, zenoh cannot open it, or there is no router for a client.
     """
     return WireSession(SessionOptions.from_environment() if options is None else options)
 

@@ -223,7 +223,9 @@ class ActionServer:
 
     def _accept(self, request: Any, response: Any) -> None:
         """Take on the goal, unless the server was destroyed while the goal callback was asked."""
-        goal_info = GoalInfo(goal_id=request.goal_id, stamp=self._node.get_clock().now().to_msg())
+        now = self._node.get_clock().now
+        answered = now().to_msg()  # as in rclpy, the goal's own stamp is the later one
+        goal_info = GoalInfo(goal_id=request.goal_id, stamp=now().to_msg())
         with self._lock:
             if self._destroyed:
                 return
@@ -231,7 +233,7 @@ class ActionServer:
             self._goal_handles.add(bytes(request.goal_id.uuid), goal_handle)
             self._accepted.append(goal_handle)
         response.accepted = True
-        response.stamp = goal_info.stamp
+        response.stamp = answered
 
     async def _handle_accepted_goal(self) -> None:
         """Hand an accepted goal on, after the response has been sent."""

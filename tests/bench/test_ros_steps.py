@@ -1,0 +1,66 @@
+"""The operator's side of a command's steps: each told once and in order, whatever is lost on the way."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rclpy_zenoh.overlay import install
+
+install()
+
+from bench.ros_command import Steps
+
+NUMBERS = (1, 2, 3, 4)
+
+
+def step(number: int) -> Any:
+    """A step with a thought that says its number."""
+    return SimpleNamespace(number=number, thought=str(number), tool_call="", result_text="")
+
+
+def told(*numbers: int, result: tuple[int, ...] = ()) -> list[str]:
+    """What a listener hears of feedback with these numbers, and of a result with those."""
+    heard: list[str] = []
+    steps = Steps(lambda kind, payload: heard.append(payload))
+    for number in (*numbers, *result):
+        steps.hear(step(number))
+    steps.end()
+    return heard
+
+
+@pytest.mark.parametrize("lost", [set(some) for n in range(5) for some in itertools.combinations(NUMBERS, n)], ids=str)
+def test_whatever_feedback_is_lost_the_result_makes_it_good(lost: set[int]) -> None:
+    assert told(*(number for number in NUMBERS if number not in lost), result=NUMBERS) == ["1", "2", "3", "4"]
+
+
+def test_a_step_is_told_as_soon_as_those_before_it_are() -> None:
+    heard: list[str] = []
+    steps = Steps(lambda kind, payload: heard.append(payload))
+    steps.hear(step(1))
+    assert heard == ["1"]
+    steps.hear(step(3))
+    assert heard == ["1"]
+    steps.hear(step(2))
+    assert heard == ["1", "2", "3"]
+    steps.hear(step(2))
+    assert heard == ["1", "2", "3"]
+
+
+def test_without_a_result_what_was_heard_is_told() -> None:
+    assert told(1, 2, 4) == ["1", "2", "4"]
+
+
+def test_a_call_and_its_result_are_one_record() -> None:
+    heard: list[tuple[str, Any]] = []
+    steps = Steps(lambda kind, payload: heard.append((kind, payload)))
+    call = json.dumps({"name": "robot.capture_image", "arguments": {"a": 1}})
+    steps.hear(SimpleNamespace(number=1, thought="", tool_call=call, result_text=""))
+    steps.hear(SimpleNamespace(number=2, thought="", tool_call="", result_text="seen"))
+    assert [kind for kind, _ in heard] == ["call", "result"]
+    record = heard[1][1]
+    assert (record.name, record.arguments, record.result.text) == ("robot.capture_image", {"a": 1}, "seen")
