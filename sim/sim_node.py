@@ -49,7 +49,7 @@ class SimNode(Node):
             real_time_factor=self.settings.real_time_factor,
             playing=not self.settings.lockstep,
         )
-        self._state_publisher = StatePublisher(self, self.settings.joint_state_rate)
+        self._state_publisher = StatePublisher(self, self.settings.joint_state_rate, self.settings.joint_states)
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
         services = Services(self, self.physics)
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
