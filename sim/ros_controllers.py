@@ -152,8 +152,8 @@ class Controller(Generic[Outcome]):
 class TrajectoryController(Controller[MotionOutcome]):
     """Follows joint trajectories with positions for all seven joints, in any order, linearly between the points.
 
-    Continuous joints may be given in any turn, as joint_trajectory_controller takes them: it is the first point's that
-    counts. Tolerances of the goal are not used: `sim.arm` has its own. A start stamp is not used: motion begins at once.
+    Continuous joints may be given in any turn, as joint_trajectory_controller takes them; the first point's counts.
+    Tolerances of the goal are not used: `sim.arm` has its own. A start stamp is not used: motion begins at once.
 
     Args:
         node: Serves.

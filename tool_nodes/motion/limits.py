@@ -16,8 +16,8 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
 
 MAX_SPACING_S = 0.02
-"""Samples of a trajectory are no further apart [s]: twice what the time laws use. At the velocity limit a joint turns by
-0.028 rad meanwhile, and below the acceleration limit a joint strays from the line between two samples by at most
+"""Samples of a trajectory are no further apart [s]: twice what the time laws use. At the velocity limit a joint turns
+by 0.028 rad meanwhile, and below the acceleration limit it strays from the line between two samples by at most
 a dt^2 / 8 = 0.0004 rad, which is 0.4 mm at the fingertips of the stretched arm."""
 
 _BOX_SLACK_M = 0.003
@@ -93,7 +93,9 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
         raise _unfit(why)
     t, q = np.asarray(trajectory.t, float), np.asarray(trajectory.q, float)
     if np.diff(t).max() > MAX_SPACING_S * (1.0 + _LIMIT_SLACK):
-        raise _unfit(f"its samples are {np.diff(t).max():.3f} s apart, the arm's way is known to {MAX_SPACING_S} s only")
+        raise _unfit(
+            f"its samples are up to {np.diff(t).max():.3f} s apart, more than {MAX_SPACING_S} s is not allowed"
+        )
     path = between(trajectory)
     beyond = np.abs(path) > np.maximum(POSITION_LIMITS, np.abs(q[0])) + _LIMIT_SLACK
     if beyond.any():
@@ -115,7 +117,7 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
 
 
 def between(trajectory: Trajectory) -> FloatArray:
-    """The samples (2 N - 1, 7) [rad] with the middle of each two put between them, as the cubics through them have it."""
+    """The samples and, between each two, the middle of the cubic through them: (2 N - 1, 7) [rad]."""
     t, q, qd = trajectory.t, trajectory.q, trajectory.qd
     path = np.empty((2 * len(t) - 1, 7))
     path[::2] = q

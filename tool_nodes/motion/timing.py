@@ -121,9 +121,9 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, speed: float = 
 def overload(trajectory: Trajectory, speed: float = 1.0) -> float:
     """Factor >= 1 by which time must be stretched to keep the limits scaled by `speed`.
 
-    With u = dq/dt between two samples, a motion that stays below the acceleration limit a has |u' - u| <= a (dt + dt')/2
-    from one interval to the next, and |u - qd| <= a dt/2 at both ends of each: positions and velocities that
-    contradict each other are an overload too.
+    With u = dq/dt between two samples, a motion that stays below the acceleration limit a has
+    |u' - u| <= a (dt + dt')/2 from one interval to the next, and |u - qd| <= a dt/2 at both ends of each: positions and
+    velocities that contradict each other are an overload too.
     """
     fastest, strongest = VELOCITY_LIMITS * speed, ACCELERATION_LIMITS * speed**2
     dt = np.diff(trajectory.t)[:, None]

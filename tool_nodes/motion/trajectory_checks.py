@@ -8,8 +8,8 @@ from tool_nodes.motion.robot import ARM_JOINTS, VELOCITY_LIMITS
 from tool_nodes.types import FloatArray, Trajectory
 
 JUMP = 1.1
-"""Two points further apart than the arm gets at its velocity limit, by this factor [-], are a jump. A tenth more than the
-limit lets trajectories of other planners through, which keep it at their samples only."""
+"""Two points further apart than the arm gets at its velocity limit, by this factor [-], are a jump. A tenth more than
+the limit lets trajectories of other planners through, which keep it at their samples only."""
 
 AT_REST = 1.2e-7
 """A trajectory ends at rest below this [rad/s]: what joint_trajectory_controller refuses is faster."""
@@ -29,7 +29,7 @@ def unfit(trajectory: Trajectory) -> str:
 
 
 def jump(t: FloatArray, q: FloatArray) -> str:
-    """Which joint would have to jump from one of the points q (N, 7) [rad] at t (N,) [s] to the next; empty for none."""
+    """Which joint would have to jump between two of the points q (N, 7) [rad] at t (N,) [s]; empty for none."""
     speed = np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None]
     index, joint = np.unravel_index(np.argmax(speed / VELOCITY_LIMITS), speed.shape)
     if speed[index, joint] <= JUMP * VELOCITY_LIMITS[joint]:
