@@ -199,8 +199,8 @@ def test_a_grasp_and_a_placement_on_the_joint_states_of_ros2_kortex(make_cell: A
     cell = make_cell(use_sim_time=True, availability_deadline_s=5.0)
     cell.start_simulator(real_time_factor=8.0, joint_states="kortex")
     assert cell.motion._arm.state().q[2] < 0.0
-    for goal in (cell.grasp(target.T_base_gripper), cell.place(target.place)):
-        _, result = goal.end()
+    for send in (lambda: cell.grasp(target.T_base_gripper), lambda: cell.place(target.place)):
+        _, result = send().end()
         assert result.status.success, result.status
     assert result.opening > 0.08
     cell.set("sim", "fault", "arm_deaf")
