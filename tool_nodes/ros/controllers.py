@@ -6,6 +6,7 @@ stamp of its joint states, so that deadlines of motions hold in simulation at an
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -412,8 +413,11 @@ class RosArm:
         while took_s + clock.elapsed_s < REST_S or not reading.jaws_rest:
             if self.halted or took_s + clock.elapsed_s > GRIPPER_LIMIT_S:
                 return reading, False
-            seen = reading
-            self._joints.wait_for(lambda newest, seen=seen: newest is not seen, _POLL_S)
+            self._joints.wait_for(functools.partial(_is_later, reading.received_s), _POLL_S)
             clock.update()
             reading = self._reading()
         return reading, True
+
+
+def _is_later(received_s: float, reading: JointReading) -> bool:
+    return reading.received_s > received_s
