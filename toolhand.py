@@ -176,7 +176,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     for command in (run, runs, replay, scene, tools, call, mcp, approve, doctor):
         app.command(_bound(command))
     app.command(mock, name="mock", help="Make data sets for the mock robot.")
-    app.command(bench, name="bench", help="Measure success and perception over many random scenes, and speed.")
+    app.command(bench, name="bench", help="Measure success, perception and speed over many random scenes.")
     for name, (_, about) in ROS_COMMANDS.items():
         app.command(name=name, help=about)(lambda: None)  # only for the help: they never come here
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
