@@ -20,6 +20,7 @@ try:
     import tyro
 
     from bench import stations
+    from bench.approve_command import approve
     from bench.console import INTERRUPTED, AsJson, emit, exit_status, save_png, say
     from bench.mcp import mcp
     from bench.replay import replay
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
 
-COMMANDS = ("run", "runs", "replay", "scene", "tools", "call", "mock", "mcp", "doctor", "bench", "up", "ros")
+COMMANDS = ("run", "runs", "replay", "scene", "tools", "call", "mock", "mcp", "approve", "doctor", "bench", "up", "ros")
 
 ROS_COMMANDS = {
     "up": ("rclpy_zenoh.launch.cli", "Start the nodes of a launch file, until Ctrl-C."),
@@ -172,10 +173,10 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     mock = tyro.extras.SubcommandApp()
     mock.command(name="record")(_bound(mock_record))
     app = tyro.extras.SubcommandApp()
-    for command in (run, runs, replay, scene, tools, call, mcp, doctor):
+    for command in (run, runs, replay, scene, tools, call, mcp, approve, doctor):
         app.command(_bound(command))
     app.command(mock, name="mock", help="Make data sets for the mock robot.")
-    app.command(bench, name="bench", help="Measure success and perception over many random scenes, and speed.")
+    app.command(bench, name="bench", help="Measure success, perception and speed over many random scenes.")
     for name, (_, about) in ROS_COMMANDS.items():
         app.command(name=name, help=about)(lambda: None)  # only for the help: they never come here
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)

@@ -9,6 +9,7 @@ import numpy as np
 from rclpy.node import Node
 
 from agent_node.mcap_recording import MotionLog
+from tool_nodes.motion.kinematics import nearest_turn
 from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.types import FloatArray
@@ -43,8 +44,10 @@ class JointLog:
         with self._lock:
             due = not self._times or now >= self._times[-1] + PERIOD_S - 1e-6  # a clock that is set back is waited for
             if due and now >= 0.0 and len(self._times) < MAX_SAMPLES:
+                # A driver that reports continuous joints in (-pi, pi] would have them jump: the arm did not.
+                q = nearest_turn(reading.q, self._positions[-1][:-1]) if self._positions else reading.q
                 self._times.append(now)
-                self._positions.append(np.append(reading.q, reading.knuckle))
+                self._positions.append(np.append(q, reading.knuckle))
 
     def motion(self) -> MotionLog:
         """What was measured so far; empty where no driver has told anything."""

@@ -11,13 +11,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
 from sim.world import World
 from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
+from tool_nodes.motion.kinematics import nearest_turn
 from tool_nodes.motion.robot import ACCELERATION_LIMITS
+from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
@@ -58,14 +61,18 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
 
     Args:
         world: The physics.
-        trajectory: Must start where the arm is.
+        trajectory: Must start where the arm is; whole turns of continuous joints do not count.
         stopped: Polled in every step; True brakes and ends with STOPPED.
 
     Raises:
-        ToolError: EXECUTION_FAILED, before the first step, where the trajectory starts elsewhere.
+        ToolError: EXECUTION_FAILED, before the first step, where the trajectory is none or starts elsewhere.
     """
-    start_error = float(np.abs(trajectory.q[0] - world.arm_position).max())
-    if not np.isfinite(trajectory.q).all() or not start_error <= START_TOLERANCE:
+    if why := unfit(trajectory):
+        raise ToolError(ErrorCode.EXECUTION_FAILED, f"The trajectory was refused before it began: {why}.")
+    start = nearest_turn(trajectory.q[0], world.arm_position)
+    trajectory = replace(trajectory, q=trajectory.q + (start - trajectory.q[0]))
+    start_error = float(np.abs(start - world.arm_position).max())
+    if start_error > START_TOLERANCE:
         raise ToolError(
             ErrorCode.EXECUTION_FAILED, f"The trajectory starts {start_error:.2f} rad away from where the arm is."
         )

@@ -27,10 +27,12 @@ from sim.ros_physics import MotionFactory, Part, Physics, PreemptedError, Run
 from sim.ros_state import stamp_ns
 from sim.world import World
 from tool_nodes.motion.gripper import KNUCKLE_RANGE
+from tool_nodes.motion.kinematics import nearest_turn
 from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, POSITION_LIMITS
+from tool_nodes.motion.trajectory_checks import AT_REST, jump
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import nanoseconds, time_message
-from tool_nodes.types import GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 TRAJECTORY_ACTION = "joint_trajectory_controller/follow_joint_trajectory"
 GRIPPER_ACTION = "robotiq_gripper_controller/gripper_cmd"
@@ -150,6 +152,7 @@ class Controller(Generic[Outcome]):
 class TrajectoryController(Controller[MotionOutcome]):
     """Follows joint trajectories with positions for all seven joints, in any order, linearly between the points.
 
+    Continuous joints may be given in any turn, as joint_trajectory_controller takes them; the first point's counts.
     Tolerances of the goal are not used: `sim.arm` has its own. A start stamp is not used: motion begins at once.
 
     Args:
@@ -172,7 +175,7 @@ class TrajectoryController(Controller[MotionOutcome]):
             # As joint_trajectory_controller does: a first point later than now is reached from where the arm is.
             lead = t[0] > 0.0
             times = np.insert(t, 0, 0.0) if lead else t
-            positions = np.vstack([world.arm_reference, q]) if lead else q
+            positions = np.vstack([world.arm_reference, _on_the_turn_of(world, q)]) if lead else q
             trajectory = Trajectory(ARM_JOINTS, times, positions, np.zeros_like(positions))
             return self._with_faults(world, trajectory, stopped)
 
@@ -184,7 +187,8 @@ class TrajectoryController(Controller[MotionOutcome]):
         def aborted() -> bool:
             return stopped() or (self._fault() == "controller_abort" and world.time >= halfway)
 
-        outcome = yield from follow_trajectory(world, trajectory, aborted)
+        followed = pretend_to_follow if self._fault() == "arm_deaf" else follow_trajectory
+        outcome = yield from followed(world, trajectory, aborted)
         while self._fault() == "controller_hang" and not stopped():
             yield
         return MotionOutcome(MotionStatus.STOPPED, "stopped") if stopped() else outcome
@@ -218,6 +222,19 @@ class TrajectoryController(Controller[MotionOutcome]):
         )
 
 
+def pretend_to_follow(world: World, trajectory: Trajectory, stopped: StopCheck) -> Motion[MotionOutcome]:
+    """The arm stays where it is, and is said to have arrived."""
+    began = world.time
+    while world.time - began < trajectory.duration and not stopped():
+        yield
+    return MotionOutcome(MotionStatus.STOPPED if stopped() else MotionStatus.SUCCEEDED)
+
+
+def _on_the_turn_of(world: World, q: FloatArray) -> FloatArray:
+    """The points (N, 7), all moved by the whole turns that bring the first one nearest to where the arm is."""
+    return q + (nearest_turn(q[0], world.arm_reference) - q[0])
+
+
 def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
     """The points, and at which index of them each arm joint is. Raises GoalError."""
     names = list(trajectory.joint_names)
@@ -234,6 +251,8 @@ def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
     for index, point in enumerate(points):
         if len(point.positions) != len(names):
             raise GoalError(f"point {index} must have {len(names)} positions, got {len(point.positions)}.")
+        if len(point.velocities) not in (0, len(names)):
+            raise GoalError(f"point {index} must have {len(names)} velocities or none, got {len(point.velocities)}.")
         if not np.isfinite(point.positions).all() or not np.isfinite(point.velocities).all():
             raise GoalError(f"point {index} holds NaN or an infinite number.")
         beyond = np.abs(np.asarray(point.positions)[order]) > limits
@@ -243,6 +262,11 @@ def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
                 f"point {index} sends {ARM_JOINTS[joint]} to {point.positions[order[joint]]:.4g} rad, "
                 f"beyond its limit of {limits[joint]:.4g} rad."
             )
+    if np.abs(points[-1].velocities).max(initial=0.0) > AT_REST:
+        raise GoalError("the last point must be at rest: all its velocities 0.")
+    positions = np.array([point.positions for point in points])[:, order]
+    if len(points) > 1 and (why := jump(np.array(times) / 1e9, positions)):
+        raise GoalError(f"{why}.")
     if not 0 < times[-1] <= MAX_DURATION_S * 1e9:
         raise GoalError(f"the trajectory must take more than 0 s and at most {MAX_DURATION_S:g} s.")
     return points, order

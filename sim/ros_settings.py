@@ -12,6 +12,7 @@ from rclpy.parameter import Parameter
 
 from sim.cameras import CameraKind
 from sim.ros_controllers import GRIPPER_ACTIONS
+from sim.ros_state import JOINT_STATES
 from sim.scene_files import named_scene, parse_scene
 from sim.scenes import Scene
 from tool_nodes.camera_names import ZED
@@ -22,6 +23,7 @@ FAULTS = (
     "gripper_jam",
     "controller_abort",
     "controller_hang",
+    "arm_deaf",
     "camera_black",
     "camera_nan_depth",
     "camera_stale",
@@ -33,7 +35,8 @@ FAULTS = (
 """Values of the parameter `fault`, for tests of what others do about it.
 
 gripper_jam: the jaws stay where they are, so that goals end as stalled. controller_abort: trajectories are aborted
-halfway. controller_hang: trajectories never end, unless cancelled. camera_*: black pictures, depth all NaN, the old
+halfway. controller_hang: trajectories never end, unless cancelled. arm_deaf: the arm stays where it is while its
+controller says success, as with a Gen3 that is in fault. camera_*: black pictures, depth all NaN, the old
 picture again and again, an encoding that nobody reads, no camera_info. clock_pause: time stands still, also for steps.
 clock_jump: the clock shows 10 s more from now on, until a world is loaded or reset.
 """
@@ -54,6 +57,7 @@ class Settings:
         lockstep: True: time passes only by step_simulation and simulate_steps.
         gripper_action: Type of the gripper's action.
         joint_state_rate: Joint states per simulated second [Hz].
+        joint_states: "plain"; or "kortex", as ros2_kortex has them: continuous joints in (-pi, pi], a still gripper.
         camera_rate: Pictures per second while somebody listens [Hz].
         image_width: [px].
         image_height: [px].
@@ -69,6 +73,7 @@ class Settings:
     lockstep: bool = False
     gripper_action: str = "GripperCommand"
     joint_state_rate: float = 50.0
+    joint_states: str = "plain"
     camera_rate: float = 10.0
     image_width: int = 640
     image_height: int = 480
@@ -87,7 +92,13 @@ class Settings:
 
 
 _KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
-_CHOICES = {"gripper_action": GRIPPER_ACTIONS, "camera": get_args(CameraKind), "zed_names": tuple(ZED), "fault": FAULTS}
+_CHOICES = {
+    "gripper_action": GRIPPER_ACTIONS,
+    "joint_states": JOINT_STATES,
+    "camera": get_args(CameraKind),
+    "zed_names": tuple(ZED),
+    "fault": FAULTS,
+}
 _RANGES = {
     "seed": (0, 2**31 - 1),
     "real_time_factor": (0.0, 1000.0),

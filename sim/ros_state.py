@@ -17,6 +17,7 @@ from tf2_msgs.msg import TFMessage
 
 from sim.cameras import jittered, scene_camera
 from sim.world import World
+from tool_nodes.motion.kinematics import nearest_turn
 from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
 from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
 from tool_nodes.types import FloatArray
@@ -25,6 +26,9 @@ LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
 
 TRANSFORM_PERIOD_S = 0.05
 """As robot_state_publisher has it [s]."""
+
+JOINT_STATES = ("plain", "kortex")
+"""How joint states are shown, see `sim.ros_settings.Settings`."""
 
 MIN_WALL_PERIOD_S = 0.004
 """However fast time passes, the state is not shown more often than this [s]."""
@@ -92,11 +96,13 @@ class StatePublisher:
         node: Publishes.
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
+        joint_states: One of `JOINT_STATES`.
     """
 
-    def __init__(self, node: Node, rate: float, scene_frame: str) -> None:
+    def __init__(self, node: Node, rate: float, scene_frame: str, joint_states: str = "plain") -> None:
         self._scene_frame = scene_frame
         self._period = 1.0 / rate
+        self._as_kortex = joint_states == "kortex"
         self._clock = node.create_publisher(Clock, "/clock", 10)
         self._joints = node.create_publisher(JointState, "joint_states", 10)
         self._tf = node.create_publisher(TFMessage, "/tf", 100)
@@ -117,12 +123,23 @@ class StatePublisher:
         if at_once or due:
             self._shown, self._shown_wall = now_ns, wall
             self._clock.publish(Clock(clock=time_message(now_ns)))
-            self._joints.publish(_joint_state(world, now_ns))
+            self._joints.publish(self._joint_state(world, now_ns))
         listeners = self._tf.get_subscription_count()
         stale = not 0 <= now_ns - self._shown_tf < TRANSFORM_PERIOD_S * 1e9 - 1e6
         if (stale and (at_once or due)) or listeners > self._tf_listeners:
             self.publish_transforms(world, now_ns)
         self._tf_listeners = listeners
+
+    def _joint_state(self, world: World, now_ns: int) -> JointState:
+        position, knuckle_velocity = world.arm_position, world.knuckle_velocity
+        if self._as_kortex:
+            position, knuckle_velocity = nearest_turn(position, np.zeros(7)), 0.0
+        return JointState(
+            header=Header(stamp=time_message(now_ns)),
+            name=[*ARM_JOINTS, GRIPPER_JOINT],
+            position=[*position.tolist(), world.knuckle],
+            velocity=[*world.arm_velocity.tolist(), knuckle_velocity],
+        )
 
     def publish_transforms(self, world: World, now_ns: int) -> None:
         """Publish the poses of the moving links; called in the physics thread."""
@@ -136,15 +153,6 @@ class StatePublisher:
         self._tf_static.publish(
             TFMessage(transforms=[*self._transforms.static(), _scene_camera_transform(world, self._scene_frame)])
         )
-
-
-def _joint_state(world: World, now_ns: int) -> JointState:
-    return JointState(
-        header=Header(stamp=time_message(now_ns)),
-        name=[*ARM_JOINTS, GRIPPER_JOINT],
-        position=[*world.arm_position.tolist(), world.knuckle],
-        velocity=[*world.arm_velocity.tolist(), world.knuckle_velocity],
-    )
 
 
 def _scene_camera_transform(world: World, frame_id: str) -> TransformStamped:

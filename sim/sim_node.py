@@ -50,8 +50,9 @@ class SimNode(Node):
             real_time_factor=self.settings.real_time_factor,
             playing=not self.settings.lockstep,
         )
+        settings = self.settings
         self._state_publisher = StatePublisher(
-            self, self.settings.joint_state_rate, ZED[self.settings.zed_names].optical_frame
+            self, settings.joint_state_rate, ZED[settings.zed_names].optical_frame, settings.joint_states
         )
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
         services = Services(self, self.physics)

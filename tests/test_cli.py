@@ -259,7 +259,7 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, runs, replay, scene, tools, call, mock, mcp, doctor, bench, up, ros.",
+        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, bench, up, ros.",
     ),
 ]
 
@@ -334,7 +334,7 @@ def test_without_arguments_the_help_is_shown(cli: Cli) -> None:
     for command in toolhand.COMMANDS:
         assert f"• {command}" in asked.out
     assert 'toolhand run "pick up' in asked.out
-    assert "Measure success and perception over many random scenes, and speed." in asked.out
+    assert "Measure success, perception and speed over many random scenes." in asked.out
 
 
 @pytest.mark.parametrize("command", ["run", "scene", "call"])

@@ -38,9 +38,10 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.controllers import GRIPPER_ACTION, GRIPPER_TYPES, TRAJECTORY_ACTION, RosArm, Stepper
+from tool_nodes.ros.controllers import GRIPPER_ACTION, TRAJECTORY_ACTION, RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, Progress
+from tool_nodes.ros.motion_messages import GRIPPER_TYPES
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopLatch, StopNode

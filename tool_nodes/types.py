@@ -181,12 +181,16 @@ class MotionStatus(StrEnum):
 
 @dataclass(frozen=True)
 class MotionOutcome:
-    """Outcome of a trajectory: final joint error [rad] and how long it took [s]."""
+    """Outcome of a trajectory: final joint error [rad] and how long it took [s].
+
+    `faulty` where the arm did not do what its controller says that it did: nobody knows what it will do next.
+    """
 
     status: MotionStatus
     message: str = ""
     max_error_rad: float = 0.0
     duration: float = 0.0
+    faulty: bool = False
 
 
 @dataclass(frozen=True)

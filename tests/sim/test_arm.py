@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -71,6 +72,45 @@ def test_a_trajectory_is_followed_to_its_end(world: World, arm: SimArm) -> None:
     assert np.abs(arm.state().q - trajectory.q[-1]).max() < 0.01
     assert outcome.max_error_rad < 0.01
     assert trajectory.duration <= outcome.duration < 1.1 * trajectory.duration + 0.5
+
+
+@pytest.mark.parametrize("turns", [(0, 0, -1, 0, 0, 0, 0), (1, 0, 2, 0, -1, 0, 3)])
+def test_whole_turns_of_continuous_joints_do_not_count(world: World, arm: SimArm, turns: tuple[int, ...]) -> None:
+    before, trajectory = world.arm_position, sweep(world, joint_1=0.3, joint_3=-0.2)
+    outcome = arm.follow(replace(trajectory, q=trajectory.q + 2.0 * np.pi * np.asarray(turns)))
+    assert outcome.status is MotionStatus.SUCCEEDED
+    assert np.abs(world.arm_position - trajectory.q[-1]).max() < 0.01
+    assert np.abs(world.arm_position - before).max() < 0.5, "the way round is not taken"
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda leg: replace(leg, q=leg.q + 2.0 * np.pi * np.eye(7)[3]),
+        lambda leg: replace(leg, q=leg.q + 0.1),
+        lambda leg: replace(leg, q=np.where(np.arange(101)[:, None] == 50, leg.q + 0.1, leg.q)),
+        lambda leg: replace(leg, q=np.where(np.arange(101)[:, None] == 50, np.nan, leg.q)),
+        lambda leg: replace(leg, qd=np.where(np.arange(101)[:, None] == 50, np.nan, leg.qd)),
+        lambda leg: replace(leg, qd=leg.qd + 0.1),
+        lambda leg: replace(leg, t=np.where(np.arange(101) == 50, np.nan, leg.t)),
+        lambda leg: replace(leg, t=leg.t[::-1].copy()),
+        lambda leg: replace(leg, t=np.where(np.arange(101) == 50, leg.t - 0.5, leg.t)),
+        lambda leg: replace(leg, t=leg.t + 1.0),
+        lambda leg: replace(leg, t=leg.t[:50]),
+        lambda leg: replace(leg, q=leg.q[:, :6]),
+        lambda leg: replace(leg, joint_names=leg.joint_names[::-1]),
+        lambda leg: replace(leg, t=leg.t[:1], q=leg.q[:1], qd=leg.qd[:1]),
+        lambda leg: replace(leg, t=leg.t[:0], q=leg.q[:0], qd=leg.qd[:0]),
+    ],
+)
+def test_nonsense_is_refused_before_the_first_step(
+    world: World, arm: SimArm, spoil: Callable[[Trajectory], Trajectory]
+) -> None:
+    before = world.time
+    with pytest.raises(ToolError) as caught:
+        arm.follow(spoil(sweep(world, joint_1=0.3)))
+    assert caught.value.code is ErrorCode.EXECUTION_FAILED
+    assert world.time == before
 
 
 def test_time_of_the_first_motion_is_kept_from_the_first_trajectory_on(world: World, arm: SimArm) -> None:

@@ -66,9 +66,18 @@ def check_pose(T: ArrayLike, what: str) -> FloatArray:
 
 
 def nearest_turn(q: FloatArray, reference: FloatArray) -> FloatArray:
-    """`q` (7,) with continuous joints moved by whole turns to be closest to `reference` (7,)."""
+    """`q` (..., 7) with continuous joints moved by whole turns to be closest to `reference` (..., 7)."""
     turns = np.where(CONTINUOUS, np.round((reference - q) / (2 * np.pi)), 0.0)
     return q + 2 * np.pi * turns
+
+
+def joint_difference(q: FloatArray, reference: FloatArray) -> FloatArray:
+    """`q - reference` (..., 7) [rad]; of continuous joints modulo whole turns, in [-pi, pi].
+
+    For measured positions: ros2_kortex reports continuous joints in (-pi, pi], whatever turn they are in. Along a
+    trajectory the plain difference is what the arm turns by.
+    """
+    return nearest_turn(q, reference) - reference
 
 
 class Kinematics:
@@ -111,6 +120,17 @@ class Kinematics:
         T = np.eye(4)
         T[:3, :3] = self._R
         T[:3, 3] = self._p
+        return T
+
+    def fk_path(self, path: FloatArray) -> FloatArray:
+        """T_base_gripper (N, 4, 4) at each of the finite joint positions (N, 7) [rad]."""
+        T = np.zeros((len(path), 4, 4))
+        T[:, 3, 3] = 1.0
+        qpos = self._data.qpos
+        for k, q in enumerate(path):
+            qpos[:] = q
+            mujoco.mj_kinematics(self._model, self._data)
+            T[k, :3, :3], T[k, :3, 3] = self._R, self._p
         return T
 
     def jacobian(self, q: ArrayLike) -> FloatArray:

@@ -52,8 +52,8 @@ PARK = np.asarray(NAMED_STATES["Park"], float)
 AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
-_NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
-"""After these the arm is not commanded any more: it was stopped, or does not answer."""
+_NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
+"""After these the arm is not commanded any more: it was stopped, does not answer, or does not do what it is told."""
 
 
 class Manipulator:
@@ -113,7 +113,8 @@ class Manipulator:
         if outcome.status is MotionStatus.STOPPED:
             raise ToolError(ErrorCode.STOPPED, f"The arm was stopped during {stage}; it holds its position.")
         if outcome.status is not MotionStatus.SUCCEEDED:
-            raise ToolError(ErrorCode.EXECUTION_FAILED, f"The arm could not finish {stage}: {outcome.message}.")
+            code = ErrorCode.CONTROLLER_FAULT if outcome.faulty else ErrorCode.EXECUTION_FAILED
+            raise ToolError(code, f"The arm could not finish {stage}: {outcome.message}.")
 
     def _move(self, goal: Goal, scene: CollisionScene, stage: str, speed: float = 1.0) -> None:
         self._on_stage(stage)

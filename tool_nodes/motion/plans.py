@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.kinematics import joint_difference
 from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
@@ -149,7 +150,7 @@ class PlanBook:
                 "Plan anew.",
             )
         del self._kept[plan_id]
-        if float(np.abs(kept.q - q).max()) > SAME_CONFIGURATION or kept.held is not held:
+        if float(np.abs(joint_difference(kept.q, q)).max()) > SAME_CONFIGURATION or kept.held is not held:
             raise ToolError(ErrorCode.PLAN_FAILED, "The arm has moved since the plan was made.", "Plan anew.")
         if changed(kept.frame, frame):
             raise ToolError(ErrorCode.PLAN_FAILED, "The scene has changed since the plan was made.", "Plan anew.")

@@ -119,9 +119,38 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, speed: float = 
 
 
 def overload(trajectory: Trajectory, speed: float = 1.0) -> float:
-    """Factor >= 1 by which time must be stretched to keep the limits scaled by `speed`; finite differences."""
-    velocity = np.abs(trajectory.qd).max(axis=0) / (VELOCITY_LIMITS * speed)
-    difference = np.abs(np.diff(trajectory.q, axis=0)) / np.diff(trajectory.t)[:, None] / (VELOCITY_LIMITS * speed)
-    acceleration = np.abs(np.diff(trajectory.qd, axis=0)) / np.diff(trajectory.t)[:, None]
-    force = (acceleration / (ACCELERATION_LIMITS * speed**2)).max()
-    return float(max(1.0, velocity.max(), difference.max(), np.sqrt(force)))
+    """Factor >= 1 by which time must be stretched to keep the limits scaled by `speed`.
+
+    With u = dq/dt between two samples, a motion that stays below the acceleration limit a has
+    |u' - u| <= a (dt + dt')/2 from one interval to the next, and |u - qd| <= a dt/2 at both ends of each: positions and
+    velocities that contradict each other are an overload too.
+    """
+    fastest, strongest = VELOCITY_LIMITS * speed, ACCELERATION_LIMITS * speed**2
+    dt = np.diff(trajectory.t)[:, None]
+    mean = np.diff(trajectory.q, axis=0) / dt
+    velocity = max(_largest(trajectory.qd, fastest), _largest(mean, fastest))
+    force = max(
+        _largest(np.diff(trajectory.qd, axis=0) / dt, strongest),
+        _largest(2.0 * np.diff(mean, axis=0) / (dt[1:] + dt[:-1]), strongest),
+        _largest(2.0 * (mean - trajectory.qd[:-1]) / dt, strongest),
+        _largest(2.0 * (trajectory.qd[1:] - mean) / dt, strongest),
+    )
+    return float(max(1.0, velocity, np.sqrt(force)))
+
+
+def cubic_acceleration(trajectory: Trajectory) -> FloatArray:
+    """Largest acceleration (7,) [rad/s^2] of the cubics through the positions and velocities of each pair of samples.
+
+    joint_trajectory_controller runs them. They are linear in acceleration, so that it is largest at a sample.
+    """
+    dt = np.diff(trajectory.t)[:, None]
+    mean = np.diff(trajectory.q, axis=0) / dt
+    before, after = mean - trajectory.qd[:-1], trajectory.qd[1:] - mean
+    at_ends = np.abs([4.0 * before - 2.0 * after, 4.0 * after - 2.0 * before]) / dt
+    largest: FloatArray = at_ends.max(axis=(0, 1))
+    return largest
+
+
+def _largest(values: FloatArray, limits: FloatArray) -> float:
+    """The largest of |values| (N, 7) in units of the limits (7,); 0 where there are none."""
+    return float((np.abs(values) / limits).max(initial=0.0))

@@ -1,12 +1,11 @@
-"""Approval over ROS: a question on a topic, and a service whose caller must know the operator's token.
+"""Approval over ROS: a question on a topic, and a service whose caller must prove to know the operator's token.
 
 Who has only tools has neither. The token goes to standard error, where the operator started the node, and to no topic,
-log or parameter that other nodes could read.
+service, log or parameter that other nodes could read; see `proofs`.
 """
 
 from __future__ import annotations
 
-import hmac
 import secrets
 import sys
 import threading
@@ -27,12 +26,9 @@ from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import record
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros import parameters
+from tool_nodes.ros import parameters, proofs
 from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
 from tool_nodes.ros.status import failure, success
-
-MIN_TOKEN = 16
-"""Shortest token that a file may hold [characters]."""
 
 _LOOK_S = 0.02
 _SHOWN = 200
@@ -43,23 +39,17 @@ def read_token(node: Node) -> str:
     """The token in the file that the parameter approval_token_file names; empty without one.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a file that cannot be read or whose token is too short.
+        ToolError: INVALID_ARGUMENT as of `proofs.read_token`.
     """
-    path = _fixed(node, "approval_token_file", "", "File with the token of /approve_motion; empty makes one up")
+    path = _fixed(node, "approval_token_file", "", "File with the operator's token; empty makes one up")
     if not path:
         return ""
     try:
-        token = Path(path).read_text(encoding="utf-8").strip()
-    except (OSError, TypeError, ValueError) as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"Parameter approval_token_file: {path!r} cannot be read."
-        ) from error
-    if len(token) < MIN_TOKEN:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"Parameter approval_token_file: {path!r} must hold a token of at least {MIN_TOKEN} characters.",
-        )
-    return token
+        return proofs.read_token(Path(path))
+    except TypeError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Parameter approval_token_file must be a path.") from error
+    except ToolError as error:
+        raise ToolError(error.code, f"Parameter approval_token_file: {error.message}", error.hint) from error
 
 
 def read_limits(node: Node) -> MotionLimits:
@@ -91,7 +81,7 @@ class ApprovalDesk:
 
     Args:
         node: Gets the topic motion_request and the service approve_motion.
-        token: Whoever gives it is the operator; empty makes one up, for `announce`.
+        token: Whoever knows it is the operator; empty makes one up, for `announce`.
         deadline_s: How long a question waits, by the wall clock; greater than 0.
         frame_id: Of the end pose.
         plan_id: Of the goal that asks.
@@ -110,6 +100,7 @@ class ApprovalDesk:
         self._node = node
         self._made_up = not token
         self._token = token or secrets.token_hex(16)
+        self._proofs = proofs.Proofs(self._token)
         self._deadline_s = deadline_s
         self._frame_id = frame_id
         self._plan_id = plan_id
@@ -125,7 +116,7 @@ class ApprovalDesk:
     def announce(self) -> None:
         """Show a token that was made up, on standard error."""
         if self._made_up:
-            print(f"approval token for /approve_motion: {self._token}", file=sys.stderr, flush=True)
+            print(f"approval token for toolhand approve: {self._token}", file=sys.stderr, flush=True)
 
     def decide(self, request: MotionRequest) -> Decision:
         """See `Approver`; refused at once where nobody listens to the topic, and at the deadline."""
@@ -133,12 +124,13 @@ class ApprovalDesk:
             return Decision(False, f"nobody listens to {self._topic}, so nobody can be asked", request.hash, "nobody")
         with self._lock:
             self._asked, self._decision = request.hash, None
-        self._publisher.publish(self._message(request))
+        self._publish(self._message(request))
         try:
             return self._wait(request)
         finally:
             with self._lock:
                 self._asked = None
+            self._publish(MotionRequestMessage(header=self._header()))
 
     def _wait(self, request: MotionRequest) -> Decision:
         until_s = time.monotonic() + self._deadline_s
@@ -151,7 +143,7 @@ class ApprovalDesk:
         return Decision(False, f"nobody answered within {self._deadline_s:g} s", request.hash, "nobody")
 
     def _message(self, request: MotionRequest) -> Any:
-        header = Header(stamp=self._node.get_clock().now().to_msg(), frame_id=self._frame_id)
+        header = self._header()
         message = MotionRequestMessage(
             header=header,
             hash=request.hash,
@@ -166,26 +158,34 @@ class ApprovalDesk:
             message.image = rgb_to_image(request.picture, header)
         return message
 
+    def _header(self) -> Header:
+        return Header(stamp=self._node.get_clock().now().to_msg(), frame_id=self._frame_id)
+
+    def _publish(self, message: Any) -> None:
+        message.proof = self._proofs.of_request(message)
+        self._publisher.publish(message)
+
     def _on_approve(self, request: Any, response: Any) -> Any:
-        why = self._take(request)
+        known = proofs.same(request.proof, self._proofs.of_answer(request.hash, request.approve, request.reason))
+        why = self._take(request) if known else "The answer is not the operator's; nothing was approved."
         record("answered" if not why else "refused", what="approve_motion", hash=request.hash[:64], reason=why)
         if why:
             self._node.get_logger().warning(f"approve_motion: {why}")
             response.status = failure(ToolError(ErrorCode.NOT_APPROVED, why))
         else:
             response.status = success("The answer was taken.")
+        if known:  # or anybody could have one made
+            response.proof = self._proofs.of_receipt(request.proof, response.status.success)
         return response
 
     def _take(self, request: Any) -> str:
-        """Take an answer, or say why not."""
-        if not hmac.compare_digest(request.token.encode(), self._token.encode()):
-            return "The token is not the operator's; nothing was approved."
+        """Take an answer of the operator's, or say why not."""
         with self._lock:
             if self._asked is None:
                 return "No motion waits for an approval; nothing was approved."
             if self._decision is not None:
                 return "The motion that waited has its answer already; nothing was approved."
-            if not hmac.compare_digest(request.hash.encode(), self._asked.encode()):
+            if request.hash != self._asked:
                 return "The hash is not that of the motion that waits; nothing was approved."
             self._decision = Decision(bool(request.approve), request.reason[:_SHOWN], request.hash, "approve_motion")
         return ""

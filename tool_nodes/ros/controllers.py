@@ -6,6 +6,7 @@ stamp of its joint states, so that deadlines of motions hold in simulation at an
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -14,29 +15,40 @@ from typing import Any
 
 import numpy as np
 from action_msgs.msg import GoalStatus
-from builtin_interfaces.msg import Duration
-from control_msgs.action import FollowJointTrajectory, GripperCommand, ParallelGripperCommand
-from control_msgs.msg import GripperCommand as GripperPosition
+from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionClient
 from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.node import Node
 from rclpy.task import Future
-from sensor_msgs.msg import JointState
 from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from tool_nodes.motion.gripper import knuckle_from_opening, opening_from_knuckle
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT
+from tool_nodes.motion.gripper import knuckle_from_opening
+from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call, cancel_late_goal, server_absent, server_gone, server_is_there
-from tool_nodes.ros.joint_states import JointReading, JointStates
+from tool_nodes.ros.joint_states import REST_S, JointReading, JointStates
+from tool_nodes.ros.motion_messages import (
+    GRIPPER_TYPES,
+    gripper_failure,
+    gripper_goal,
+    trajectory_failure,
+    trajectory_goal,
+)
 from tool_nodes.ros.stop import StopLatch
-from tool_nodes.types import ArmState, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
+from tool_nodes.ros.watching import (
+    END_TOLERANCE,
+    SETTLE_S,
+    START_TOLERANCE,
+    PathWatch,
+    RobotTime,
+    distance,
+    silence,
+)
+from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 TRAJECTORY_ACTION = "joint_trajectory_controller/follow_joint_trajectory"
 GRIPPER_ACTION = "robotiq_gripper_controller/gripper_cmd"
-GRIPPER_TYPES = {"GripperCommand": GripperCommand, "ParallelGripperCommand": ParallelGripperCommand}
 
 GRIPPER_LIMIT_S = 4.0
 """Longest motion of the jaws, in time of the robot [s]."""
@@ -47,12 +59,6 @@ BRAKE_LIMIT_S = 2.0
 TRANSPORT_S = 0.5
 """A result that comes this much after the limit, by the wall clock, was in time: time may run fast [s]."""
 
-JUMP_S = 1.0
-"""The robot's clock jumped if it goes on by more than this between two looks [s]."""
-
-SILENCE_S = 0.5
-"""Joint states that have not come for so long are silent [s]; else it is the clock in them that stands still."""
-
 CHUNK = 50
 """Most time steps of one request in lockstep."""
 
@@ -60,17 +66,14 @@ JAM_TRAVEL = 0.0005
 JAM_MISS = 0.005
 """Jaws that moved less than JAM_TRAVEL and are further than JAM_MISS from where they should be did not obey [m]."""
 
+REACHED = 0.02
+"""The knuckle has arrived when it is no further away than this [rad]: 2 mm of the opening, as in the simulated gripper.
+The driver of ros2_kortex closes to 0.81 rad where the model closes to 0.8."""
+
 NO_GOAL_ACTIVE = "no goal is active"
 """What `sim_node` remarks when nothing would move in a further time step; the result is on its way then."""
 
 _POLL_S = 0.01
-
-_GRIPPER_EFFORT = 100.0
-_ERROR_CODES = {
-    value: name.replace("_", " ").lower()
-    for name, value in vars(FollowJointTrajectory.Result).items()
-    if name.isupper() and isinstance(value, int)
-}
 
 
 class ActiveGoal:
@@ -110,50 +113,6 @@ class ActiveGoal:
         """(status of action_msgs/msg/GoalStatus, result); only after it has ended."""
         response = self._result.result()
         return response.status, response.result
-
-
-class RobotTime:
-    """How much time of the robot has passed; jumps of its clock do not count.
-
-    Args:
-        joints: Their stamps are the clock.
-        patience_s: Wall-clock seconds that the clock may stand still.
-    """
-
-    def __init__(self, joints: JointStates, patience_s: float) -> None:
-        self._joints = joints
-        self._patience_s = patience_s
-        self._last_ns = self._stamp_ns()
-        self._moved_s = time.monotonic()
-        self.elapsed_s = 0.0
-
-    def update(self) -> None:
-        """Look at the clock. Raises ToolError UNAVAILABLE where it has stood still for too long."""
-        now_ns, now = self._stamp_ns(), time.monotonic()
-        if now_ns != self._last_ns:
-            passed = (now_ns - self._last_ns) / 1e9
-            self.elapsed_s += passed if 0.0 < passed <= JUMP_S else 0.0
-            self._last_ns, self._moved_s = now_ns, now
-        elif now - self._moved_s > self._patience_s:
-            raise silence(self._joints.newest)
-
-    def _stamp_ns(self) -> int:
-        newest = self._joints.newest
-        return -1 if newest is None else newest.stamp_ns
-
-
-def silence(newest: JointReading | None) -> ToolError:
-    """Why the state of the arm is unknown."""
-    if newest is None:
-        return ToolError(
-            ErrorCode.UNAVAILABLE, "No joint states have come from the arm.", "Look whether its driver runs."
-        )
-    quiet_s = time.monotonic() - newest.received_s
-    if quiet_s < SILENCE_S:
-        what = f"The robot's clock stands still at {newest.stamp_ns / 1e9:.2f} s"
-    else:
-        what = f"The joint states have been silent for {quiet_s:.1f} s"
-    return ToolError(ErrorCode.UNAVAILABLE, f"{what}.", "Look at the arm's driver, or at the simulator.")
 
 
 class Stepper:
@@ -236,30 +195,59 @@ class RosArm:
         return self._reading().state
 
     def follow(self, trajectory: Trajectory) -> MotionOutcome:
-        """See ports.Arm. Raises ToolError UNAVAILABLE or TIMEOUT where the controller or its answers are missing."""
-        goal = FollowJointTrajectory.Goal(trajectory=_trajectory_message(trajectory))
-        limit_s = 1.1 * trajectory.duration + 0.5
-        ended = self._run(self._trajectories, goal, TRAJECTORY_ACTION, limit_s, trajectory.duration)
-        error = float(np.abs(trajectory.q[-1] - self.state().q).max())
+        """See ports.Arm; success is said only of an arm that was measured at start, path and end, see `watching`.
+
+        Raises:
+            ToolError: UNAVAILABLE or TIMEOUT where the controller or its answers are missing.
+        """
+        if why := unfit(trajectory):
+            return MotionOutcome(MotionStatus.FAILED, f"the trajectory was refused before it began: {why}")
+        if not self.halted and (gap := distance(self.state().q, trajectory.q[0])) > START_TOLERANCE:
+            message = f"the trajectory starts {gap:.2f} rad away from where the arm is"
+            return MotionOutcome(MotionStatus.FAILED, message, gap)
+        limit_s, end = 1.1 * trajectory.duration + 0.5, trajectory.q[-1]
+        watch = PathWatch(trajectory.q)
+        with self._joints.heard_by(watch):
+            ended = self._run(
+                self._trajectories, trajectory_goal(trajectory), TRAJECTORY_ACTION, limit_s, trajectory.duration,
+                lambda: watch.strayed,
+            )  # fmt: skip
         if ended.halted:
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=ended.took_s)
-        if ended.status == GoalStatus.STATUS_SUCCEEDED and ended.result.error_code == 0:
+        succeeded = ended.status == GoalStatus.STATUS_SUCCEEDED and ended.result.error_code == 0
+        error = self._settled_distance(end) if succeeded else distance(self.state().q, end)
+        message, faulty = trajectory_failure(ended.status, ended.result, ended.late, limit_s), False
+        if watch.strayed:
+            succeeded, message = False, f"the arm was measured {watch.off_rad:.2f} rad off its path"
+        elif succeeded and error > END_TOLERANCE:
+            succeeded, faulty = False, True
+            message = f"its controller says that it has arrived, but it was measured {error:.2f} rad away from there"
+            self._wait_until_still()
+        if succeeded:
             return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=ended.took_s)
-        return MotionOutcome(MotionStatus.FAILED, _trajectory_failure(ended, limit_s), error, ended.took_s)
+        return MotionOutcome(MotionStatus.FAILED, message, error, ended.took_s, faulty)
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
-        """See ports.Arm. Raises ToolError UNAVAILABLE or TIMEOUT where the controller or its answers are missing."""
+        """See ports.Arm; where the jaws are, and whether they met something, is what the joints measure at rest.
+
+        Raises:
+            ToolError: UNAVAILABLE or TIMEOUT where the controller or its answers are missing.
+        """
         knuckle = knuckle_from_opening(opening_m)
         before_m = self.state().opening_m
-        ended = self._run(self._grippers, self._gripper_goal(knuckle), GRIPPER_ACTION, GRIPPER_LIMIT_S, 0.0)
-        measured_m = self.state().opening_m
+        goal = gripper_goal(self._gripper_type, knuckle)
+        ended = self._run(self._grippers, goal, GRIPPER_ACTION, GRIPPER_LIMIT_S, 0.0)
         if ended.halted:
-            return GripperOutcome(MotionStatus.STOPPED, measured_m, False, "stopped")
+            return GripperOutcome(MotionStatus.STOPPED, self.state().opening_m, False, "stopped")
         if ended.result is None or ended.late or not (ended.result.reached_goal or ended.result.stalled):
-            return GripperOutcome(MotionStatus.FAILED, measured_m, False, _gripper_failure(ended))
-        position = self._gripper_position(ended.result)
-        opening = measured_m if position is None else max(0.0, opening_from_knuckle(position))
-        stalled = bool(ended.result.stalled)
+            message = gripper_failure(ended.status, ended.result, ended.late, GRIPPER_LIMIT_S)
+            return GripperOutcome(MotionStatus.FAILED, self.state().opening_m, False, message)
+        reading, rests = self._jaws_at_rest(ended.took_s)
+        opening = reading.opening_m
+        if not rests:
+            status = MotionStatus.STOPPED if self.halted else MotionStatus.FAILED
+            return GripperOutcome(status, opening, False, "the jaws were not measured at rest")
+        stalled = abs(reading.knuckle - knuckle) > REACHED
         if stalled and abs(opening - before_m) < JAM_TRAVEL and abs(opening - opening_m) > JAM_MISS:
             message = f"the jaws did not move, they stay {1000 * opening:.0f} mm open"
             return GripperOutcome(MotionStatus.FAILED, opening, True, message)
@@ -275,7 +263,15 @@ class RosArm:
 
     # -- goals -----------------------------------------------------------------------------------
 
-    def _run(self, client: ActionClient, goal: Any, name: str, limit_s: float, shortest_s: float) -> _Ended:
+    def _run(
+        self,
+        client: ActionClient,
+        goal: Any,
+        name: str,
+        limit_s: float,
+        shortest_s: float,
+        strayed: Callable[[], bool] = lambda: False,
+    ) -> _Ended:
         """Send a goal and see it through.
 
         Args:
@@ -284,6 +280,7 @@ class RosArm:
             name: Of the action.
             limit_s: Cancelled after this time of the robot [s].
             shortest_s: It certainly takes as long [s].
+            strayed: Polled while it runs; True has it cancelled, as if it were late.
         """
         with self._latch.goal_on_its_way():
             if self.halted:
@@ -293,7 +290,7 @@ class RosArm:
             if active is None:
                 return _Ended(GoalStatus.STATUS_UNKNOWN)
             try:
-                ended = self._see_through(active, name, limit_s, shortest_s)
+                ended = self._see_through(active, name, limit_s, shortest_s, strayed)
             except ToolError:
                 active.cancel()
                 raise
@@ -323,7 +320,9 @@ class RosArm:
         handle = sent.result()
         return ActiveGoal(client, name, handle) if handle.accepted else None
 
-    def _see_through(self, active: ActiveGoal, name: str, limit_s: float, shortest_s: float) -> _Ended:
+    def _see_through(
+        self, active: ActiveGoal, name: str, limit_s: float, shortest_s: float, strayed: Callable[[], bool]
+    ) -> _Ended:
         clock = RobotTime(self._joints, self._deadlines.availability_s)
         end_s = time.monotonic() + self._deadlines.motion_s
         in_time_s = time.monotonic()
@@ -337,7 +336,7 @@ class RosArm:
             overdue = time.monotonic() > min(in_time_s + TRANSPORT_S, end_s)
             if not (halted or late):
                 halted = self.halted
-                late = overdue and not halted
+                late = (overdue or strayed()) and not halted
                 if halted or late:
                     limit_s = clock.elapsed_s + BRAKE_LIMIT_S
                     active.cancel()
@@ -385,46 +384,40 @@ class RosArm:
         if self._joints.wait_for(still, self._deadlines.availability_s) is None:
             raise ToolError(ErrorCode.TIMEOUT, "The motion has ended, but the arm was not measured at rest after it.")
 
-    # -- messages --------------------------------------------------------------------------------
+    def _settled_distance(self, end: FloatArray) -> float:
+        """How far the arm is from the end of its path (7,) once it is there, or has had time to get there [rad]."""
+        reading = self._reading()
+        if self._stepper is None:
+            until_ns, epoch = reading.stamp_ns + round(SETTLE_S * 1e9), reading.epoch
 
-    def _gripper_goal(self, knuckle: float) -> Any:
-        if self._gripper_type is GripperCommand:
-            command = GripperPosition(position=knuckle, max_effort=_GRIPPER_EFFORT)
-            return GripperCommand.Goal(command=command)
-        return ParallelGripperCommand.Goal(command=JointState(name=[GRIPPER_JOINT], position=[knuckle]))
+            def settled(reading: JointReading) -> bool:
+                over = reading.stamp_ns >= until_ns or reading.epoch != epoch
+                return over or distance(reading.q, end) <= END_TOLERANCE
 
-    def _gripper_position(self, result: Any) -> float | None:
-        """Angle of the knuckle at the end [rad], None where the controller does not tell."""
-        if self._gripper_type is GripperCommand:
-            return float(result.position)
-        return float(result.state.position[0]) if len(result.state.position) else None
+            reading = self._joints.wait_for(settled, self._deadlines.availability_s) or self._reading()
+        return distance(reading.q, end)
 
+    def _jaws_at_rest(self, took_s: float) -> tuple[JointReading, bool]:
+        """The first reading that shows the jaws at rest, and True; or the newest, and False, if that takes too long.
 
-def _trajectory_message(trajectory: Trajectory) -> JointTrajectory:
-    """Positions and velocities at whole nanoseconds; it begins at once."""
-    points = []
-    for t, q, qd in zip(trajectory.t, trajectory.q, trajectory.qd, strict=True):
-        nanoseconds = round(float(t) * 1e9)
-        since = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
-        points.append(JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist(), time_from_start=since))
-    return JointTrajectory(joint_names=list(ARM_JOINTS), points=points)
+        Where the controller says "stalled" the jaws of ros2_kortex may still move: its driver fills in no velocity, by
+        which the controller would know.
 
-
-def _trajectory_failure(ended: _Ended, limit_s: float) -> str:
-    if ended.result is None:
-        return "the controller refused the goal"
-    if ended.late and ended.status == GoalStatus.STATUS_CANCELED:
-        return f"the controller did not finish within {limit_s:.2f} s and was cancelled"
-    if ended.status == GoalStatus.STATUS_CANCELED:
-        return "somebody else cancelled the goal"
-    return ended.result.error_string.rstrip(".") or _ERROR_CODES.get(ended.result.error_code, "no reason was given")
+        Args:
+            took_s: How long ago the goal was accepted, in time of the robot [s].
+        """
+        reading = self._reading()
+        if self._stepper is not None:
+            return reading, True  # time stands still now, and the simulator's gripper ends a goal at rest
+        clock = RobotTime(self._joints, self._deadlines.availability_s)
+        while took_s + clock.elapsed_s < REST_S or not reading.jaws_rest:
+            if self.halted or took_s + clock.elapsed_s > GRIPPER_LIMIT_S:
+                return reading, False
+            self._joints.wait_for(functools.partial(_is_later, reading.received_s), _POLL_S)
+            clock.update()
+            reading = self._reading()
+        return reading, True
 
 
-def _gripper_failure(ended: _Ended) -> str:
-    if ended.result is None:
-        return "the controller refused the goal"
-    if ended.late:
-        return f"the controller did not finish within {GRIPPER_LIMIT_S:g} s and was cancelled"
-    if ended.status == GoalStatus.STATUS_CANCELED:
-        return "somebody else cancelled the goal"
-    return "the jaws neither arrived nor met anything"
+def _is_later(received_s: float, reading: JointReading) -> bool:
+    return reading.received_s > received_s

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +24,12 @@ from tool_nodes.types import ArmState, FloatArray
 GRIPPER_STILL = 0.05
 """The jaws are at rest below this [rad/s]; a held object lets them tremble."""
 
+REST_S = 0.25
+REST_TRAVEL = 0.008
+"""Jaws whose knuckle stayed within REST_TRAVEL [rad] for REST_S [s] are at rest, whatever velocity is reported:
+ros2_kortex reports none. The slowest that a 2F-85 moves is 20 mm/s, 0.047 rad in that time; what it holds lets the
+knuckle tremble by less."""
+
 
 @dataclass(frozen=True)
 class JointReading:
@@ -32,6 +40,7 @@ class JointReading:
         qd: (7,) [rad/s], NaN where the driver does not tell.
         knuckle: Angle of the gripper's driven knuckle [rad].
         knuckle_velocity: [rad/s], NaN where the driver does not tell.
+        knuckle_travel: By how much the knuckle has moved within the last REST_S; infinite if that is not known [rad].
         stamp_ns: Time of the robot [ns].
         received_s: When it arrived, by the monotonic clock [s].
         epoch: How often the robot's clock has gone back.
@@ -41,6 +50,7 @@ class JointReading:
     qd: FloatArray
     knuckle: float
     knuckle_velocity: float
+    knuckle_travel: float
     stamp_ns: int
     received_s: float
     epoch: int
@@ -57,8 +67,12 @@ class JointReading:
 
     def is_still(self, arm_velocity: float) -> bool:
         """True if no joint of the arm is faster than this [rad/s] and the jaws rest; False where nobody knows."""
-        slow = bool((np.abs(self.qd) < arm_velocity).all())
-        return slow and not abs(self.knuckle_velocity) >= GRIPPER_STILL
+        return bool((np.abs(self.qd) < arm_velocity).all()) and self.jaws_rest
+
+    @property
+    def jaws_rest(self) -> bool:
+        """True if the jaws rest, by their velocity where it is known and by where they have been."""
+        return self.knuckle_travel <= REST_TRAVEL and not abs(self.knuckle_velocity) >= GRIPPER_STILL
 
 
 class JointStates:
@@ -71,7 +85,9 @@ class JointStates:
     """
 
     def __init__(self, node: Node, topic: str, on_reading: Callable[[JointReading], None]) -> None:
-        self._on_reading = on_reading
+        self._listeners: tuple[Callable[[JointReading], None], ...] = (on_reading,)
+        self._knuckles: deque[tuple[int, float]] = deque()
+        self._watched_since_s = 0.0
         self._joints: dict[str, tuple[float, float]] = {}
         self._newest: JointReading | None = None
         self._arrived = threading.Condition()
@@ -80,6 +96,15 @@ class JointStates:
         node.create_subscription(
             JointState, topic, self._on_message, profile, callback_group=MutuallyExclusiveCallbackGroup()
         )
+
+    @contextlib.contextmanager
+    def heard_by(self, listener: Callable[[JointReading], None]) -> Iterator[None]:
+        """Within it a listener gets each reading too, in a callback of the node."""
+        self._listeners = (*self._listeners, listener)
+        try:
+            yield
+        finally:
+            self._listeners = tuple(other for other in self._listeners if other is not listener)
 
     @property
     def newest(self) -> JointReading | None:
@@ -110,10 +135,30 @@ class JointStates:
         stamp_ns, before = nanoseconds(message.header.stamp), self._newest
         epoch = 0 if before is None else before.epoch + (stamp_ns < before.stamp_ns)
         knuckle, knuckle_velocity = self._joints[GRIPPER_JOINT]
+        travel = self._travel(stamp_ns, knuckle)
         reading = JointReading(
-            arm[:, 0].copy(), arm[:, 1].copy(), knuckle, knuckle_velocity, stamp_ns, time.monotonic(), epoch
+            arm[:, 0].copy(), arm[:, 1].copy(), knuckle, knuckle_velocity, travel, stamp_ns, time.monotonic(), epoch
         )
         with self._arrived:
             self._newest = reading
             self._arrived.notify_all()
-        self._on_reading(reading)
+        for listener in self._listeners:
+            listener(reading)
+
+    def _travel(self, stamp_ns: int, knuckle: float) -> float:
+        """How far the knuckle moved within REST_S, the newest position that is older included [rad]."""
+        past, now_s = self._knuckles, time.monotonic()
+        if past and stamp_ns < past[-1][0]:
+            past.clear()  # the robot's clock went back: nobody knows how long ago that was
+        if not past:
+            self._watched_since_s = now_s
+        if past and stamp_ns == past[-1][0]:
+            past.pop()
+        past.append((stamp_ns, knuckle))
+        while len(past) > 2 and past[1][0] <= stamp_ns - REST_S * 1e9:
+            past.popleft()
+        # Time of the robot that stands still hides no motion: then the wall clock tells how long it was watched.
+        if stamp_ns - past[0][0] < REST_S * 1e9 and now_s - self._watched_since_s < REST_S:
+            return np.inf
+        positions = [position for _, position in past]
+        return max(positions) - min(positions)

@@ -59,3 +59,14 @@ def test_a_clock_that_is_set_back_never_puts_times_out_of_order(parts: tuple[Nod
     for clock.now in (3.0, 1.0, 3.1):
         node.send(JointState(name=[*JOINTS], position=[clock.now] * 8))
     assert log.motion().times.tolist() == [3.0, 3.1]
+
+
+def test_continuous_joints_that_are_reported_modulo_a_turn_do_not_jump(parts: tuple[Node, Clock, JointLog]) -> None:
+    node, clock, log = parts
+    for tick, angle in enumerate(np.arange(3.0, 3.6, 0.1)):
+        clock.now = tick * 2 * PERIOD_S
+        wrapped = float(np.remainder(angle + np.pi, 2 * np.pi) - np.pi)
+        node.send(JointState(name=[*JOINTS], position=[wrapped] * 7 + [0.0]))
+    positions = log.motion().positions
+    assert np.allclose(positions[:, 2], np.arange(3.0, 3.6, 0.1))
+    assert np.abs(np.diff(positions[:, 1])).max() > 6.0, "a joint with stops has no turns"

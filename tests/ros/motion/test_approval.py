@@ -21,6 +21,7 @@ from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 
 from rclpy_zenoh.launch import read_plan
 from tool_nodes.ros.messages import image_to_rgb, matrix_to_pose
+from tool_nodes.ros.proofs import Proofs
 
 LAUNCH = Path(__file__).parents[3] / "launch"
 TOKEN = "the operator's own token"
@@ -33,7 +34,11 @@ class Operator:
     def __init__(self, cell: Any) -> None:
         self.cell = cell
         self.requests: list[Any] = []
-        self.subscription = cell.operator.create_subscription(MotionRequest, "motion_request", self.requests.append, 10)
+        self.withdrawals: list[Any] = []
+        self.subscription = cell.operator.create_subscription(MotionRequest, "motion_request", self._on_request, 10)
+
+    def _on_request(self, message: Any) -> None:
+        (self.requests if message.hash else self.withdrawals).append(message)
 
     def next(self) -> Any:
         """The request that waits now."""
@@ -41,13 +46,16 @@ class Operator:
         return self.cell.wait(lambda: len(self.requests) > count and self.requests[-1], "a request")
 
     def answer(self, request_hash: str, approve: bool = True, token: str = TOKEN, reason: str = "") -> Any:
-        return self.cell.call(
-            ApproveMotion, "approve_motion", hash=request_hash, approve=approve, token=token, reason=reason
-        ).status
+        proof = Proofs(token).of_answer(request_hash, approve, reason)
+        return self.send(hash=request_hash, approve=approve, reason=reason, proof=proof).status
+
+    def send(self, **fields: Any) -> Any:
+        return self.cell.call(ApproveMotion, "approve_motion", **fields)
 
 
 def _cell(make_cell: Callable[..., Any], folder: Path, **parameters: Any) -> Any:
     file = folder / "token"
+    file.touch(0o600)
     file.write_text(TOKEN + "\n")
     settings = {"approval": "ask-motion", "approval_token_file": str(file)} | parameters
     cell = make_cell(use_sim_time=True, availability_deadline_s=5.0, **settings)
@@ -233,12 +241,17 @@ def test_a_wrong_setting_of_the_guard_is_a_sentence_and_no_node(
 def test_a_short_token_is_refused_and_a_made_up_one_goes_to_standard_error_only(
     make_cell: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "short").touch(0o600)
     (tmp_path / "short").write_text("1234\n")
+    (tmp_path / "open").touch(0o644)
+    (tmp_path / "open").write_text(TOKEN + "\n")
+    with pytest.raises(Exception, match="may be used by others"):
+        make_cell(approval_token_file=str(tmp_path / "open"))
     with pytest.raises(Exception, match="at least 16 characters"):
         make_cell(approval_token_file=str(tmp_path / "short"))
     cell = make_cell(approval="ask-motion")
     streams = capfd.readouterr()
-    (line,) = [line for line in streams.err.splitlines() if line.startswith("approval token for /approve_motion: ")]
+    (line,) = [line for line in streams.err.splitlines() if line.startswith("approval token for toolhand approve: ")]
     token = line.split()[-1]
     assert len(token) == 32
     assert token not in streams.out

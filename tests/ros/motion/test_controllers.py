@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from tests.ros.motion.drivers import Drivers
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
@@ -24,21 +22,10 @@ Record = Callable[[str, object], None]
 HASTY = Deadlines(availability_s=0.6, response_s=0.6, motion_s=30.0)
 
 
-@pytest.fixture(scope="module")
-def drivers_class() -> Any:
-    spec = importlib.util.spec_from_file_location("motion_drivers", Path(__file__).with_name("drivers.py"))
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module.Drivers
-
-
 @pytest.fixture
-def cell(make_cell: Any, drivers_class: Any) -> Iterator[Any]:
+def cell(make_cell: Any) -> Iterator[Any]:
     cell = make_cell(availability_deadline_s=0.6, response_deadline_s=0.6, stop_deadline_s=2.0)
-    cell.drivers = cell.spin(drivers_class)
+    cell.drivers = cell.spin(Drivers)
     cell.wait(lambda: cell.motion._stop.joints.newest is not None, "joint states")
     yield cell
     cell.drivers.fault = ""

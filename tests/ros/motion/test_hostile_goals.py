@@ -64,7 +64,7 @@ def test_no_direct_call_moves_an_arm_whose_operator_asks_or_only_plans(
         statuses.append(cell.call(ExecuteGraspOnce, "execute_grasp_once", **request).status)
     for k in range(12):
         token = ("", "0" * 32, "approved", "x" * 2000)[k % 4]
-        answer = cell.call(ApproveMotion, "approve_motion", hash="0" * 64, approve=True, token=token, reason="operator")
+        answer = cell.call(ApproveMotion, "approve_motion", hash="0" * 64, approve=True, proof=token, reason="operator")
         statuses.append(answer.status)
     assert not any(status.success for status in statuses)
     assert {status.error_code for status in statuses} <= CODES

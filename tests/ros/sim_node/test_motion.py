@@ -176,6 +176,22 @@ def test_a_trajectory_that_starts_elsewhere_is_aborted_with_a_sentence(lockstep:
     assert outcome.result.error_string == "The trajectory starts 0.30 rad away from where the arm is."
 
 
+@pytest.mark.parametrize("turns", [(1, 0, -1, 0, 0, 0, 0), (0, 0, 2, 0, -1, 0, 3)])
+@pytest.mark.parametrize("points", [slice(None), slice(-1, None)])
+def test_continuous_joints_may_be_given_in_another_turn(lockstep: Graph, turns: tuple[int, ...], points: slice) -> None:
+    goal = arm_goal(swing(PARK, ASIDE))
+    for point in goal.trajectory.points:
+        point.positions = (np.asarray(point.positions) + 2.0 * np.pi * np.asarray(turns)).tolist()
+    goal.trajectory.points = goal.trajectory.points[points]
+    assert run(lockstep, ARM, goal, chunk=50).status == GoalStatus.STATUS_SUCCEEDED
+    assert np.abs(lockstep.sim.physics.world.arm_position - PARK - ASIDE).max() < 0.01
+
+
+def test_a_whole_turn_of_a_joint_with_stops_is_a_distance(lockstep: Graph) -> None:
+    goal = arm_goal(swing(PARK - 2.0 * np.pi * np.eye(7)[5], ASIDE))
+    assert not lockstep.send(*ARM, goal).accepted
+
+
 def no_points(goal: FollowJointTrajectory.Goal) -> None:
     goal.trajectory.points = []
 
@@ -216,9 +232,24 @@ def a_whole_year(goal: FollowJointTrajectory.Goal) -> None:
     goal.trajectory.points[-1].time_from_start.sec = 31_536_000
 
 
+def a_jump(goal: FollowJointTrajectory.Goal) -> None:
+    goal.trajectory.points[25].positions[0] += 0.1
+
+
+def too_few_velocities(goal: FollowJointTrajectory.Goal) -> None:
+    goal.trajectory.points[3].velocities = goal.trajectory.points[3].velocities[:6]
+
+
+def an_end_that_is_no_rest(goal: FollowJointTrajectory.Goal) -> None:
+    goal.trajectory.points[-1].velocities[4] = 0.1
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
+        a_jump,
+        too_few_velocities,
+        an_end_that_is_no_rest,
         no_points,
         six_joints,
         twice_the_same_joint,

@@ -49,6 +49,15 @@ def test_joint_states_are_those_of_the_world(lockstep: Graph) -> None:
     assert list(state.velocity) == [*world.arm_velocity, world.knuckle_velocity]
 
 
+def test_joint_states_may_be_those_of_ros2_kortex(start: Callable[..., Graph]) -> None:
+    graph = start(joint_states="kortex")
+    heard = graph.hear(JointState, "/joint_states")
+    state = graph.wait(lambda: heard and heard[-1])
+    wrapped = PARK - 2.0 * np.pi * np.eye(7)[2]
+    assert np.abs(np.array(state.position[:7]) - wrapped).max() < 1e-3
+    assert state.velocity[7] == 0.0
+
+
 def test_the_clock_shows_simulated_time_also_while_it_stands_still(lockstep: Graph) -> None:
     clocks = lockstep.hear(Clock, "/clock")
     now = round(lockstep.sim.physics.world.time * 1e9)

@@ -1,0 +1,209 @@
+"""Success is what the joints measure, not what a controller says: arms in fault, jaws that still move, whole turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.station import Station
+from tests.ros.motion.drivers import Drivers
+from tool_nodes.motion.gripper import opening_from_knuckle
+from tool_nodes.motion.timing import time_waypoints
+from tool_nodes.ros.controllers import RosArm
+from tool_nodes.ros.watching import PathWatch
+from tool_nodes.types import MotionStatus, Trajectory
+
+Beside = Callable[..., Any]
+
+
+@pytest.fixture
+def beside(make_cell: Any) -> Beside:
+    """`beside(wrapped=True)`: a motion node beside drivers with these parameters."""
+
+    def make(**parameters: Any) -> Any:
+        action = parameters.get("gripper_action", "GripperCommand")
+        cell = make_cell(availability_deadline_s=2.0, stop_deadline_s=3.0, gripper_action=action)
+        cell.drivers = cell.spin(lambda context: Drivers(context, **parameters))
+        cell.wait(lambda: cell.motion._stop.joints.newest is not None, "joint states")
+        return cell
+
+    return make
+
+
+@pytest.fixture
+def cell(beside: Beside) -> Any:
+    return beside()
+
+
+@pytest.fixture
+def arm(cell: Any) -> RosArm:
+    arm: RosArm = cell.motion._arm
+    return arm
+
+
+def a_way(arm: RosArm, by: float = 0.4) -> Trajectory:
+    q = arm.state().q
+    return time_waypoints(np.vstack([q, q + by]))
+
+
+# -- the arm ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fault", "left"), [("ignore", 0.4), ("short", 0.2)])
+def test_an_arm_that_does_not_move_is_a_fault_whatever_its_controller_says(
+    cell: Any, arm: RosArm, fault: str, left: float
+) -> None:
+    cell.drivers.fault = fault
+    outcome = arm.follow(a_way(arm))
+    assert outcome.status is MotionStatus.FAILED
+    assert outcome.faulty
+    assert "says that it has arrived" in outcome.message
+    assert outcome.max_error_rad == pytest.approx(left, abs=0.03)
+    cell.drivers.fault = ""
+    assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
+
+
+def test_an_arm_that_leaves_its_path_is_cancelled_on_the_way(cell: Any, arm: RosArm) -> None:
+    cell.drivers.fault = "stray"
+    outcome = arm.follow(a_way(arm))
+    assert outcome.status is MotionStatus.FAILED
+    assert "off its path" in outcome.message
+    assert cell.drivers.cancels == 1
+
+
+def test_an_arm_that_is_elsewhere_gets_no_goal(cell: Any, arm: RosArm) -> None:
+    trajectory = a_way(arm)
+    cell.drivers.q = cell.drivers.q + 0.3
+    cell.wait(lambda: np.abs(arm.state().q - trajectory.q[0]).max() > 0.2, "joint states")
+    outcome = arm.follow(trajectory)
+    assert outcome.status is MotionStatus.FAILED
+    assert "starts 0.30 rad away" in outcome.message
+    assert cell.drivers.goals == 0
+
+
+def test_an_arm_that_arrives_a_little_later_than_is_said_has_arrived(cell: Any, arm: RosArm) -> None:
+    cell.drivers.fault = "late"
+    outcome = arm.follow(a_way(arm, 0.2))
+    assert outcome.status is MotionStatus.SUCCEEDED, outcome
+    assert outcome.max_error_rad < 0.02
+
+
+def test_nonsense_gets_no_goal(cell: Any, arm: RosArm) -> None:
+    good = a_way(arm)
+    q = good.q.copy()
+    q[5] += 0.2
+    for wrong in (q, np.full_like(q, np.nan), q[:, :6]):
+        outcome = arm.follow(Trajectory(good.joint_names, good.t, wrong, good.qd))
+        assert outcome.status is MotionStatus.FAILED
+        assert "refused before it began" in outcome.message
+    assert cell.drivers.goals == 0
+
+
+@pytest.mark.parametrize("fault", ["ignore", "short", "stray"])
+def test_the_jaws_do_not_close_after_an_arm_that_does_not_obey(
+    beside: Beside, target: Any, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """A grasp as the motion node runs it, planned on the simulator's picture; the drivers only pretend."""
+    cell, station = beside(wrapped=True, fault=fault), Station(target.scene)
+    monkeypatch.setattr(cell.motion._camera, "capture", station.camera.capture)
+    _, result = cell.grasp(target.T_base_gripper).end()
+    assert result.status.error_code in ("CONTROLLER_FAULT", "EXECUTION_FAILED"), result.status
+    assert "the move to the pre-grasp" in result.status.message
+    assert cell.drivers.jaws_commanded == 1, "they were opened before the arm moved, and that is all"
+    assert cell.drivers.goals == 2
+
+
+# -- whole turns -----------------------------------------------------------------------------------
+
+
+def test_positions_that_are_wrapped_are_those_of_the_path(beside: Beside) -> None:
+    arm: RosArm = beside(wrapped=True).motion._arm
+    state = arm.state()
+    assert state.q[2] < 0.0, "the park position has joint_3 beyond pi"
+    away = a_way(arm)
+    outcome = arm.follow(away)
+    assert outcome.status is MotionStatus.SUCCEEDED, outcome
+    assert outcome.max_error_rad < 0.02
+    # Through pi and back: a joint that is measured on the other side is still on its path.
+    back = time_waypoints(np.vstack([away.q[-1], away.q[-1] - 1.0]))
+    outcome = arm.follow(back)
+    assert outcome.status is MotionStatus.SUCCEEDED, outcome
+    assert outcome.max_error_rad < 0.02
+
+
+def test_a_path_in_another_turn_is_the_same_path_but_for_joints_with_stops() -> None:
+    class Reading:
+        def __init__(self, q: Any) -> None:
+            self.q = q
+
+    path = np.linspace(np.zeros(7), np.full(7, 0.5), 20)
+    for joint, continuous in enumerate((True, False) * 3 + (True,)):
+        watch = PathWatch(path)
+        watch(Reading(path[7] + 2.0 * np.pi * np.eye(7)[joint]))  # type: ignore[arg-type]
+        assert watch.strayed is not continuous
+        watch = PathWatch(path[[0, -1]])  # two points only: the line between them counts
+        watch(Reading(path[9]))  # type: ignore[arg-type]
+        assert watch.off_rad < 0.02
+
+
+# -- the jaws --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        {"gripper_velocity": "zero"},
+        {"gripper_velocity": "zero", "gripper_action": "ParallelGripperCommand"},
+        {"gripper_velocity": "none"},
+    ],
+)
+def test_a_stall_that_is_said_too_early_is_not_believed(beside: Beside, shown: dict[str, str]) -> None:
+    cell = beside(knuckle_speed=0.5, **shown)
+    arm: RosArm = cell.motion._arm
+    cell.drivers.fault = "early"
+    outcome = arm.move_gripper(0.02)
+    assert outcome.status is MotionStatus.SUCCEEDED, outcome
+    assert not outcome.stalled, "they went on and arrived"
+    assert outcome.opening_m == pytest.approx(0.02, abs=0.002)
+    cell.drivers.thing = 0.7
+    outcome = arm.move_gripper(0.0)
+    assert outcome.stalled, "this time they met something"
+    assert outcome.opening_m == pytest.approx(opening_from_knuckle(0.7), abs=0.002)
+
+
+@pytest.mark.parametrize("fault", ["jam", "idle"])
+def test_jaws_that_stay_where_they_are_have_failed_whatever_is_said(cell: Any, arm: RosArm, fault: str) -> None:
+    cell.drivers.fault = fault
+    outcome = arm.move_gripper(0.0)
+    assert outcome.status is MotionStatus.FAILED
+    assert "did not move" in outcome.message
+
+
+def test_a_stop_waits_for_jaws_whose_velocity_nobody_tells(beside: Beside) -> None:
+    cell = beside(gripper_velocity="zero", knuckle_speed=0.1)
+    cell.drivers._knuckle_goal = 0.1
+    cell.wait(lambda: cell.drivers.knuckle > 0.02, "the jaws")
+    answer = cell.stop()
+    assert answer.success, answer.message
+    assert cell.drivers.knuckle == pytest.approx(0.1, abs=0.01)
+    cell.reset_stop()
+
+
+# -- the whole motion ------------------------------------------------------------------------------
+
+
+def test_a_grasp_and_a_placement_on_the_joint_states_of_ros2_kortex(make_cell: Any, target: Any) -> None:
+    cell = make_cell(use_sim_time=True, availability_deadline_s=5.0)
+    cell.start_simulator(real_time_factor=8.0, joint_states="kortex")
+    assert cell.motion._arm.state().q[2] < 0.0
+    for send in (lambda: cell.grasp(target.T_base_gripper), lambda: cell.place(target.place)):
+        _, result = send().end()
+        assert result.status.success, result.status
+    assert result.opening > 0.08
+    cell.set("sim", "fault", "arm_deaf")
+    _, result = cell.grasp(target.T_base_gripper).end()
+    assert result.status.error_code == "CONTROLLER_FAULT"
+    assert "the move to the pre-grasp" in result.status.message

@@ -1,0 +1,40 @@
+"""What every trajectory is, whoever made it and whatever follows it; limits of the operator's are in `limits`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tool_nodes.motion.robot import ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.types import FloatArray, Trajectory
+
+JUMP = 1.1
+"""Two points further apart than the arm gets at its velocity limit, by this factor [-], are a jump. A tenth more than
+the limit lets trajectories of other planners through, which keep it at their samples only."""
+
+AT_REST = 1.2e-7
+"""A trajectory ends at rest below this [rad/s]: what joint_trajectory_controller refuses is faster."""
+
+
+def unfit(trajectory: Trajectory) -> str:
+    """Why no arm could follow these arrays, to be put after "The trajectory was refused: "; empty where one can."""
+    t, q, qd = (np.asarray(array, float) for array in (trajectory.t, trajectory.q, trajectory.qd))
+    n = len(t)
+    if tuple(trajectory.joint_names) != ARM_JOINTS or n < 2 or q.shape != (n, 7) or qd.shape != (n, 7):
+        return "it does not give 7 joint positions and velocities for each time"
+    if not (np.isfinite(t).all() and np.isfinite(q).all() and np.isfinite(qd).all()):
+        return "it holds NaN or infinite numbers"
+    if t[0] != 0.0 or not (np.diff(t) > 0.0).all() or np.abs(qd[[0, -1]]).max() > AT_REST:
+        return "its times do not increase from 0, or it does not begin and end at rest"
+    return jump(t, q)
+
+
+def jump(t: FloatArray, q: FloatArray) -> str:
+    """Which joint would have to jump between two of the points q (N, 7) [rad] at t (N,) [s]; empty for none."""
+    speed = np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None]
+    index, joint = np.unravel_index(np.argmax(speed / VELOCITY_LIMITS), speed.shape)
+    if speed[index, joint] <= JUMP * VELOCITY_LIMITS[joint]:
+        return ""
+    return (
+        f"from point {index} to the next {ARM_JOINTS[joint]} would have to move at {speed[index, joint]:.4g} rad/s, "
+        f"its limit is {VELOCITY_LIMITS[joint]:.4g} rad/s"
+    )

@@ -1,0 +1,98 @@
+"""What the operator and the motion node prove to each other: that both know a token, which is never sent.
+
+Every user of the machine can join the graph, publish motion requests of his own and serve a second approve_motion. So a
+request bears an HMAC over all that it shows, an answer one over what it answers, and so does the receipt for it. Each
+holds for one request only, whose hash is never used again. A proof can be tried against guessed tokens by whoever has
+heard it: tokens are made by chance, or at least long.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import struct
+from pathlib import Path
+from typing import Any
+
+from tool_nodes.results import ErrorCode, ToolError
+
+MIN_TOKEN = 16
+"""Shortest token that a file may hold [characters]."""
+
+_ROUNDS = 100_000
+"""Of PBKDF2, so that guessing a token takes this many times as long; 0.05 s for whoever knows it."""
+
+_SALT = b"toolhand approve_motion"
+
+
+def read_token(path: Path) -> str:
+    """The token in a file that nobody else can read.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a file that cannot be read, that others may read, or whose token is too short.
+    """
+    try:
+        text, mode = path.read_text(encoding="utf-8").strip(), path.stat().st_mode
+    except (OSError, ValueError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} cannot be read.") from error
+    if mode & 0o077:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} may be used by others.", f"chmod 600 {path}"
+        )
+    if len(text) < MIN_TOKEN:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The token file {str(path)!r} must hold a token of at least {MIN_TOKEN} characters.",
+        )
+    return text
+
+
+class Proofs:
+    """Makes and checks the proofs of those who know a token.
+
+    Args:
+        token: Of the operator.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._key = hashlib.pbkdf2_hmac("sha256", token.encode(), _SALT, _ROUNDS)
+
+    def of_request(self, message: Any) -> str:
+        """The proof of a toolhand_interfaces/msg/MotionRequest; it covers every other field."""
+        stamp, pose, image = message.header.stamp, message.end_pose, message.image
+        seen, p, q = image.header.stamp, pose.position, pose.orientation
+        numbers = struct.pack(
+            "<iIiI9d4I?",
+            stamp.sec, stamp.nanosec, seen.sec, seen.nanosec, p.x, p.y, p.z, q.x, q.y, q.z, q.w,
+            message.duration, message.deadline,
+            image.height, image.width, image.step, len(message.summary), bool(image.is_bigendian),
+        )  # fmt: skip
+        texts = (
+            message.header.frame_id, message.hash, message.plan_id, message.what, *message.summary,
+            image.header.frame_id, image.encoding,
+        )  # fmt: skip
+        return self._mac("request", numbers, *map(_octets, texts), image.data)
+
+    def of_answer(self, request_hash: str, approve: bool, reason: str) -> str:
+        """The proof of an answer to the request of a hash."""
+        return self._mac("answer", _octets(request_hash), bytes([approve]), _octets(reason))
+
+    def of_receipt(self, answer: str, success: bool) -> str:
+        """The proof that the motion node has taken the answer with this proof, or has not."""
+        return self._mac("receipt", _octets(answer), bytes([success]))
+
+    def _mac(self, what: str, *parts: Any) -> str:
+        code = hmac.new(self._key, what.encode(), hashlib.sha256)
+        for part in parts:
+            octets = bytes(part)
+            code.update(struct.pack("<Q", len(octets)) + octets)
+        return code.hexdigest()
+
+
+def _octets(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")  # a stranger's text may be anything
+
+
+def same(proof: str, expected: str) -> bool:
+    """True if both are the same; how long this takes does not tell where they differ."""
+    return hmac.compare_digest(_octets(proof), _octets(expected))
