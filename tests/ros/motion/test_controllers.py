@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.stop import StopLatch
 from tool_nodes.types import MotionOutcome, MotionStatus, Trajectory
 
 Record = Callable[[str, object], None]
