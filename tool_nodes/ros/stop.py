@@ -1,6 +1,6 @@
 """Stop: latched at once, passed on to the controllers, confirmed only by what the joints measure.
 
-A stop that was not confirmed is not reset: the way out is another stop that is. Every change is published on stop_state.
+A stop that was not confirmed is not reset: the way out is another stop that is. Each change is published on stop_state.
 It covers every goal at both controllers, whoever sent it, and every later motion of the process that serves it. It does
 not cover somebody else who sends a new goal to a controller afterwards, and it is no certified safety function.
 """
