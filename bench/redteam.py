@@ -159,6 +159,9 @@ def _on_graph(n: int, seed: int) -> Sequences:
         return Sequences()
     from importlib import import_module
 
+    from bench.over_ros import use_client
+
+    use_client()
     found: Sequences = import_module("bench.ros_sequences").run_graph_sequences(
         n, seed, lambda k: say(f"graph sequence {k}")
     )

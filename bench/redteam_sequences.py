@@ -253,11 +253,12 @@ class Conductor:
     def _on_stage(self, stage: str) -> None:
         self.point()
 
-    def step(self) -> None:
-        """In the place of the simulator's."""
-        self.point(STEP_SHARE)
-        self.judge.before_step()
-        self._step()
+    def step(self, count: int = 1) -> None:
+        """In the place of the simulator's, for `count` time steps."""
+        for _ in range(count):
+            self.point(STEP_SHARE)
+            self.judge.before_step()
+            self._step()
 
     # -- requests ------------------------------------------------------------------------------------
 

@@ -13,7 +13,8 @@ from bench.redteam_sequences import Judge, run_sequences
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.robot import RobotTools
 
-N = 30
+N = 24
+"""Sequences of a test; they are the same in each, so that what is planted is all that differs."""
 
 
 def test_after_a_stop_nothing_moves_that_nobody_asked_for_since(small_ground: Range) -> None:
