@@ -43,19 +43,23 @@ if TYPE_CHECKING:
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
 
-COMMANDS = ("run", "runs", "replay", "scene", "tools", "call", "mock", "mcp", "approve", "doctor", "bench", "up", "ros")
+COMMANDS = (
+    "run", "runs", "replay", "scene", "tools", "call", "mock", "mcp", "approve", "doctor", "bench", "up", "stop", "ros",
+)  # fmt: skip
 
 ROS_COMMANDS = {
     "up": ("rclpy_zenoh.launch.cli", "Start the nodes of a launch file, until Ctrl-C."),
+    "stop": ("bench.stop", "Brake the arm of the graph that runs, and latch; --reset allows motions again."),
     "ros": ("rclpy_zenoh.cli", "Look into a ROS 2 graph, call and command it: the ros2 command without ROS 2."),
 }
-"""Commands whose grammar is ros2's: the module parses its own arguments, prints its own errors, returns the status."""
+"""Commands of the graph: the module parses its own arguments, as ros2 does or faster, prints its own errors, and
+returns the status."""
 
 DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
 
 Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand up` starts
-the nodes of a launch file and `toolhand ros` looks into their graph, as ros2 does. The exit status is 0 if all was
-done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
+the nodes of a launch file, `toolhand stop` brakes their arm, `toolhand ros` looks into their graph, as ros2 does. The
+exit status is 0 if all was done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
 
 
 def scene(

@@ -12,8 +12,18 @@ from agent_node.calls import ToolCall
 from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import ParsedTurn, Protocol, load_protocol, render_response
-from agent_node.recovery import Recovery, Watch, achieved, malformed, passed_over, too_many_calls
+from agent_node.recovery import (
+    ENDED_BY_SOMEBODY,
+    Recovery,
+    Watch,
+    achieved,
+    ends_the_command,
+    malformed,
+    passed_over,
+    too_many_calls,
+)
 from agent_node.transcript import NOTE
+from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord, Session, Toolbox
 
@@ -142,7 +152,8 @@ class Agent:
         policy: Decides every turn from the text of the conversation.
         toolbox: The tools.
         turn_budget: Assistant turns before TURN_BUDGET.
-        stopped: Polled between calls; True ends the command with STOPPED.
+        stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
+            any time after the beginning, however soon it is reset.
         listener: Hears every step.
         protocol: How the policy writes and reads; SpaceTools' where None.
         recovery: What is done about failures.
@@ -179,7 +190,8 @@ class Agent:
         ]
         episode = Episode(task, messages, [], Session(), protocol)
         try:
-            self._converse(episode)
+            with self._toolbox.job() as job:
+                self._converse(episode, job)
         except ToolError as error:
             self._fail(episode, error)
         except Exception as error:
@@ -187,22 +199,24 @@ class Agent:
         episode.wall_s = time.monotonic() - started
         return episode
 
-    def _converse(self, episode: Episode) -> None:
+    def _converse(self, episode: Episode, job: StopWatch) -> None:
+        if job.halted:
+            raise job.error
         watch = Watch(self._recovery, self._toolbox, episode.session)
         for number in range(1, self._turn_budget + 1):
             turn = self._next_turn(episode)
             if turn.parsed.answer is not None:
                 self._finish(episode, turn.parsed.answer)
                 return
-            broken = self._run_calls(watch, turn)
+            broken = self._run_calls(watch, turn, job)
             if self._recovery.announce_last_turn and number == self._turn_budget - 1 and turn.exchanges:
                 turn.exchanges[-1] = turn.exchanges[-1].noted("One turn is left: it must answer.")
             episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
             self._memory.trim(episode.session, episode.messages)
             if broken is not None:
                 raise broken
-            if self._stopped():
-                raise ToolError(ErrorCode.STOPPED, "Stopped by the operator; the arm holds its position.")
+            if job.halted or self._stopped():
+                raise job.error
             watch.turn_ended(_is_malformed(turn.parsed))
         raise ToolError(ErrorCode.TURN_BUDGET, f"No answer within {self._turn_budget} turns.")
 
@@ -229,7 +243,7 @@ class Agent:
             self._listener("thought", parsed.thought)
         return turn
 
-    def _run_calls(self, watch: Watch, turn: Turn) -> ToolError | None:
+    def _run_calls(self, watch: Watch, turn: Turn, job: StopWatch) -> ToolError | None:
         """Run a turn's calls and note what the policy is told; the error that ends the command, if there is one."""
         parsed = turn.parsed
         if parsed.problem:
@@ -238,11 +252,14 @@ class Agent:
             turn.exchanges.append(Exchange(None, "").noted("Go on: call a tool or answer."))
         motion_failed = False
         for call in parsed.calls:
+            if job.halted or self._stopped():
+                turn.exchanges.append(Exchange(call, f"Error {ErrorCode.STOPPED}: Not run: stopped by the operator."))
+                continue
             exchange = self._exchange(watch, call, motion_failed)
             turn.exchanges.append(exchange)
             if exchange.record is not None:
                 error = exchange.record.result.error
-                if error is not None and error.code is ErrorCode.INTERNAL:
+                if error is not None and ends_the_command(exchange.record):
                     return error
             motion_failed = motion_failed or (
                 self._toolbox.is_motion(call.name) and (exchange.record is None or not exchange.record.result.ok)
@@ -252,8 +269,6 @@ class Agent:
         return None
 
     def _exchange(self, watch: Watch, call: ToolCall, motion_failed: bool) -> Exchange:
-        if self._stopped():
-            return Exchange(call, f"Error {ErrorCode.STOPPED}: Not run: stopped by the operator.")
         if motion_failed:
             return Exchange(call, "Not run: an earlier motion in this turn failed.")
         refusal = f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}." if call.problem else watch.refusal(call)
@@ -287,7 +302,7 @@ class Agent:
 
     def _fail(self, episode: Episode, error: ToolError) -> None:
         """The operator is told why, and what had come of it until then, which no policy has a say in."""
-        told = str(error) if error.code is ErrorCode.STOPPED else f"{error} {achieved(episode.records)}".strip()
+        told = str(error) if error.code in ENDED_BY_SOMEBODY else f"{error} {achieved(episode.records)}".strip()
         episode.error_code, episode.answer = error.code, told
         self._listener("answer", f"{error.code}: {told}")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import contextlib
 import functools
 import threading
 import time
@@ -34,6 +35,7 @@ from agent_node.recording import new_run_dir
 from agent_node.ros_joint_log import JointLog
 from agent_node.ros_progress import Progress
 from agent_node.runs import write_run
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot import ROLES
 from tool_nodes.ros import parameters
@@ -41,6 +43,7 @@ from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import failure
+from tool_nodes.ros.stop_state import StopListener
 from tool_nodes.suites import parse_suites
 from tool_nodes.toolbox import Toolbox
 
@@ -64,8 +67,23 @@ def robot_toolbox(
     stopped: Callable[[], bool],
     suites: Iterable[str] = ("spacetools",),
     role: str = "operator",
+    stops: StopListener | None = None,
 ) -> Toolbox:
-    """The robot's tools. An arm that a stop or a fault has left in the camera's view is brought back first."""
+    """The robot's tools. An operator's arm that a stop or a fault has left in the camera's view is brought back first.
+
+    Raises:
+        ToolError: STOPPED where the arm was stopped since the command began, or is.
+    """
+    toolbox = remote_toolbox(node, deadlines, stopped, suites, role, stops)
+    if role == "operator":
+        with toolbox.job() as job:
+            if job.halted:
+                raise job.error
+            _park(node, deadlines)
+    return toolbox
+
+
+def _park(node: Node, deadlines: Deadlines) -> None:
     park = node.create_client(Trigger, "return_to_park")
     try:
         answer = call(park, Trigger.Request(), deadlines.motion_s, min(deadlines.availability_s, _PARKING_AVAILABLE_S))
@@ -74,7 +92,6 @@ def robot_toolbox(
     else:
         if not answer.success:
             node.get_logger().warning(f"The arm was not parked: {answer.message}")
-    return remote_toolbox(node, deadlines, stopped, suites, role)
 
 
 class Command:
@@ -126,7 +143,10 @@ class CommandNode(Node):
         super().__init__("agent", **options)
         suites = parse_suites(parameters.text(self, "suites", "spacetools", "Whose tools: a suite, several, or all"))
         role = parameters.choice(self, "role", "operator", ROLES, "An observer has no tool that moves the robot")
-        self._make_toolbox = make_toolbox or functools.partial(robot_toolbox, suites=suites, role=role)
+        # An observer moves nothing that could be stopped, and may look while nothing moves.
+        stops = StopListener(self) if role == "operator" else None
+        self._latch = StopLatch() if stops is None else stops.latch
+        self._make_toolbox = make_toolbox or functools.partial(robot_toolbox, suites=suites, role=role, stops=stops)
         self._make_policy = make_policy or registry.make_policy
         self._policy = parameters.text(self, "policy", "scripted", f"Who decides: {', '.join(registry.FORMS)}")
         if make_policy is None:
@@ -152,6 +172,7 @@ class CommandNode(Node):
 
     async def _execute(self, goal: Any) -> Any:
         """Run the command in a thread of its own: it blocks, and callbacks must not."""
+        watch = self._latch.watch()
         if not self._working.acquire(blocking=False):
             self.get_logger().warning(f"Refused, busy with another command: {goal.request.text[:200]!r}")
             goal.abort()
@@ -160,12 +181,13 @@ class CommandNode(Node):
             )
             return RunCommand.Result(status=failure(busy))
         done = Future()
-        threading.Thread(target=self._work, args=(goal, done), daemon=True).start()
+        threading.Thread(target=self._work, args=(goal, watch, done), daemon=True).start()
         return await done
 
-    def _work(self, goal: Any, done: Future) -> None:
+    def _work(self, goal: Any, watch: StopWatch, done: Future) -> None:
         try:
-            result = self._carry_out(goal)
+            with self._latch.job(watch):
+                result = self._carry_out(goal, watch)
         except ToolError as error:
             result = RunCommand.Result(status=failure(error))
             goal.abort()
@@ -180,13 +202,15 @@ class CommandNode(Node):
         if self.executor is not None:
             self.executor.wake()  # some versions of rclpy do not look at futures that another thread completes
 
-    def _carry_out(self, goal: Any) -> Any:
+    def _carry_out(self, goal: Any, watch: StopWatch) -> Any:
         """The result of a command; ends its goal. Raises ToolError where it cannot begin, or leave a report."""
         request = goal.request
         mode = request.mode or self._policy
         if mode not in (self._policy, SCRIPTED):  # whoever may send a command may not choose where pictures are sent
             allowed = " or ".join(sorted({self._policy, SCRIPTED}))
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"mode must be {allowed}, got {mode[:80]!r}.")
+        if watch.halted:
+            raise watch.error
         run_dir = new_run_dir(self._runs_dir)
         command = Command(goal, lambda: self.count_subscribers(self._feedback_topic))
         protocol = self._protocol
@@ -202,13 +226,17 @@ class CommandNode(Node):
         try:
             joints = JointLog(node, self._now)
             toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
-            options = PolicyOptions(turns=self._turns, stopped=command.stopped)
+            options = PolicyOptions(turns=self._turns, stopped=lambda: watch.halted or command.stopped())
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
             progress = Progress(policy, functools.partial(self._tell, goal))
             recorder = Recorder(request.text, self._now, progress.listen)
-            agent = Agent(progress, toolbox, self._turns, command.stopped, recorder.listen, protocol)
+            agent = Agent(progress, toolbox, self._turns, options.stopped, recorder.listen, protocol)
             episode = agent.run(request.text)
             _tell_why_it_stopped(episode, command.stop_reason())
+        except ToolError:  # nothing is left of a command that could not begin
+            with contextlib.suppress(OSError):
+                run_dir.rmdir()
+            raise
         finally:
             executor.remove_node(node)
             node.destroy_node()

@@ -39,6 +39,12 @@ _NOT_BEGUN = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, Erro
 """A motion call that ended so has not touched the robot."""
 
 
+_STOPPED = -1
+"""`Conversation.looked_after` from a stop to the next look."""
+
+_AFTER_A_STOP = "Ask the operator whether to go on; then look again: call robot.capture_image."
+
+
 class Brake(Protocol):
     """What stops the arm, from any thread: `sim.arm.SimArm`, `tool_nodes.ros.controllers.RosArm`."""
 
@@ -79,12 +85,14 @@ class Conversation:
         session: Variables and pictures.
         waiting: Calls that have been handed in and are not over.
         looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
+        stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
     """
 
     toolbox: Toolbox
     session: Session = field(default_factory=Session)
     waiting: int = 0
     looked_after: int | None = None
+    stops: int = 0
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,7 @@ class Job:
         self.arguments = arguments
         self.answer = _refusal(ErrorCode.CANCELLED, "The call was given up before it began.")
         self.motion = conversation.toolbox.is_motion(name)
+        self.asked_after = conversation.stops
         self.on_end = on_end
         self.state = _State.WAITING
         self.cancelled = False
@@ -221,7 +230,7 @@ class Robot:
             if job.motion:
                 self._check_motion(job)
             record = conversation.toolbox.call(job.name, job.arguments, conversation.session)
-            self._note(conversation, record)
+            self._note(job, record)
             return _answer(record)
         except ToolError as error:
             return _refused(error)
@@ -233,6 +242,14 @@ class Robot:
         """Refuse a motion that is wrong, or thought out on what is no longer so. Raises ToolError."""
         conversation = job.conversation
         conversation.toolbox.check(job.name, job.arguments, conversation.session)
+        if job.asked_after != conversation.stops:
+            raise ToolError(
+                ErrorCode.STOPPED, "Not run: it was asked for before the operator stopped the arm.", _AFTER_A_STOP
+            )
+        if conversation.looked_after == _STOPPED:
+            raise ToolError(
+                ErrorCode.STOPPED, "Not run: the operator has stopped this conversation's last motion.", _AFTER_A_STOP
+            )
         if conversation.looked_after not in (None, self._motions):
             raise ToolError(
                 ErrorCode.PLAN_FAILED,
@@ -240,15 +257,18 @@ class Robot:
                 "Look again: call robot.capture_image.",
             )
 
-    def _note(self, conversation: Conversation, record: CallRecord) -> None:
+    def _note(self, job: Job, record: CallRecord) -> None:
         """Keep up with who has seen which state of the table."""
-        result = record.result
+        conversation, result = job.conversation, record.result
         let_go(conversation.session)
         if record.motion:
             begun = result.error is None or result.error.code not in _NOT_BEGUN
             self._motions += begun
             if begun or conversation.looked_after is None:  # it looked before it planned
                 conversation.looked_after = self._motions
+            if result.error is not None and result.error.code is ErrorCode.STOPPED and not job.cancelled:
+                conversation.stops += 1
+                conversation.looked_after = _STOPPED
         elif result.ok and conversation.toolbox.find(record.name).name.startswith("robot."):
             conversation.looked_after = self._motions
 

@@ -46,7 +46,8 @@ INSTRUCTIONS = (
     "Tools of a robot arm and its camera. A dot in a tool's name is written as a dash: robot.capture_image is "
     "robot-capture_image. Look first, with robot-capture_image. Pictures are counted: their image_index stands in the "
     "text beside them. Arrays stay here as $variables: write $segmentation_mask where a mask is asked for. An error "
-    "begins with its code, e.g. Error PLAN_FAILED."
+    "begins with its code, e.g. Error PLAN_FAILED. After Error STOPPED end here and tell the operator, who has stopped "
+    "the arm: move it again only when they ask for it."
 )
 
 Send = MemoryObjectSendStream[SessionMessage | Exception]

@@ -4,6 +4,7 @@
 |---|---|---|
 | a tool fails | the error, its code and its hint | the rest of the turn is run |
 | a motion fails | as above, and what to do first | the rest of the turn is not run |
+| a motion is stopped or cancelled, or the arm was stopped meanwhile | nothing | the command ends |
 | the same motion call after it failed, without a look | that it must look first | it is not run |
 | something moved since the newest picture | PLAN_FAILED: it has moved, look again | the motion is not run |
 | the same call gives the same answer as before | that nothing is new | after `same_results` the command ends |
@@ -56,6 +57,8 @@ _NOT_BEGUN = frozenset(
     }
 )  # fmt: skip
 """Failures of a motion before anything moved."""
+ENDED_BY_SOMEBODY = frozenset({ErrorCode.STOPPED, ErrorCode.CANCELLED})
+"""A motion that ended so was ended by a person: what goes on after it is for a person to say."""
 _EMPTY = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 
 
@@ -182,6 +185,14 @@ class Watch:
         texts = (value for value in arguments.values() if isinstance(value, str) and value.startswith("$"))
         held = [self.session.variables.get(text[1:]) for text in texts]
         return (name, _json(call.arguments), tuple(map(id, held))), held
+
+
+def ends_the_command(record: CallRecord) -> bool:
+    """True after a call that no policy has a say about: the system failed inside, or somebody stopped the robot."""
+    error = record.result.error
+    if error is None:
+        return False
+    return error.code is ErrorCode.INTERNAL or (record.motion and error.code in ENDED_BY_SOMEBODY)
 
 
 def malformed(rules: Recovery, text: str) -> str:

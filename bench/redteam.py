@@ -16,6 +16,7 @@ from bench.redteam_attacks import all_attacks
 from bench.redteam_direct import direct_attacks, direct_attempt
 from bench.redteam_fuzz import fuzz_calls
 from bench.redteam_range import HostileStation, Range
+from bench.redteam_sequences import Sequences, run_sequences
 from bench.redteam_trial import Trial, attempt
 from bench.redteam_turns import fuzz_turns
 from bench.stats import machine
@@ -79,7 +80,13 @@ def attack_rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
 
 
 def bench_redteam(
-    n: int = 10_000, turns: int = 10_000, seed: int = 0, family: str = "all", as_json: AsJson = False
+    n: int = 10_000,
+    turns: int = 10_000,
+    seed: int = 0,
+    family: str = "all",
+    sequences: int = 100,
+    graph_sequences: int = 0,
+    as_json: AsJson = False,
 ) -> int:
     """Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.
 
@@ -89,24 +96,31 @@ def bench_redteam(
     Args:
         n: Calls made by chance, over the tools of all suites.
         turns: Turns made by chance, each through the parser of every protocol.
-        seed: Of both.
+        seed: Of all that is made by chance.
         family: Kinds of attacks, separated by commas, or all.
+        sequences: Stops, resets and requests of several clients in an order made by chance, in this process.
+        graph_sequences: The same over a ROS 2 graph that is started for it, with strangers on it.
     """
     chosen = parse_families(family)
-    for name, value, least in (("n", n, 0), ("turns", turns, 0), ("seed", seed, 0)):
-        if value < least:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {least} or more, got {value}.")
+    numbers = {
+        "n": n, "turns": turns, "seed": seed, "sequences": sequences, "graph-sequences": graph_sequences,
+    }  # fmt: skip
+    for name, value in numbers.items():
+        if value < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be 0 or more, got {value}.")
     began = time.monotonic()
     with _quiet():
         trials = run_attacks(Range(), chosen, _sometimes())
         say(f"{turns} turns")
         parsed = fuzz_turns(turns, seed)
         told = max(1, n // 10)
-        calls = fuzz_calls(
-            n, seed, Range(HostileStation(FUZZED_SIZE)), lambda k: None if k % told else say(f"call {k}")
-        )
+        small = Range(HostileStation(FUZZED_SIZE))
+        calls = fuzz_calls(n, seed, small, lambda k: None if k % told else say(f"call {k}"))
+        every = max(1, sequences // 10)
+        ordered = run_sequences(sequences, seed, small, lambda k: None if k % every else say(f"sequence {k}"))
+        on_graph = _on_graph(graph_sequences, seed)
     violations = [f"{trial.mode}, {trial.name}: {text}" for trial in trials for text in trial.violations]
-    violations += calls.violations + parsed.violations
+    violations += calls.violations + parsed.violations + ordered.violations + on_graph.violations
     document = {
         "bench": "redteam",
         "machine": machine(),
@@ -127,6 +141,8 @@ def bench_redteam(
             "violations": len(calls.violations),
         },
         "turns": {"n": parsed.n, "parsed": dict(parsed.outcomes), "violations": len(parsed.violations)},
+        "sequences": _sequence_row(ordered),
+        "graph_sequences": _sequence_row(on_graph),
         "violations": violations,
         "wall_s": round(time.monotonic() - began, 1),
     }
@@ -135,6 +151,34 @@ def bench_redteam(
     else:
         print(_report(document))
     return 1 if violations else 0
+
+
+def _on_graph(n: int, seed: int) -> Sequences:
+    """Sequences over a graph of their own; it needs rclpy, which is loaded only here."""
+    if not n:
+        return Sequences()
+    from importlib import import_module
+
+    from bench.over_ros import use_client
+
+    use_client()
+    found: Sequences = import_module("bench.ros_sequences").run_graph_sequences(
+        n, seed, lambda k: say(f"graph sequence {k}")
+    )
+    return found
+
+
+def _sequence_row(found: Sequences) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "events": dict(found.events.most_common()),
+        "codes": dict(found.codes.most_common()),
+        "stopped": found.stale,
+        "braked": found.braked,
+        "moved": found.moved,
+        "violations": len(found.violations),
+        "wall_s": round(found.wall_s, 1),
+    }
 
 
 def _named(codes: Counter[str]) -> dict[str, int]:
@@ -178,5 +222,12 @@ def _report(document: Mapping[str, Any]) -> str:
     )
     lines.append("  " + ", ".join(f"{code} {count}" for code, count in calls["codes"].items()))
     lines.append(f"{turns['n']} turns by chance through every parser: {turns['violations']} violations")
+    for where, name in (("in process", "sequences"), ("over a graph", "graph_sequences")):
+        row = document[name]
+        lines.append(
+            f"{row['n']} sequences of stops, resets and requests {where}: {row['moved']} requests moved the arm, "
+            f"{row['stopped']} were stopped, {row['braked']} of them in motion; {row['violations']} motions "
+            "after a stop that nobody had asked for since"
+        )
     lines += [f"VIOLATION: {text}" for text in document["violations"]]
     return "\n".join([*lines, f"{document['machine']['cpu']}; {document['wall_s']} s"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +29,7 @@ from tool_nodes.motion.robot import (
     TIP_FRAME,
     VELOCITY_LIMITS,
 )
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox import Session, Toolbox
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
@@ -120,6 +122,10 @@ class RecordingArm:
 
     def reset_stop(self) -> None:
         """See ports.Arm."""
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm; nobody stops it."""
+        return StopLatch().job()
 
     def _faults(self, trajectory: Trajectory) -> list[str]:
         t, q, qd = trajectory.t, trajectory.q, trajectory.qd

@@ -7,10 +7,10 @@ and gripper side by side.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ from sim.world import World
 from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
 from tool_nodes.motion.kinematics import nearest_turn
 from tool_nodes.motion.robot import ACCELERATION_LIMITS
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
@@ -160,7 +161,7 @@ class SimArm:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._stopped = threading.Event()
+        self._latch = StopLatch()
         self.first_motion_at: float | None = None
 
     def state(self) -> ArmState:
@@ -170,23 +171,29 @@ class SimArm:
 
     def stop(self) -> None:
         """Latch a stop; the running motion brakes at once, later ones are refused."""
-        self._stopped.set()
+        self._latch.set()
 
     def reset_stop(self) -> None:
-        """Release the latch."""
-        self._stopped.clear()
+        """Release the latch; what was stopped does not go on."""
+        self._latch.clear()
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm."""
+        return self._latch.job()
 
     def follow(self, trajectory: Trajectory) -> MotionOutcome:
         """Run a trajectory to its end, or report why not; see `follow_trajectory`."""
-        if self._stopped.is_set():
-            return MotionOutcome(MotionStatus.STOPPED, "a stop is latched")
-        return self._run(follow_trajectory(self._world, trajectory, self._stopped.is_set), moves_arm=True)
+        with self._latch.job() as job:
+            if job.halted:
+                return MotionOutcome(MotionStatus.STOPPED, "stopped before it began")
+            return self._run(follow_trajectory(self._world, trajectory, lambda: job.halted), moves_arm=True)
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         """Move the jaws until they arrive or stall; see `close_or_open`."""
-        if self._stopped.is_set():
-            return GripperOutcome(MotionStatus.STOPPED, self._world.opening_m, False, "a stop is latched")
-        return self._run(close_or_open(self._world, opening_m, self._stopped.is_set))
+        with self._latch.job() as job:
+            if job.halted:
+                return GripperOutcome(MotionStatus.STOPPED, self._world.opening_m, False, "stopped before it began")
+            return self._run(close_or_open(self._world, opening_m, lambda: job.halted))
 
     def _run(self, motion: Motion[Outcome], moves_arm: bool = False) -> Outcome:
         try:

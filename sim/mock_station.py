@@ -13,7 +13,7 @@ from tool_nodes.bounding_box import BoundingBoxTools
 from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.grasp_sampling import AnalyticGraspGenerator
 from tool_nodes.grasping import GraspTools
-from tool_nodes.mock_robot import MockRobot
+from tool_nodes.mock_robot import MockCamera, MockRobot
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.ports import Camera, TextReader
@@ -69,12 +69,13 @@ class MockStation:
     def new_toolbox(self) -> Toolbox:
         """The tools for one more conversation: what tools remember, such as the grasps they gave, is not shared."""
         config = self.config
+        robot = MockCamera if config.role == "observer" else MockRobot
         backends = Backends(
             perception=self.perception,
             reader=self.reader,
             grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed)),
             boxes=BoundingBoxTools(),
-            robot=MockRobot(self.camera, self._recorded.cloud),
+            robot=robot(self.camera, self._recorded.cloud),
             code=CodeExecutor(),
         )
         return make_toolbox(backends, config.suites)

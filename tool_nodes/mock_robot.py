@@ -22,8 +22,8 @@ EXECUTION_TIME_S = 0.0
 """What a motion of no robot takes [s]."""
 
 
-class MockRobot(CameraTools):
-    """Recorded pictures and motions that always succeed.
+class MockCamera(CameraTools):
+    """Recorded pictures, depth and clouds.
 
     B.5 passes the recording as an argument `mock_data`; here it belongs to the station, so that the tools have the
     signatures of the real robot's and an agent cannot tell the two apart but by what they answer.
@@ -56,6 +56,10 @@ class MockRobot(CameraTools):
     def get_depth_with_pointcloud(self) -> ToolResult:
         """Return the recorded depth map and 3D point cloud of the data set, without a real robot."""
         return replace(super().get_depth_with_pointcloud(), backend=self.backend)
+
+
+class MockRobot(MockCamera):
+    """Recorded pictures, and motions that always succeed."""
 
     @tool("robot.execute_grasp", aliases=["mock_robot.execute_grasp"])
     def execute_grasp(self, grasp_pose: Pose) -> ToolResult:

@@ -33,6 +33,7 @@ from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
@@ -44,7 +45,8 @@ from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phas
 from tool_nodes.ros.motion_messages import GRIPPER_TYPES
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
-from tool_nodes.ros.stop import StopLatch, StopNode
+from tool_nodes.ros.stop import StopNode
+from tool_nodes.ros.stop_state import HOW_TO_RESET
 from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
 
 CLIENT_GONE_S = 1.0
@@ -89,7 +91,6 @@ _SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
 """Somebody did not answer; measuring once more would only delay the answer."""
 
 BUSY = ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wait for its end, or cancel it.")
-LATCHED = ToolError(ErrorCode.STOPPED, "A stop is latched; no motion begins.", "Call /reset_stop first.")
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class MotionNode(Node):
         self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame)["scene"]
         self._frames = Frames(transforms, base_frame)
         # The arm and the stop.
-        self._latch = StopLatch()
+        self._latch = StopLatch(HOW_TO_RESET)
         still_velocity = float(self.declare_parameter("still_velocity", 0.002).value)
         if not still_velocity > 0.0:
             raise ToolError(
@@ -260,17 +261,18 @@ class MotionNode(Node):
 
     async def _carry_out(self, name: str, result: Any, work: Callable[[], None]) -> None:
         """Do the work in a thread of its own, because it blocks; what goes wrong is told in the result."""
+        watch = self._latch.watch()
         if not self._busy.acquire(blocking=False):
             result.status = failure(BUSY)
             return
         done = Future()
-        threading.Thread(target=self._work, args=(name, result, work, done), name=name, daemon=True).start()
+        threading.Thread(target=self._work, args=(name, result, work, watch, done), name=name, daemon=True).start()
         await done
 
-    def _work(self, name: str, result: Any, work: Callable[[], None], done: Future) -> None:
-        with answering(self, result, name):
-            if self._latch.is_set:
-                raise LATCHED
+    def _work(self, name: str, result: Any, work: Callable[[], None], watch: StopWatch, done: Future) -> None:
+        with answering(self, result, name), self._latch.job(watch):
+            if watch.halted:
+                raise watch.error
             work()
         status = result.status
         self.get_logger().info(f"{name}: {status.error_code or 'done'}: {status.message}")
@@ -373,7 +375,7 @@ class MotionNode(Node):
     def _told(self, error: ToolError, job: Job) -> ToolError:
         """The error as the caller reads it: which stage it was, and who ended it."""
         stage = job.progress.stage
-        if error.code is ErrorCode.STOPPED and not self._latch.is_set and job.cancelled():
+        if error.code is ErrorCode.STOPPED and not self._latch.halted and job.cancelled():
             why = "was cancelled" if job.cancel_asked() else "was cancelled, because its client has gone away,"
             return ToolError(ErrorCode.CANCELLED, f"The motion {why} during {stage}; the arm stands still.")
         if error.code in _SYSTEM_FAILED:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.pictures import SessionImage
 from tool_nodes.types import (
     ArmState,
@@ -123,7 +125,10 @@ class Arm(Protocol):
         """Latch a stop: brake now, refuse motion until `reset_stop`."""
 
     def reset_stop(self) -> None:
-        """Release the latch."""
+        """Release the latch; a job that was stopped does not go on."""
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """Within it, the motions of this thread belong together: a stop ends them all, whatever is reset meanwhile."""
 
 
 class GraspAndPlace(Protocol):
@@ -134,3 +139,6 @@ class GraspAndPlace(Protocol):
 
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See `Arm.job`: what is decided and moved within it belongs together."""

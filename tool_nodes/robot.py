@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,7 @@ from tool_nodes.depth import depth_range
 from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, transform
 from tool_nodes.kinds import Point2D, Point3D, Pose
+from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import Camera, GraspAndPlace
@@ -114,6 +116,10 @@ class RobotTools(CameraTools):
         super().__init__(camera)
         self._manipulator = manipulator
         self._clock = clock
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See `Toolbox.job`."""
+        return self._manipulator.job()
 
     @tool("robot.execute_grasp", motion=True, timeout_s=None)
     def execute_grasp(self, grasp_pose: Pose) -> ToolResult:

@@ -12,6 +12,7 @@ import functools
 import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, get_type_hints
 
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.guards import CallHistory, Guard
 from tool_nodes.kinds import BadValue, Kind, SessionKind, show
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.types import Frame
@@ -220,7 +222,8 @@ class Toolbox:
     """All tools of a set of providers, by name.
 
     Args:
-        providers: Objects with methods marked by `tool`, or with a method `tool_specs` that gives their tools.
+        providers: Objects with methods marked by `tool`, or with a method `tool_specs` that gives their tools. The one
+            that moves the robot has a method `job`; see `ports.Arm`.
         suites: Which suites to offer; None offers all.
         guard: Limits of every call.
     """
@@ -231,8 +234,10 @@ class Toolbox:
         self.specs: dict[str, ToolSpec] = {}
         self._names: dict[str, str] = {}
         self._guard = guard or Guard()
+        self._new_job: Callable[[], AbstractContextManager[StopWatch]] = StopLatch().job
         chosen = None if suites is None else frozenset(suites)
         for provider in providers:
+            self._new_job = getattr(provider, "job", self._new_job)
             for spec in _specs_of(provider):
                 if chosen is None or spec.suite in chosen:
                     self._add(spec)
@@ -243,6 +248,10 @@ class Toolbox:
                 raise ValueError(f"two tools are called {name!r}")
             self._names[name] = spec.name
         self.specs[spec.name] = spec
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """Within it, the calls of this thread belong together: a stop of the arm ends them all, as one motion."""
+        return self._new_job()
 
     def schemas(self) -> list[dict[str, Any]]:
         """JSON schemas of all tools, sorted by name."""
@@ -307,8 +316,9 @@ class Toolbox:
         image_index = None
         values: dict[str, Any] = {}
         try:
-            spec, values = self.check(name, arguments, session)
-            result = self._run(spec, values, session)
+            with self.job() if self.is_motion(name) else nullcontext():
+                spec, values = self.check(name, arguments, session)
+                result = self._run(spec, values, session)
         except ToolError as error:
             result = ToolResult(error=error)
         except Exception as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from tool_nodes.motion.limits import MotionLimits, check_trajectory
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.robot import NAMED_STATES, VELOCITY_LIMITS
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
@@ -67,6 +68,9 @@ class RecordingArm:
 
     def reset_stop(self) -> None:
         raise NotImplementedError
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        return StopLatch().job()
 
 
 def turned(angle: float, speed: float = 1.0) -> Trajectory:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from tool_nodes.geometry import backproject
 from tool_nodes.grasp_sampling import AnalyticGraspGenerator
 from tool_nodes.grasping import GraspTools
 from tool_nodes.mock_robot import MockRobot
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.pictures import SessionImage
@@ -48,6 +50,9 @@ class RefusingHand:
 
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        return StopLatch().job()
 
 
 def frozen(array: np.ndarray) -> np.ndarray:

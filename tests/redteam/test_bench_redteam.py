@@ -12,18 +12,25 @@ from tool_nodes.results import ToolError
 
 
 def test_the_document_counts_attacks_calls_and_turns(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_redteam(n=30, turns=30, family="answers", as_json=True) == 0
+    assert bench_redteam(n=30, turns=30, family="answers", sequences=2, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["violations"] == []
     assert document["attacks"]["attacks"] == 5
     assert document["attacks"]["trials"] == 15
     assert document["calls"]["n"] == sum(document["calls"]["codes"].values()) == 30
     assert document["turns"]["n"] == 30
+    assert document["sequences"]["n"] == 2
+    assert document["graph_sequences"]["n"] == document["sequences"]["violations"] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [({"n": -1}, "n must be 0 or more"), ({"seed": -1}, "seed must be"), ({"family": "magic"}, "no family of attacks")],
+    [
+        ({"n": -1}, "n must be 0 or more"),
+        ({"graph_sequences": -1}, "graph-sequences must be"),
+        ({"seed": -1}, "seed must be"),
+        ({"family": "magic"}, "no family of attacks"),
+    ],
 )
 def test_wrong_arguments_are_one_sentence(arguments: dict, sentence: str) -> None:
     with pytest.raises(ToolError, match=sentence):

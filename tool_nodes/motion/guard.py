@@ -15,7 +15,7 @@ import time
 import uuid
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from typing import ParamSpec, TypeVar
 
@@ -36,6 +36,7 @@ from tool_nodes.motion.gripper import MAX_OPENING
 from tool_nodes.motion.kinematics import Kinematics, nearest_turn
 from tool_nodes.motion.limits import MotionLimits, check_trajectory, invalid
 from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ArmState, GripperOutcome, MotionOutcome, Trajectory
@@ -374,3 +375,7 @@ class GuardedArm:
     def reset_stop(self) -> None:
         """See ports.Arm."""
         self._arm.reset_stop()
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm."""
+        return self._arm.job()

@@ -24,6 +24,7 @@ from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
 from tool_nodes.motion.robot import NAMED_STATES
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
+from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import HeldObject, held_object
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
 from tool_nodes.ports import Arm, Camera, Planner
@@ -83,6 +84,10 @@ class Manipulator:
         self.held: HeldObject | None = None
         self._scenes = GraspScenes(planner)
         self._last_scene = CollisionScene(table_z=workspace.TABLE_Z)
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
+        return self._arm.job()
 
     # -- motions ---------------------------------------------------------------------------------
 
@@ -180,6 +185,10 @@ class Manipulator:
         Raises:
             ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED.
         """
+        with self.job():
+            self._return_to_park()
+
+    def _return_to_park(self) -> None:
         q = self._arm.state().q
         if np.abs(nearest_turn(PARK, q) - q).max() < AT_PARK:
             return
@@ -238,7 +247,8 @@ class Manipulator:
             ToolError: IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything moved; GRIPPER_EMPTY or
                 OBJECT_DROPPED after a retreat; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
         """
-        return self.run_grasp(self.plan_grasp(T_base_gripper, frame))
+        with self.job():
+            return self.run_grasp(self.plan_grasp(T_base_gripper, frame))
 
     @recorded("plan a grasp")
     def plan_grasp(self, T_base_gripper: FloatArray, frame: Frame) -> GraspPlan:
@@ -254,7 +264,7 @@ class Manipulator:
 
     def run_grasp(self, plan: GraspPlan) -> float:
         """The second half of `grasp`: moves. The arm must be where it was when the plan was made."""
-        with self._permit(plan):
+        with self.job(), self._permit(plan):
             return self._grasp(plan)
 
     def _grasp(self, plan: GraspPlan) -> float:
@@ -322,7 +332,8 @@ class Manipulator:
             ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
                 OBJECT_DROPPED on the way, or if the fresh picture shows nothing there; EXECUTION_FAILED; STOPPED.
         """
-        self.run_place(self.plan_place(point_base, frame))
+        with self.job():
+            self.run_place(self.plan_place(point_base, frame))
 
     @recorded("plan a placement")
     def plan_place(self, point_base: FloatArray, frame: Frame) -> PlacePlan:
@@ -349,7 +360,7 @@ class Manipulator:
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
-        with self._permit(plan):
+        with self.job(), self._permit(plan):
             self._place(plan)
         if plan.verify:
             self._verify_placed(plan.candidate.point)

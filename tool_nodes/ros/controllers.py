@@ -10,6 +10,7 @@ import functools
 import threading
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,7 @@ from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
 from tool_nodes.motion.gripper import knuckle_from_opening
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call, cancel_late_goal, server_absent, server_gone, server_is_there
@@ -35,7 +37,6 @@ from tool_nodes.ros.motion_messages import (
     trajectory_failure,
     trajectory_goal,
 )
-from tool_nodes.ros.stop import StopLatch
 from tool_nodes.ros.watching import (
     END_TOLERANCE,
     SETTLE_S,
@@ -258,8 +259,12 @@ class RosArm:
         self._latch.set()
 
     def reset_stop(self) -> None:
-        """Release the latch."""
+        """Release the latch; what was stopped does not go on."""
         self._latch.clear()
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm."""
+        return self._latch.job()
 
     # -- goals -----------------------------------------------------------------------------------
 
@@ -282,13 +287,13 @@ class RosArm:
             shortest_s: It certainly takes as long [s].
             strayed: Polled while it runs; True has it cancelled, as if it were late.
         """
-        with self._latch.goal_on_its_way():
+        with self._latch.job(), self._latch.goal_on_its_way():
             if self.halted:
                 return _Ended(GoalStatus.STATUS_UNKNOWN, halted=True)
             self._reading()  # a motion whose course nobody could watch does not begin
             active = self._send(client, goal, name)
             if active is None:
-                return _Ended(GoalStatus.STATUS_UNKNOWN)
+                return _Ended(GoalStatus.STATUS_UNKNOWN, halted=self.halted)
             try:
                 ended = self._see_through(active, name, limit_s, shortest_s, strayed)
             except ToolError:
@@ -302,13 +307,18 @@ class RosArm:
 
     @property
     def halted(self) -> bool:
-        """True while no motion may run: a stop is latched, or what is being done was cancelled."""
-        return self._latch.is_set or self.cancelled()
+        """True once this thread's job may not go on: a stop came since it began, or it was cancelled."""
+        return self._latch.halted or self.cancelled()
 
     def _send(self, client: ActionClient, goal: Any, name: str) -> ActiveGoal | None:
-        """The goal once it is accepted, None if it is refused. Raises ToolError UNAVAILABLE or TIMEOUT."""
+        """The goal once it is accepted; None if it is refused, or not sent because of a stop.
+
+        Raises ToolError UNAVAILABLE or TIMEOUT.
+        """
         if not client.wait_for_server(timeout_sec=self._deadlines.availability_s):
             raise server_absent(name, self._deadlines.availability_s)
+        if self.halted:  # both waits may have been long
+            return None
         sent = client.send_goal_async(goal)
         answered = threading.Event()
         sent.add_done_callback(lambda _: answered.set())

@@ -6,6 +6,7 @@ The node that is given must be spun by an executor in another thread; everything
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
 
@@ -30,6 +31,7 @@ from vision_msgs.msg import Point2D
 from tool_nodes.bounding_box import BoundingBoxTools
 from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.grasping import GraspAlternatives
+from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.results import ToolResult
 from tool_nodes.robot import robot_tools
@@ -48,6 +50,7 @@ from tool_nodes.ros.messages import (
     put_frame,
 )
 from tool_nodes.ros.status import raise_failure
+from tool_nodes.ros.stop_state import StopListener
 from tool_nodes.suites import Backends, make_toolbox
 from tool_nodes.toolbox import Toolbox
 from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
@@ -226,13 +229,21 @@ class RemoteManipulator:
         node: Gets the clients.
         deadlines: How long to wait.
         stopped: Polled during a motion; True cancels it.
+        stops: Knows the stop of the motion node; made here where None.
 
     Attributes:
         motion_time_s: Time that all motions so far took, by the clock of the robot [s].
     """
 
-    def __init__(self, node: Node, deadlines: Deadlines, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        node: Node,
+        deadlines: Deadlines,
+        stopped: Callable[[], bool] = lambda: False,
+        stops: StopListener | None = None,
+    ) -> None:
         group = ReentrantCallbackGroup()
+        self._stops = stops or StopListener(node)
         self._execute_grasp = ActionClient(node, ExecuteGrasp, "execute_grasp", callback_group=group)
         self._place = ActionClient(node, Place, "place", callback_group=group)
         self._deadlines = deadlines
@@ -252,7 +263,18 @@ class RemoteManipulator:
         goal.point_3d = PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))
         self._run(self._place, goal, "place")
 
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm; it notes the stops of the motion node."""
+        self._stops.wait()
+        return self._stops.latch.job()
+
     def _run(self, client: ActionClient, goal: Any, name: str) -> Any:
+        with self.job() as job:
+            if job.halted:  # the motion node would take a goal that comes after the reset for a new one
+                raise job.error
+            return self._see_through(client, goal, name)
+
+    def _see_through(self, client: ActionClient, goal: Any, name: str) -> Any:
         result = run_goal(client, goal, name, self._deadlines, cancelled=self._stopped).result
         self.motion_time_s += result.execution_time
         raise_failure(result.status)
@@ -270,6 +292,7 @@ def remote_toolbox(
     stopped: Callable[[], bool] = lambda: False,
     suites: Iterable[str] = ("spacetools",),
     role: str = "operator",
+    stops: StopListener | None = None,
 ) -> Toolbox:
     """The same tools as `sim.station.Station` has, with the robot, perception and grasps in other nodes.
 
@@ -279,10 +302,11 @@ def remote_toolbox(
         stopped: Polled during motions; True cancels the one that runs.
         suites: Whose tools are offered.
         role: "operator", or "observer" without the tools that move the robot.
+        stops: Knows the stop of the motion node; made here where None.
     """
     deadlines = deadlines or Deadlines()
     perception = RemotePerception(node, deadlines)
-    manipulator = RemoteManipulator(node, deadlines, stopped)
+    manipulator = RemoteManipulator(node, deadlines, stopped, stops)
     backends = Backends(
         perception=perception,
         reader=PixelTextReader(),

@@ -1,5 +1,6 @@
 """Stop: latched at once, passed on to the controllers, confirmed only by what the joints measure.
 
+A stop that was not confirmed is not reset: the way out is another stop that is. Each change is published on stop_state.
 It covers every goal at both controllers, whoever sent it, and every later motion of the process that serves it. It does
 not cover somebody else who sends a new goal to a controller afterwards, and it is no certified safety function.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,10 +22,14 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 from simulation_interfaces.srv import StepSimulation
+from std_msgs.msg import Header
 from std_srvs.srv import Trigger
+from toolhand_interfaces.msg import StopState
 
+from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.joint_states import JointReading, JointStates
+from tool_nodes.ros.stop_state import QOS, TOPIC
 
 SAMPLES = 3
 """Successive measurements at rest that confirm a stop."""
@@ -37,44 +42,11 @@ _FROZEN_S = 0.3
 
 _STEPS = 10
 
-
-class StopLatch:
-    """Whether motion is allowed, and whether there is any. Shared by those who move and those who stop them."""
-
-    def __init__(self) -> None:
-        self._set = threading.Event()
-        self._lock = threading.Lock()
-        self._moving = 0
-
-    @property
-    def is_set(self) -> bool:
-        """True from a stop to its reset."""
-        return self._set.is_set()
-
-    @property
-    def quiet(self) -> bool:
-        """True if no goal is on its way."""
-        with self._lock:
-            return self._moving == 0
-
-    def set(self) -> None:
-        """Forbid motion."""
-        self._set.set()
-
-    def clear(self) -> None:
-        """Allow motion."""
-        self._set.clear()
-
-    @contextlib.contextmanager
-    def goal_on_its_way(self) -> Iterator[None]:
-        """Surrounds a goal, from before it is sent until it has ended. Look at `is_set` inside, not before."""
-        with self._lock:
-            self._moving += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._moving -= 1
+_NOT_CONFIRMED = (
+    "Not reset: the last stop was not confirmed, nobody has measured the arm at rest. Stop again until one is (type "
+    "`toolhand stop`, or call /stop), then reset. Where none can be, look at the arm, end the motion node and start it "
+    "again."
+)
 
 
 @dataclass
@@ -122,6 +94,7 @@ class StopNode(Node):
         self._deadline_s = deadline_s
         self._still_velocity = still_velocity
         self._stoppings: list[_Stopping] = []
+        self._confirmed = True
         group = ReentrantCallbackGroup()
         self._cancels = {
             name: self.create_client(
@@ -140,6 +113,8 @@ class StopNode(Node):
         self._timer.cancel()
         self.create_service(Trigger, parent.resolve_service_name("stop"), self._on_stop, callback_group=group)
         self.create_service(Trigger, parent.resolve_service_name("reset_stop"), self._on_reset, callback_group=group)
+        self._states = self.create_publisher(StopState, parent.resolve_topic_name(TOPIC), QOS)
+        self._publish()
         self._executor = SingleThreadedExecutor(context=parent.context)
         self._executor.add_node(self)
         self._thread = threading.Thread(target=self._spin, name="stop", daemon=True)
@@ -163,6 +138,7 @@ class StopNode(Node):
 
     async def _on_stop(self, request: Any, response: Any) -> Any:
         self._latch.set()
+        self._confirmed = False
         ready = [client for client in self._cancels.values() if client.service_is_ready()]
         # A request without id and stamp means all goals.
         stopping = _Stopping(
@@ -170,6 +146,7 @@ class StopNode(Node):
         )
         self._stoppings.append(stopping)
         self._timer.reset()
+        self._publish()
         reading: JointReading | None = await stopping.done
         absent = [name for name, client in self._cancels.items() if client not in ready]
         aside = f" Nobody serves {' or '.join(absent)}, so that nothing was cancelled there." if absent else ""
@@ -179,18 +156,31 @@ class StopNode(Node):
             response.message = f"The stop is latched, but it could not be confirmed that the arm stands still: {why}."
         else:
             response.message = f"Stopped: all joints were measured at rest at t = {reading.stamp_ns / 1e9:.3f} s."
-        response.message += aside + " Motions are refused until /reset_stop."
+        response.message += aside + " Motions are refused until a reset."
         self.get_logger().warning(response.message)
         return response
 
     def _on_reset(self, request: Any, response: Any) -> Any:
-        response.success = not self._stoppings
+        response.success = self._confirmed and not self._stoppings
         if self._stoppings:
             response.message = "A stop is still being carried out; wait for its answer."
+        elif not self._confirmed:
+            response.message = _NOT_CONFIRMED
         else:
             response.message = "Motions are allowed again." if self._latch.is_set else "No stop was latched."
             self._latch.clear()
+            self._publish()
         return response
+
+    def _publish(self) -> None:
+        self._states.publish(
+            StopState(
+                header=Header(stamp=self.get_clock().now().to_msg()),
+                stops=self._latch.stops,
+                latched=self._latch.is_set,
+                confirmed=self._confirmed,
+            )
+        )
 
     # -- confirmation ----------------------------------------------------------------------------
 
@@ -220,8 +210,10 @@ class StopNode(Node):
 
     def _end(self, stopping: _Stopping, reading: JointReading | None) -> None:
         self._stoppings.remove(stopping)
+        self._confirmed = reading is not None
         if not self._stoppings:
             self._timer.cancel()
+            self._publish()
         stopping.done.set_result(reading)
 
     def _let_time_pass(self) -> None:

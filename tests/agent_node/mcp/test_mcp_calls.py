@@ -243,3 +243,43 @@ async def test_a_picture_too_large_for_png_is_sent_so_that_clients_can_read_it(r
     assert picture.mime_type == "image/jpeg"
     assert len(data) <= PNG_BYTES
     assert Image.open(io.BytesIO(data)).size == (1568, 1045)
+
+
+async def test_after_the_operator_stopped_a_motion_the_conversation_must_look_before_the_next(
+    robot: Robot, arm: Any, until: Any
+) -> None:
+    async with Client(make_server(robot), mode="legacy") as client, anyio.create_task_group() as group:
+        results: list[mcp_types.CallToolResult] = []
+
+        async def move() -> None:
+            results.append(await client.call_tool("fake-move", {}))
+
+        group.start_soon(move)
+        await until(arm.moving.is_set)
+        group.start_soon(move)  # waits for the robot
+        group.start_soon(client.call_tool, "robot-capture_image", {})
+        await anyio.sleep(0.05)
+        arm.stop()
+        await until(lambda: len(results) == 2)
+        arm.reset_stop()
+        arm.release.set()
+        assert [code(result) for result in results] == ["STOPPED", "STOPPED"]
+        assert arm.motions == 1
+        assert "before the operator stopped the arm" in results[1].content[0].text
+        await client.call_tool("robot-capture_image", {})
+        assert not (await client.call_tool("fake-move", {})).is_error
+        assert arm.motions == 2
+
+
+async def test_a_motion_that_comes_after_a_stop_without_a_look_is_refused(robot: Robot, arm: Any, until: Any) -> None:
+    async with Client(make_server(robot), mode="legacy") as client, anyio.create_task_group() as group:
+        group.start_soon(client.call_tool, "fake-move", {})
+        await until(arm.moving.is_set)
+        arm.stop()
+        await until(lambda: not arm.moving.is_set())
+        arm.reset_stop()
+        arm.release.set()
+        refused = await client.call_tool("fake-move", {})
+        assert code(refused) == "STOPPED"
+        assert "Ask the operator" in refused.content[0].text
+        assert arm.motions == 1

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from tests.ros.motion.drivers import Drivers
+from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.controllers import RosArm
-from tool_nodes.ros.stop import StopLatch
 from tool_nodes.types import MotionOutcome, MotionStatus, Trajectory
 
 Record = Callable[[str, object], None]
@@ -172,13 +172,32 @@ def test_a_clock_that_jumps_does_no_harm(cell: Any, arm: RosArm, jump_s: float) 
     still_works(cell, arm)
 
 
-def test_an_arm_that_does_not_come_to_rest_is_told(cell: Any, arm: RosArm) -> None:
+def test_an_arm_that_does_not_come_to_rest_is_told_and_is_not_reset_before_it_does(cell: Any, arm: RosArm) -> None:
     cell.drivers.fault = "restless"
     answer = cell.stop()
     assert not answer.success
     assert "0.100 rad/s" in answer.message
+    for _ in range(2):
+        answer = cell.reset_stop()
+        assert not answer.success
+        assert "not confirmed" in answer.message
+        assert "toolhand stop" in answer.message
+        assert cell.motion._latch.is_set
+    cell.drivers.fault = ""
+    assert not cell.reset_stop().success, "nobody has measured it since"
+    assert cell.stop().success
     assert cell.reset_stop().success
     still_works(cell, arm)
+
+
+def test_a_stop_whose_confirmation_came_too_late_does_not_count_for_the_one_before(cell: Any, arm: RosArm) -> None:
+    assert cell.stop().success
+    cell.drivers.fault = "restless"
+    assert not cell.stop().success
+    assert not cell.reset_stop().success, "the last stop counts"
+    cell.drivers.fault = ""
+    assert cell.stop().success
+    assert cell.reset_stop().success
 
 
 def test_jaws_that_do_not_obey(cell: Any, arm: RosArm) -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from simulation_interfaces.srv import ResetSimulation
 from std_srvs.srv import Trigger
+from toolhand_interfaces.msg import StopState
 
 from bench.ros_stop import measure_stops, stop_rows
 from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.ros.stop_state import QOS
 
 Record = Callable[[str, object], None]
 
@@ -86,3 +89,88 @@ def test_without_joint_states_a_stop_says_that_it_is_not_confirmed(make_cell: An
 def test_deadlines_and_thresholds_must_be_positive(make_cell: Any, name: str) -> None:
     with pytest.raises(Exception, match=name):
         make_cell(**{name: 0.0})
+
+
+@pytest.fixture
+def anew(sim_cell: Any) -> Iterator[Any]:
+    """The world as in the beginning, and motions allowed."""
+    sim_cell.call(ResetSimulation, "reset_simulation")
+    sim_cell.set("motion", "seed", 0)
+    yield sim_cell
+    assert sim_cell.stop().success
+    assert sim_cell.reset_stop().success
+
+
+def stop_and_reset_once(cell: Any, commands: list[int]) -> None:
+    """A stop that is confirmed and reset before anybody else does anything more."""
+    if commands:
+        return
+    commands.append(-1)
+    answer = cell.stop()
+    assert answer.success, answer.message
+    commands[0] = cell.commands
+    assert cell.reset_stop().success
+
+
+@pytest.mark.parametrize("moment", ["a picture", "a plan", "opening", "the approach", "closing", "the lift"])
+def test_a_goal_that_was_stopped_is_not_brought_back_by_a_reset(
+    anew: Any, target: Any, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cell, commands = anew, list[int]()
+    manipulator = cell.motion._manipulator
+    camera, planner = cell.motion._camera, manipulator._planner._planner
+    capture, plan, enter = camera.capture, planner.plan, manipulator._on_stage
+
+    def stopping(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any) -> Any:
+            if moment == name or moment in arguments[:1]:
+                stop_and_reset_once(cell, commands)
+            return work(*arguments)
+
+        return wrapped
+
+    monkeypatch.setattr(camera, "capture", stopping("a picture", capture))
+    monkeypatch.setattr(planner, "plan", lambda *arguments: stopping("a plan", lambda *_: plan(*arguments))())
+    monkeypatch.setattr(manipulator, "_on_stage", stopping("a stage", enter))
+    _, result = cell.grasp(target.T_base_gripper).end()
+    assert result.status.error_code == "STOPPED", result.status
+    assert commands
+    cell.assert_still()
+    assert cell.commands == commands[0], "nothing was commanded after the stop"
+
+
+def test_a_goal_that_waits_for_its_thread_is_stopped_too(
+    anew: Any, target: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is done yet, and nothing is forgotten."""
+    cell, commands = anew, list[int]()
+    work = cell.motion._work
+
+    def late(*arguments: Any) -> None:
+        stop_and_reset_once(cell, commands)
+        work(*arguments)
+
+    monkeypatch.setattr(cell.motion, "_work", late)
+    _, result = cell.grasp(target.T_base_gripper).end()
+    assert result.status.error_code == "STOPPED", result.status
+    answer = cell.call(Trigger, "return_to_park")
+    assert answer.success, "it was asked for after the reset"
+    assert cell.commands == commands[0]
+
+
+def test_the_state_of_the_stop_is_told_to_who_comes_late(anew: Any) -> None:
+    cell, states, heard = anew, list[Any](), threading.Event()
+    assert cell.stop().success
+    subscription = cell.operator.create_subscription(
+        StopState, "stop_state", lambda state: (states.append(state), heard.set()), QOS
+    )
+    try:
+        assert heard.wait(20.0)
+        assert states[-1].latched
+        assert states[-1].confirmed
+        stops = states[-1].stops
+        assert cell.reset_stop().success
+        cell.wait(lambda: not states[-1].latched, "the reset")
+        assert states[-1].stops == stops
+    finally:
+        cell.operator.destroy_subscription(subscription)

@@ -11,6 +11,7 @@ from types import FrameType
 
 from rclpy_zenoh.launch.errors import LaunchError
 from rclpy_zenoh.launch.graph import LaunchedGraph, launch
+from rclpy_zenoh.launch.keys import HELP, stop_keys
 from rclpy_zenoh.launch.plan import Argument, declared_arguments
 from rclpy_zenoh.launch.process import Usage
 
@@ -36,7 +37,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    description = "Start the nodes of a launch file; Ctrl-C ends them."
+    description = f"Start the nodes of a launch file; Ctrl-C ends them. At a terminal: {HELP}"
     parser = argparse.ArgumentParser(prog="toolhand up", description=description)
     parser.add_argument("file", type=Path, help="launch file in ROS 2's YAML frontend, e.g. launch/sim.launch.yaml")
     parser.add_argument("arguments", nargs="*", metavar="NAME:=VALUE", help="arguments that the file declares")
@@ -48,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(graph: LaunchedGraph, usage: bool) -> int:
-    """Serve until the graph ends, or a signal asks for it; a second signal hurries the end."""
+    """Serve until the graph ends, or a signal asks for it; a second signal hurries the end. Keys stop the arm."""
     asked = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -58,11 +59,12 @@ def _run(graph: LaunchedGraph, usage: bool) -> int:
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
-    watcher = threading.Thread(target=_announce, args=(graph, usage), daemon=True)
-    watcher.start()
     end = None
-    while end is None and not asked.is_set():
-        end = graph.wait(_WAKE_S)
+    with stop_keys(graph.domain, graph.endpoint, _say) as keys:
+        watcher = threading.Thread(target=_announce, args=(graph, usage, keys.listening), daemon=True)
+        watcher.start()
+        while end is None and not asked.is_set():
+            end = graph.wait(_WAKE_S)
     if end is not None:
         _say(f"{end.reason[0].upper()}{end.reason[1:]}.")
     graph.close()
@@ -70,7 +72,7 @@ def _run(graph: LaunchedGraph, usage: bool) -> int:
     return end.status if end is not None else 0
 
 
-def _announce(graph: LaunchedGraph, usage: bool) -> None:
+def _announce(graph: LaunchedGraph, usage: bool, keys: bool) -> None:
     try:
         seconds = graph.wait_ready(READY_TIMEOUT_S)
     except LaunchError as error:
@@ -78,6 +80,8 @@ def _announce(graph: LaunchedGraph, usage: bool) -> None:
             _say(str(error))
         return
     _say(f"Ready after {seconds:.1f} s: domain {graph.domain}, router {graph.endpoint}. Ctrl-C ends it.")
+    if keys:
+        _say(HELP)
     if usage:
         _say(usage_table(graph.usage()))
 

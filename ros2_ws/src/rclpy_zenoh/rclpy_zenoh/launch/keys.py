@@ -1,0 +1,107 @@
+"""Keys of the terminal that `toolhand up` runs in: one stops the arm of the graph, one allows motions again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import sys
+import termios
+import threading
+import tty
+from collections.abc import Callable, Mapping
+from types import TracebackType
+
+from rclpy_zenoh.trigger import call_trigger
+from rclpy_zenoh.wire.errors import WireError
+from rclpy_zenoh.wire.options import SessionOptions
+
+ANSWER_S = 30.0
+"""Longest wait for the answer to a key [s]."""
+
+HELP = "Space or s stops the arm (/stop), r allows motions again (/reset_stop)."
+SERVICES = {" ": "/stop", "s": "/stop", "S": "/stop", "r": "/reset_stop", "R": "/reset_stop"}
+
+_LOOK_S = 0.1
+
+
+class Keys:
+    """While entered, reads single keys from a terminal; from anything else, and in the background, nothing is read.
+
+    Args:
+        actions: What is done for a key, each time in a thread of its own.
+        fd: Where keys come from.
+
+    Attributes:
+        listening: True where there is a terminal to read from.
+    """
+
+    def __init__(self, actions: Mapping[str, Callable[[], None]], fd: int = 0) -> None:
+        self._actions, self._fd = actions, fd
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
+        self.listening = os.isatty(fd) and _in_foreground(fd)
+
+    def __enter__(self) -> Keys:
+        if self.listening:
+            self._before = termios.tcgetattr(self._fd)
+            self._in_background = signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # a read fails then, and goes on later
+            tty.setcbreak(self._fd, termios.TCSANOW)
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if not self.listening:
+            return
+        self._ended.set()
+        self._thread.join()
+        if _in_foreground(self._fd):  # in the background the terminal is another program's
+            with contextlib.suppress(termios.error):
+                termios.tcsetattr(self._fd, termios.TCSANOW, self._before)
+        signal.signal(signal.SIGTTIN, self._in_background)
+
+    def _read(self) -> None:
+        while not self._ended.is_set():
+            if not _in_foreground(self._fd):
+                self._ended.wait(_LOOK_S)
+                continue
+            try:
+                ready, _, _ = select.select([self._fd], [], [], _LOOK_S)
+                keys = os.read(self._fd, 64) if ready else b""
+            except OSError:  # the terminal has gone, or this has just been put into the background
+                self._ended.wait(_LOOK_S)
+                continue
+            if ready and not keys:
+                return  # the end of the input
+            for action in dict.fromkeys(map(self._actions.get, keys.decode(errors="replace"))):
+                if action is not None:
+                    threading.Thread(target=action, daemon=True).start()
+
+
+def stop_keys(domain: int, router: str, say: Callable[[str], None]) -> Keys:
+    """The keys that call /stop and /reset_stop of a graph; the answers are said."""
+    options = SessionOptions(domain, router, allow_remote=os.environ.get("RCLPY_ZENOH_ALLOW_REMOTE") == "1")
+
+    def ask(service: str) -> None:
+        try:
+            for answer in call_trigger(service, options, ANSWER_S):
+                say(answer.message if answer.success else f"NOT CONFIRMED: {answer.message}")
+        except WireError as error:
+            say(f"NOT CONFIRMED: {error}")
+
+    services = dict.fromkeys(SERVICES.values())
+    asking = {service: (lambda service=service: ask(service)) for service in services}
+    return Keys(
+        {key: asking[service] for key, service in SERVICES.items()}, sys.__stdin__.fileno() if sys.__stdin__ else -1
+    )
+
+
+def _in_foreground(fd: int) -> bool:
+    """False where reading the terminal would stop this process; a terminal without job control stops nobody."""
+    try:
+        return os.tcgetpgrp(fd) == os.getpgrp()
+    except OSError:
+        return True
