@@ -34,6 +34,7 @@ from PIL import Image
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.geometry import backproject
+from tool_nodes.picture_files import PictureFileError, opened
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
 
@@ -246,15 +247,15 @@ def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: s
     if not path.is_file():
         raise _invalid(f"{_shown(path)} is missing.")
     try:
-        with Image.open(path, formats=("PNG",)) as picture:
+        with opened(path, ("PNG",), SIZES[1]) as picture:
             if picture.mode not in modes:
                 raise _wrong(path, f"the picture must be {what}, not of mode {picture.mode}")
             if picture.size != size:
                 w, h = picture.size
                 raise _wrong(path, f"the picture is {w}x{h}, but frame.yaml says {size[0]}x{size[1]}")
             return np.array(picture)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _wrong(path, "it is no complete PNG picture") from error
+    except PictureFileError as error:
+        raise _wrong(path, f"it is no complete PNG picture ({error})") from error
 
 
 def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
