@@ -113,13 +113,21 @@ class _State(Enum):
 class Job:
     """One call on its way through the robot's thread; made by `Robot.submit`."""
 
-    def __init__(self, conversation: Conversation, name: str, arguments: Any, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        name: str,
+        arguments: Any,
+        on_end: Callable[[], None],
+        on_stage: Callable[[str], None],
+    ) -> None:
         self.conversation = conversation
         self.name = name
         self.arguments = arguments
         self.answer = _refusal(ErrorCode.CANCELLED, "The call was given up before it began.")
         self.motion = conversation.toolbox.is_motion(name)
         self.on_end = on_end
+        self.on_stage = on_stage
         self.state = _State.WAITING
         self.cancelled = False
 
@@ -149,9 +157,19 @@ class Robot:
         """A new conversation."""
         return Conversation(self._new_toolbox())
 
-    def submit(self, conversation: Conversation, name: str, arguments: Any, on_end: Callable[[], None]) -> Job:
-        """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there."""
-        job = Job(conversation, name, arguments, on_end)
+    def submit(
+        self,
+        conversation: Conversation,
+        name: str,
+        arguments: Any,
+        on_end: Callable[[], None],
+        on_stage: Callable[[str], None] = lambda stage: None,
+    ) -> Job:
+        """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there.
+
+        `on_stage` is called from that thread with the name of each stage of a motion that begins before.
+        """
+        job = Job(conversation, name, arguments, on_end, on_stage)
         with self._lock:
             if self._closed:
                 job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")
@@ -186,6 +204,13 @@ class Robot:
             self._closed = True
             self._brake.stop()
         self._jobs.put(None)
+
+    def enter(self, stage: str) -> None:
+        """A stage of the motion that runs begins, e.g. "the lift"; of use to a Manipulator as its `on_stage`."""
+        with self._lock:
+            job = self._running
+        if job is not None:
+            job.on_stage(stage)
 
     @property
     def interrupted(self) -> bool:
