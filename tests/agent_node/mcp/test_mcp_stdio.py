@@ -191,6 +191,7 @@ async def test_the_stages_of_a_motion_are_told_before_its_answer_where_a_token_i
     assert await talking(client) == 0
 
 
+@pytest.mark.anyio
 async def test_a_client_that_closes_its_side_in_a_motion_leaves_a_braked_arm(talking: Any, arm: Any) -> None:
     def client(talk: Talk) -> None:
         talk.begin()
