@@ -261,6 +261,8 @@ def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: s
 def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
     if not path.exists():
         return None
+    if not path.is_file():
+        raise _wrong(path, "it is no file")
     try:
         # Mapped, not read: a header that promises more than the file holds is refused before memory is taken.
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -277,6 +279,8 @@ def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
 def _mapping(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     """A YAML mapping with exactly these keys."""
     try:
+        if path.exists() and not path.is_file():
+            raise _wrong(path, "it is no file")
         if path.stat().st_size > _LIMITS.size:
             raise _wrong(path, f"it is larger than {_LIMITS.size:,} bytes")
         document = load(path.read_bytes(), _LIMITS)

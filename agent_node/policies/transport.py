@@ -25,7 +25,7 @@ from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.redaction import PieceRedactor, Redactor
+from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_BYTES = 32 * 2**20
@@ -155,7 +155,9 @@ class Client:
         self._jitter = random.Random(options.seed)
         self._spoken = False
         self._redact = Redactor(endpoint.secret)
-        self._pieces = PieceRedactor(self._redact)
+        # A local server's key is often a word such as "none", which a model may say.
+        self._redact_turn = Redactor(endpoint.secret if len(endpoint.secret) >= RUN else "")
+        self._pieces = PieceRedactor(self._redact_turn)
         self.attempts = 0
         """How often the last request was sent."""
 
@@ -187,7 +189,7 @@ class Client:
             ToolError: UNAVAILABLE, TIMEOUT, or STOPPED; TURN_BUDGET where the conversation is too long for the model.
         """
         options, self._spoken = self._options, False
-        self._pieces = PieceRedactor(self._redact)
+        self._pieces = PieceRedactor(self._redact_turn)
         until = time.monotonic() + options.whole_s
         refused = 0
         for attempt in itertools.count(1):
@@ -196,7 +198,7 @@ class Client:
             try:
                 answer = read(wire.events())
                 self._show(self._pieces.end())
-                answer.redact(self._redact)
+                answer.redact(self._redact_turn)
                 return answer
             except Fault as fault:
                 if fault.refused and refused < 8 and adapt(fault.refused):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -280,3 +281,11 @@ def test_yaml_that_grows_by_aliases_is_refused_at_once(folder: Path) -> None:
     path = folder / "000" / "frame.yaml"
     path.write_text(path.read_text().replace("scene_seed: 0", "scene_seed: 0\n" + "\n".join(lines)))
     assert "aliases are not allowed" in refusal(lambda: read_first(folder)).message
+
+
+@pytest.mark.parametrize("name", ["frame.yaml", "image.png", "point_cloud.npy"])
+def test_what_is_no_file_is_not_waited_for(folder: Path, name: str) -> None:
+    path = folder / "000" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    assert name in refusal(lambda: read_first(folder)).message

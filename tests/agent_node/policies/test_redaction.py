@@ -114,6 +114,14 @@ def test_a_turn_that_holds_the_key_is_kept_without_it(ask, server):
     assert not parts(shown)
 
 
+def test_a_word_that_serves_as_a_key_may_be_said(server, schemas, quick, conversation):
+    server.will(server.completion("<answer>none</answer>"), server.json({"error": "Bad key none."}, 401))
+    policy = OpenAIChat("m", f"{server.url}/v1", SPACETOOLS, schemas, quick, "none")
+    assert policy.respond(conversation).text == "<answer>none</answer>"
+    with pytest.raises(ToolError, match=r"Bad key \*\*\*"):
+        policy.respond(conversation)
+
+
 def test_a_call_that_holds_the_key_is_kept_without_it(ask, server):
     if ask.kind == "openai":
         call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": json.dumps({"a": KEY})}}
