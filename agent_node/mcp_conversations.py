@@ -121,7 +121,14 @@ class _State(Enum):
 class Job:
     """One call on its way through the robot's thread; made by `Robot.submit`."""
 
-    def __init__(self, conversation: Conversation, name: str, arguments: Any, on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        conversation: Conversation,
+        name: str,
+        arguments: Any,
+        on_end: Callable[[], None],
+        on_stage: Callable[[str], None],
+    ) -> None:
         self.conversation = conversation
         self.name = name
         self.arguments = arguments
@@ -129,6 +136,7 @@ class Job:
         self.motion = conversation.toolbox.is_motion(name)
         self.asked_after = conversation.stops
         self.on_end = on_end
+        self.on_stage = on_stage
         self.state = _State.WAITING
         self.cancelled = False
 
@@ -158,9 +166,19 @@ class Robot:
         """A new conversation."""
         return Conversation(self._new_toolbox())
 
-    def submit(self, conversation: Conversation, name: str, arguments: Any, on_end: Callable[[], None]) -> Job:
-        """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there."""
-        job = Job(conversation, name, arguments, on_end)
+    def submit(
+        self,
+        conversation: Conversation,
+        name: str,
+        arguments: Any,
+        on_end: Callable[[], None],
+        on_stage: Callable[[str], None] = lambda stage: None,
+    ) -> Job:
+        """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there.
+
+        `on_stage` is called from that thread with the name of each stage of a motion that begins before.
+        """
+        job = Job(conversation, name, arguments, on_end, on_stage)
         with self._lock:
             if self._closed:
                 job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")
@@ -195,6 +213,13 @@ class Robot:
             self._closed = True
             self._brake.stop()
         self._jobs.put(None)
+
+    def enter(self, stage: str) -> None:
+        """A stage of the motion that runs begins, e.g. "the lift"; of use to a Manipulator as its `on_stage`."""
+        with self._lock:
+            job = self._running
+        if job is not None:
+            job.on_stage(stage)
 
     @property
     def interrupted(self) -> bool:

@@ -15,23 +15,28 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any, cast
 
 import anyio
 import uvicorn
-from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
+from anyio.abc import TaskStatus
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from agent_node.mcp_connections import Door, Sessions, protocol_of
 from agent_node.mcp_conversations import Robot
-from agent_node.mcp_server import GONE, LINE_BYTES, STOPPING_S, make_server
+from agent_node.mcp_server import ENDING_S, GONE, LINE_BYTES, make_server
 from tool_nodes.results import ErrorCode, ToolError
 
 logger = logging.getLogger("toolhand.mcp")
 
 PATH = "/mcp"
 ADDRESS = "127.0.0.1"
+RETRY_S = b"10"
+"""What a client is told to wait where every session has a call that runs [s]."""
 TOKEN_CHARACTERS = 16
 """A token that is given must have at least so many."""
 
@@ -48,6 +53,9 @@ class HttpSettings:
         sessions: Sessions at a time.
         idle_s: A session that was not used for so long is forgotten [s].
         body_bytes: Largest request body.
+        header_s: A connection must have shown the token, and a later request its headers, within this [s].
+        body_s: A request's body must have come within this [s].
+        strangers: Connections at a time that have not shown the token.
     """
 
     port: int = 0
@@ -57,6 +65,9 @@ class HttpSettings:
     sessions: int = 8
     idle_s: float = 1800.0
     body_bytes: int = LINE_BYTES
+    header_s: float = 10.0
+    body_s: float = 30.0
+    strangers: int = 64
 
 
 class Gate:
@@ -66,10 +77,12 @@ class Gate:
         app: What is behind it.
         hosts, origins: Allowed values of the two headers.
         token: The bearer token.
+        door: Told of clients that have shown the token.
     """
 
-    def __init__(self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], token: str) -> None:
+    def __init__(self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], token: str, door: Door) -> None:
         self._app = app
+        self._door = door
         self._hosts = frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.lower() for origin in origins)
         self._token = token.encode()
@@ -86,6 +99,7 @@ class Gate:
             logger.warning("Refused a request: %s", bytes(refusal.body).decode())
             await refusal(scope, receive, send)
             return
+        self._door.let_in(scope["client"])
         gone = anyio.Event()
 
         async def watched() -> Message:
@@ -99,6 +113,8 @@ class Gate:
         async def told(message: Message) -> None:
             nonlocal begun, over
             begun = True
+            if message["type"] == "http.response.start" and message["status"] == 503:
+                message = {**message, "headers": [*message["headers"], (b"retry-after", RETRY_S)]}
             over = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
@@ -174,7 +190,7 @@ def serve_http(robot: Robot, settings: HttpSettings, announce: Callable[[str, st
             return asyncio.run(_serve(robot, settings, listening, token, announce))
     finally:
         robot.shut_down()
-        robot.join(STOPPING_S)
+        robot.join(ENDING_S)
 
 
 def _checked(token: str) -> str:
@@ -206,7 +222,8 @@ async def listening_server(
 ) -> AsyncIterator[uvicorn.Server]:
     """A server whose `serve(sockets=[...])` answers requests to a port; every session ends with the block."""
     own = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
-    manager = StreamableHTTPSessionManager(
+    door = Door(settings.strangers, settings.header_s, settings.body_s)
+    manager = Sessions(
         make_server(robot),
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the gate does it
         session_idle_timeout=settings.idle_s,
@@ -218,6 +235,7 @@ async def listening_server(
         hosts=[*own, *settings.hosts],
         origins=[*(f"http://{host}" for host in own), *settings.origins],
         token=token,
+        door=door,
     )
     config = uvicorn.Config(
         gate,
@@ -226,8 +244,9 @@ async def listening_server(
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=16 * settings.sessions,
-        timeout_graceful_shutdown=2,
+        http=cast(Any, protocol_of(door)),
+        limit_concurrency=16 * settings.sessions + settings.strangers,
+        timeout_graceful_shutdown=1,
     )
     async with manager.run():
         yield _Uvicorn(config, gate)
@@ -244,15 +263,16 @@ async def _serve(
     ended_by = 0
     async with listening_server(robot, settings, port, token) as server, anyio.create_task_group() as group:
 
-        async def watch_signals() -> None:
+        async def watch_signals(*, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
             nonlocal ended_by
             with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+                task_status.started()
                 async for number in signals:
                     ended_by = int(number)
                     robot.shut_down()
                     server.should_exit = True
 
-        group.start_soon(watch_signals)
+        await group.start(watch_signals)
         announce(f"http://{ADDRESS}:{port}{PATH}", "" if settings.token else token)
         await server.serve(sockets=[listening])
         group.cancel_scope.cancel()

@@ -27,14 +27,15 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from agent_node.mcp_conversations import Answer, Conversation, Job, Robot
+from agent_node.mcp_calls import plain_numbers, run_call
+from agent_node.mcp_conversations import Answer, Conversation, Robot
 from tool_nodes.toolbox import ToolSpec
 
 LINE_BYTES = 4 << 20
 """Longest message that is read [bytes]."""
 
-STOPPING_S = 10.0
-"""So long is waited for a braked arm to come to rest before a cancelled call is left [s]."""
+ENDING_S = 1.0
+"""So long is waited for a braked arm to come to rest before the server ends [s]."""
 
 WRITING_S = 2.0
 """So long the last answers may take to be read by a client that has closed its side [s]."""
@@ -62,6 +63,7 @@ def make_server(robot: Robot) -> Server[Conversation]:
     """The server; a connection in process or over stdio is one conversation, over HTTP a session is."""
     names = _names(robot)
     listed = [_tool(spec, schema) for spec, schema in _listed(robot)]
+    schemas = {tool.name: tool.input_schema for tool in listed}
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Server[Conversation]) -> AsyncIterator[Conversation]:
@@ -74,8 +76,10 @@ def make_server(robot: Robot) -> Server[Conversation]:
         ctx: ServerRequestContext[Conversation], params: mcp_types.CallToolRequestParams
     ) -> mcp_types.CallToolResult:
         name = names.get(params.name, params.name)
+        arguments = plain_numbers(schemas.get(mcp_name(name), {}), params.arguments or {})
         gone = None if ctx.request is None else ctx.request.scope.get(GONE)
-        return _result(await _call(robot, _conversation(robot, ctx), name, params.arguments or {}, gone))
+        report = ctx.session.report_progress
+        return _result(await run_call(robot, _conversation(robot, ctx), name, arguments, gone, report))
 
     server = Server(
         "toolhand",
@@ -109,48 +113,6 @@ def _conversation(robot: Robot, ctx: ServerRequestContext[Conversation]) -> Conv
         state["conversation"] = robot.open()
     found: Conversation = state["conversation"]
     return found
-
-
-async def _call(
-    robot: Robot, conversation: Conversation, name: str, arguments: Any, gone: anyio.Event | None
-) -> Answer:
-    """Run one call; a motion whose caller cancels it or goes away is braked, and the arm at rest when this returns."""
-    loop = asyncio.get_running_loop()
-    ended = anyio.Event()
-
-    def on_end() -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
-            loop.call_soon_threadsafe(ended.set)
-
-    job = robot.submit(conversation, name, arguments, on_end)
-    try:
-        if gone is None:
-            await ended.wait()
-        else:
-            await _first_of(ended, gone)
-    except asyncio.CancelledError:
-        await _give_up(robot, job, ended)
-        raise
-    if not ended.is_set():
-        await _give_up(robot, job, ended)
-    return job.answer
-
-
-async def _first_of(*events: anyio.Event) -> None:
-    async with anyio.create_task_group() as group:
-
-        async def wait(event: anyio.Event) -> None:
-            await event.wait()
-            group.cancel_scope.cancel()
-
-        for event in events:
-            group.start_soon(wait, event)
-
-
-async def _give_up(robot: Robot, job: Job, ended: anyio.Event) -> None:
-    if robot.cancel(job):
-        with anyio.move_on_after(STOPPING_S, shield=True):
-            await ended.wait()
 
 
 def _result(answer: Answer) -> mcp_types.CallToolResult:
@@ -216,7 +178,7 @@ def serve_stdio(robot: Robot) -> int:
             return asyncio.run(serve_pipes(robot, read_fd, write_fd))
     finally:
         robot.shut_down()
-        robot.join(STOPPING_S)
+        robot.join(ENDING_S)
 
 
 @contextlib.contextmanager

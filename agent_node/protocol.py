@@ -13,9 +13,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import yaml
-
 from agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
+from rclpy_zenoh.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
 
 FOLDER = Path(__file__).with_name("protocols")
@@ -182,7 +181,7 @@ def load_protocol(name: str) -> Protocol:
             ErrorCode.INVALID_ARGUMENT,
             f"There is no protocol {name[:60]!r}: it must be one of {', '.join(protocol_names())}.",
         )
-    document = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    document = load((FOLDER / f"{name}.yaml").read_bytes())
     unknown = set(document) - {entry.name for entry in fields(Protocol)}
     if unknown or document.get("calls_in_a_turn", "all") not in get_args(Calls):
         raise ToolError(ErrorCode.INTERNAL, f"The protocol file {name}.yaml is wrong: {sorted(unknown) or document}.")

@@ -116,7 +116,8 @@ def _robot(
     config = StationConfig(perception=perception, seed=seed, suites=suites, role=role)
     if robot == "sim":
         approver = TerminalApprover(interrupted=lambda: shared.interrupted)
-        station = Station(named_scene(scene), config, guard=MotionGuard(parse_mode(approval), approver))
+        guard = MotionGuard(parse_mode(approval), approver)
+        station = Station(named_scene(scene), config, guard=guard, on_stage=lambda stage: shared.enter(stage))
         brake, camera, new_toolbox = station.arm, station.camera, station.new_toolbox
     elif approval == "auto":
         mock = MockStation(read_dataset(data or SHIPPED).frame(frame), config)

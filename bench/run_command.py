@@ -51,7 +51,8 @@ class ModelSettings:
     """Settings of a model; the scripted policy needs none.
 
     Attributes:
-        temperature: Of sampling; 0 takes the likeliest token.
+        temperature: Of sampling; 0 takes the likeliest token. Where it is not given, Anthropic's API is sent none, and
+            everything else 0.
         max_tokens: Longest turn.
         deadline_s: Longest time of a turn, with every attempt [s].
         token_budget: Tokens of the whole command, read and written.
@@ -60,7 +61,7 @@ class ModelSettings:
         price_completion: Price of a million tokens written.
     """
 
-    temperature: float = 0.0
+    temperature: float | None = None
     max_tokens: int = 2048
     deadline_s: float = 180.0
     token_budget: int | None = None

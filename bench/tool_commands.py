@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import struct
-import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -140,22 +138,18 @@ def _foreign(path: Path) -> SessionImage:
     from PIL import Image, ImageOps
 
     from tool_nodes.guards import Limits
+    from tool_nodes.picture_files import USUAL, PictureFileError, opened
     from tool_nodes.pictures import SessionImage
 
     def refused(why: object) -> ToolError:
         return ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {why}.")
 
-    side = Limits().picture_side
     try:
-        with warnings.catch_warnings(action="ignore"), Image.open(path) as opened:  # damage ends in an error anyway
-            if max(opened.size) > side:
-                raise refused(f"it is {opened.width}x{opened.height}, and a side may have {side} px")
-            if opened.mode.startswith(("I", "F")):
-                raise refused(f"its pixels have more than 8 bits a channel (mode {opened.mode})")
-            upright = ImageOps.exif_transpose(opened).convert("RGBA")
-    except OSError as error:  # which an unidentified image is, too
-        raise refused(error.strerror or str(error).rstrip(".")) from error
-    except (SyntaxError, ValueError, EOFError, struct.error, Image.DecompressionBombError) as error:
-        raise refused(str(error).rstrip(".") or "it is damaged") from error  # as decoders tell of damage
+        with opened(path, USUAL, Limits().picture_side) as picture:
+            if picture.mode.startswith(("I", "F")):
+                raise PictureFileError(f"its pixels have more than 8 bits a channel (mode {picture.mode})")
+            upright = ImageOps.exif_transpose(picture).convert("RGBA")
+    except PictureFileError as error:
+        raise refused(error) from error
     ground = Image.new("RGBA", upright.size, "white")
     return SessionImage(np.asarray(Image.alpha_composite(ground, upright).convert("RGB")))

@@ -25,6 +25,7 @@ from bench.tool_families import FAMILIES, SUITE_TITLES, Family, tool_matrix, too
 from sim.scene_files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.kinds import VARIABLE
+from tool_nodes.picture_files import opened
 from tool_nodes.pictures import SessionImage
 from tool_nodes.suites import SUITES
 from tool_nodes.toolbox import ToolSpec
@@ -336,7 +337,7 @@ def _stale_picture(path: Path, rgb: NDArray[np.uint8]) -> bool:
 
 
 def _decoded(data: bytes) -> NDArray[np.float64]:
-    with Image.open(io.BytesIO(data)) as picture:
+    with opened(data) as picture:
         return np.asarray(picture.convert("RGB"), float)
 
 

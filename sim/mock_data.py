@@ -19,6 +19,7 @@ Everything is checked when it is read, and nothing is ever unpickled.
 from __future__ import annotations
 
 import math
+import reprlib
 import shutil
 import uuid
 from collections.abc import Iterable
@@ -31,7 +32,9 @@ import yaml
 from numpy.typing import NDArray
 from PIL import Image
 
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.geometry import backproject
+from tool_nodes.picture_files import PictureFileError, opened
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
 
@@ -45,7 +48,8 @@ SIZES = (64, 2048)
 
 _MM = 1000.0
 _MAX_MM = 65535
-_MAX_YAML_BYTES = 100_000
+_LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
+"""Of a YAML file."""
 _MAX_LABEL = 100
 _MAX_NUMBER = 1e12
 _MAX_LABELS = 65535
@@ -243,20 +247,22 @@ def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: s
     if not path.is_file():
         raise _invalid(f"{_shown(path)} is missing.")
     try:
-        with Image.open(path, formats=("PNG",)) as picture:
+        with opened(path, ("PNG",), SIZES[1]) as picture:
             if picture.mode not in modes:
                 raise _wrong(path, f"the picture must be {what}, not of mode {picture.mode}")
             if picture.size != size:
                 w, h = picture.size
                 raise _wrong(path, f"the picture is {w}x{h}, but frame.yaml says {size[0]}x{size[1]}")
             return np.array(picture)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise _wrong(path, "it is no complete PNG picture") from error
+    except PictureFileError as error:
+        raise _wrong(path, f"it is no complete PNG picture ({error})") from error
 
 
 def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
     if not path.exists():
         return None
+    if not path.is_file():
+        raise _wrong(path, "it is no file")
     try:
         # Mapped, not read: a header that promises more than the file holds is refused before memory is taken.
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -273,13 +279,17 @@ def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
 def _mapping(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     """A YAML mapping with exactly these keys."""
     try:
-        if path.stat().st_size > _MAX_YAML_BYTES:
-            raise _wrong(path, f"it is larger than {_MAX_YAML_BYTES} bytes")
-        document = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if path.exists() and not path.is_file():
+            raise _wrong(path, "it is no file")
+        if path.stat().st_size > _LIMITS.size:
+            raise _wrong(path, f"it is larger than {_LIMITS.size:,} bytes")
+        document = load(path.read_bytes(), _LIMITS)
     except FileNotFoundError as error:
         raise _invalid(f"{_shown(path)} is missing.") from error
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        raise _wrong(path, "it is no readable YAML file") from error
+    except PlainYamlError as error:
+        raise _wrong(path, f"it is no readable YAML file ({error})") from error
+    except OSError as error:
+        raise _wrong(path, "it cannot be read") from error
     if not isinstance(document, dict) or set(document) != set(keys):
         raise _wrong(path, f"it must be a mapping with exactly the keys {', '.join(keys)}")
     return document
@@ -293,7 +303,7 @@ def _numbers(path: Path, about: dict[str, Any], key: str, shape: tuple[int, ...]
 
 
 def _is_grid(value: Any, shape: tuple[int, ...]) -> bool:
-    """True for nested lists of exactly this shape; nothing beyond it is looked at, as aliases of YAML may grow."""
+    """True for nested lists of exactly this shape."""
     if not shape:
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_NUMBER
     return isinstance(value, list) and len(value) == shape[0] and all(_is_grid(v, shape[1:]) for v in value)
@@ -302,13 +312,13 @@ def _is_grid(value: Any, shape: tuple[int, ...]) -> bool:
 def _whole(path: Path, about: dict[str, Any], key: str, low: int, high: int) -> int:
     value = about[key]
     if type(value) is not int or not low <= value <= high:
-        raise _wrong(path, f"{key} must be a whole number from {low} to {high}, not {str(value)[:40]}")
+        raise _wrong(path, f"{key} must be a whole number from {low} to {high}, not {reprlib.repr(value)}")
     return value
 
 
 def _text(path: Path, about: dict[str, Any], key: str) -> str:
     if not isinstance(about[key], str):
-        raise _wrong(path, f"{key} must be text, not {str(about[key])[:40]}")
+        raise _wrong(path, f"{key} must be text, not {reprlib.repr(about[key])}")
     return about[key]
 
 

@@ -41,6 +41,9 @@ FAR = 5.0
 
 MAX_ENTITIES = 40
 _MAX_FILTER = 200
+_MAX_REPEATS = 3
+_REPEATED_GROUP = re.compile(r"\)[*+?{]|\\[1-9]|\(\?")
+"""What a filter may not have: with it, one pattern keeps the simulator busy for hours over a single name."""
 
 
 class Entities:
@@ -173,9 +176,12 @@ def _matching(world: World, filters: EntityFilters) -> list[str]:
         raise RefusedError(Result.RESULT_FEATURE_UNSUPPORTED, "Entities can be filtered by their names only.")
     if len(filters.filter) > _MAX_FILTER:
         raise RefusedError(Result.RESULT_OPERATION_FAILED, f"A filter has at most {_MAX_FILTER} characters.")
+    if _REPEATED_GROUP.search(filters.filter) or sum(sign in "*+?{" for sign in filters.filter) > _MAX_REPEATS:
+        sentence = f"A filter repeats no group, refers to none, and has at most {_MAX_REPEATS} of the signs * + ? {{."
+        raise RefusedError(Result.RESULT_OPERATION_FAILED, sentence)
     try:
         pattern = re.compile(filters.filter)
-    except re.error as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise RefusedError(Result.RESULT_OPERATION_FAILED, f"The filter is no regular expression: {error}.") from error
     return [placed.id for placed in world.scene.objects if pattern.search(placed.id)]
 

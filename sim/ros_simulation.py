@@ -222,7 +222,7 @@ class Simulation:
         if not uri and not text:
             raise RefusedError(codes.NO_RESOURCE, "Give the text of a scene, its YAML file, a seed, or example.")
         try:
-            scene = parse_scene(text, uri or "resource_string") if text else named_scene(uri)
+            scene = parse_scene(text, uri[:200] or "resource_string") if text else named_scene(uri)
         except ToolError as error:
             raise RefusedError(codes.RESOURCE_PARSE_ERROR, str(error)) from error
         self._physics.replace(World(scene))

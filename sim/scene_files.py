@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import reprlib
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import yaml
 
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from sim.objects import cavity
 from sim.scene_generator import generate_scene
 from sim.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
@@ -24,15 +26,6 @@ EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
 """The scene of the README."""
 
 
-class _LineLoader(yaml.SafeLoader):
-    """Loads plain data only and keeps the line on which each mapping starts."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        mapping = super().construct_mapping(node, deep=deep)
-        mapping[_LINE] = node.start_mark.line + 1
-        return mapping
-
-
 _LINE = "__line__"
 _SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
 _OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw")
@@ -40,8 +33,15 @@ _RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
 _TABLE_X = (0.10, workspace.TABLE_X[1])
 """Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
 
-_MAX_BYTES = 1_000_000
+_MAX_OBJECTS = 100
+"""Objects of a scene: more than find room on the table beside each other."""
+_LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
+"""Of a scene file. The simulator reads one that is sent to it while its physics wait."""
 _MAX_ID = 64
+_MAX_NAME = 200
+_LONGEST_PATH = 4096
+"""Linux takes no longer one [bytes]."""
+_MAX_SEED = 2**63 - 1
 
 
 def load_scene(path: str | Path) -> Scene:
@@ -61,7 +61,7 @@ def load_scene(path: str | Path) -> Scene:
 
 def parse_scene(text: str, name: str = "scene.yaml") -> Scene:
     """The scene that a YAML text describes; see `load_scene`. `name` stands for the file's name in errors."""
-    return _scene(_document(text.encode("utf-8"), name), Path(name))
+    return _scene(_document(text, name), Path(name))
 
 
 def scene_yaml(scene: Scene) -> str:
@@ -93,7 +93,7 @@ def named_scene(name: str) -> Scene:
         if int(name) < 0:
             raise invalid(f"A scene seed must be 0 or greater, got {name}.")
         return generate_scene(int(name))
-    if not Path(name).is_file():
+    if len(name) > _LONGEST_PATH or not Path(name).is_file():
         raise invalid(f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.")
     return load_scene(name)
 
@@ -104,6 +104,8 @@ def _scene(document: dict[str, Any], path: Path) -> Scene:
     rows = document.get("objects")
     if not isinstance(rows, list) or not rows:
         raise invalid(f"{where}: objects must be a list with at least one object.")
+    if len(rows) > _MAX_OBJECTS:
+        raise invalid(f"{where}: objects may list {_MAX_OBJECTS} objects, not {len(rows)}.")
     names = [_object_name(row, f"{path.name}, objects {k}", path.name) for k, row in enumerate(rows, start=1)]
     objects: list[PlacedObject] = []
     for row, default_id in zip(rows, object_ids(names), strict=True):
@@ -116,10 +118,10 @@ def _scene(document: dict[str, Any], path: Path) -> Scene:
                 raise invalid(f"{place}: {placed.id} overlaps {other.id}, objects must not touch each other.")
         objects.append(placed)
     seed, name = document.get("seed", 0), document.get("name", path.stem)
-    if type(seed) is not int or seed < 0:
-        raise invalid(f"{where}: seed must be a whole number from 0, not {seed!r}.")
-    if not isinstance(name, str):
-        raise invalid(f"{where}: name must be text, not {name!r}.")
+    if type(seed) is not int or not 0 <= seed <= _MAX_SEED:
+        raise invalid(f"{where}: seed must be a whole number from 0 to 2^63 - 1, not {reprlib.repr(seed)}.")
+    if not isinstance(name, str) or len(name) > _MAX_NAME:
+        raise invalid(f"{where}: name must be text of at most {_MAX_NAME} characters, not {reprlib.repr(name)}.")
     return Scene(
         seed=seed,
         objects=tuple(objects),
@@ -171,29 +173,19 @@ def _camera_jitter(document: dict[str, Any], key: str, where: str) -> Vector3:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(_LIMITS.size + 1)
     except OSError as error:
         reason = error.strerror or "it cannot be opened"
         raise invalid(f"{path.name} cannot be read ({reason}), give the path of a scene's YAML file.") from error
 
 
-def _document(raw: bytes, name: str) -> dict[str, Any]:
-    if len(raw) > _MAX_BYTES:
-        raise invalid(f"{name} is too large, a scene file has at most {_MAX_BYTES} bytes.")
+def _document(raw: str | bytes, name: str) -> dict[str, Any]:
     try:
-        # A loader for plain data only: no tag of the file can build anything else.
-        document = yaml.load(raw.decode("utf-8"), Loader=_LineLoader)
-    except UnicodeDecodeError as error:
-        raise invalid(f"{name} is not text, a scene file is YAML in UTF-8.") from error
-    except RecursionError as error:
-        raise invalid(f"{name} is nested too deeply, a scene is a mapping with {_listed(_SCENE_KEYS)}.") from error
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        line = f", line {mark.line + 1}" if mark else ""
-        problem = getattr(error, "problem", None) or "it holds characters that YAML does not allow"
-        raise invalid(f"{name}{line}: this is not valid YAML ({problem}).") from error
-    except (ValueError, TypeError) as error:
-        raise invalid(f"{name} holds a value that YAML cannot read ({error}).") from error
+        document = load(raw, _LIMITS, line_key=_LINE)
+    except PlainYamlError as error:
+        line = "" if error.line is None else f", line {error.line}"
+        raise invalid(f"{name}{line}: this is not valid YAML for a scene ({error.problem}).") from error
     if not isinstance(document, dict):
         raise invalid(f"{name}, line 1: a scene file must be a mapping with {_listed(_SCENE_KEYS)}.")
     return document
@@ -201,15 +193,15 @@ def _document(raw: bytes, name: str) -> dict[str, Any]:
 
 def _object_name(row: Any, where: str, file: str) -> str:
     if not isinstance(row, dict):
-        raise invalid(f"{where}: an object must be a mapping with {_listed(_OBJECT_KEYS)}, not {row!r}.")
+        raise invalid(f"{where}: an object must be a mapping with {_listed(_OBJECT_KEYS)}, not {reprlib.repr(row)}.")
     where = f"{file}, line {row[_LINE]}"
     _check_keys(row, _OBJECT_KEYS, where)
     name, catalogue = row.get("name"), load_catalogue()
     if not isinstance(name, str):
         raise invalid(f"{where}: an object needs a name from the catalogue, such as {nearest_names('box', catalogue)}.")
     if name not in catalogue:
-        near = nearest_names(name, catalogue)
-        raise invalid(f'{where}: "{name}" is not in the catalogue, the nearest names are {near}.')
+        near = nearest_names(name[:_MAX_ID], catalogue)
+        raise invalid(f'{where}: "{name[:_MAX_ID]}" is not in the catalogue, the nearest names are {near}.')
     return name
 
 
@@ -219,7 +211,7 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     if not isinstance(object_id, str) or not valid_object_id(object_id):
         raise invalid(
             f"{where}: id must be at most {_MAX_ID} letters, digits and underscores, no link of the robot and none of "
-            f"{_listed(_RESERVED_IDS)}, not {repr(object_id)[:80]}."
+            f"{_listed(_RESERVED_IDS)}, not {reprlib.repr(object_id)}."
         )
     if "position" not in row:
         raise invalid(f"{where}: {object_id} needs a position, [x, y] or [x, y, z] in metres.")
@@ -262,7 +254,7 @@ def _holds(outer: PlacedObject, inner: PlacedObject) -> bool:
 def _check_keys(mapping: dict[str, Any], allowed: Sequence[str], where: str) -> None:
     for key in mapping:
         if key != _LINE and key not in allowed:
-            raise invalid(f'{where}: "{key}" is not allowed here, the keys are {_listed(allowed)}.')
+            raise invalid(f'{where}: "{key[:_MAX_ID]}" is not allowed here, the keys are {_listed(allowed)}.')
 
 
 def _numbers(
@@ -276,7 +268,7 @@ def _numbers(
     shown = value[0] if lengths == (1,) else value
     raise invalid(
         f"{where}: {field} must be {amount} finite number{'s' if lengths != (1,) else ''} "
-        f"from {span[0]:g} to {span[1]:g}, not {shown!r}."
+        f"from {span[0]:g} to {span[1]:g}, not {reprlib.repr(shown)}."
     )
 
 

@@ -79,6 +79,7 @@ class Station:
         config: Backends and seed.
         wrap_planner: Puts something between the tools and the planner, e.g. a stopwatch.
         guard: Decides what may move; without one motions run at once, within the limits.
+        on_stage: Told what begins in a motion, e.g. "the lift".
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class Station:
         config: StationConfig | None = None,
         wrap_planner: Callable[[Planner], Planner] = lambda planner: planner,
         guard: MotionGuard | None = None,
+        on_stage: Callable[[str], None] = lambda stage: None,
     ) -> None:
         config = config or StationConfig()
         if config.perception not in get_args(PerceptionName):
@@ -103,7 +105,7 @@ class Station:
         if config.perception == "pixels":
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera, guard=guard)
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard)
         self.perception: PixelPerception | SimPerception = (
             SimPerception(scene, config.noise, config.seed) if config.perception == "sim" else PixelPerception()
         )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,8 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
+from rclpy_zenoh.plain_yaml import PlainYamlError, load
 from tool_nodes.results import ErrorCode, ToolError
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
@@ -103,8 +103,8 @@ def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
 @cache
 def _load(path: Path) -> Mapping[str, CatalogueItem]:
     try:
-        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        rows = load(path.read_bytes())
+    except (OSError, PlainYamlError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} cannot be read as YAML: {error}.") from error
     if not isinstance(rows, list) or not rows:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} must be a list of items.")
@@ -200,7 +200,7 @@ def _flag(value: Any, field: str, where: str) -> bool:
 def _number(value: Any, field: str, where: str, span: tuple[float, float]) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or not span[0] <= value <= span[1]:
-        raise _wrong(where, f"{field} must lie between {_span(span)}, not {value}")
+        raise _wrong(where, f"{field} must lie between {_span(span)}, not {reprlib.repr(value)}")
     return float(value)
 
 

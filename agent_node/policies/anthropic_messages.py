@@ -21,12 +21,12 @@ from agent_node.policies.chat import (
     text_turns,
 )
 from agent_node.policies.options import Account, PolicyOptions
-from agent_node.policies.transport import Client, Endpoint, Fault, plain_line
+from agent_node.policies.transport import Client, Endpoint, Fault
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 
 VERSION = "2023-06-01"
-"""Of the API. Later ones refuse a temperature, without which no two runs are alike."""
+"""Of the API."""
 _OPTIONAL = frozenset({"temperature", "stop_sequences"})
 """Parameters that some models refuse and that a turn can do without."""
 
@@ -175,7 +175,7 @@ class AnthropicMessages:
             if kind == "error":
                 error = document.get("error")
                 said = error.get("message") if isinstance(error, Mapping) else error
-                raise Fault(f"failed in its answer: {plain_line(str(said))}".rstrip("."))
+                raise Fault("failed in its answer", said=str(said))
             if kind == "message":
                 content = document.get("content")
                 blocks = dict(enumerate(content)) if isinstance(content, list) else {}
@@ -189,7 +189,10 @@ class AnthropicMessages:
                 _use(message.get("usage") if isinstance(message, Mapping) else None, found)
             elif kind == "content_block_start":
                 # A streamed call begins with an empty input: what it holds comes in pieces.
-                blocks[document.get("index")] = _block(document.get("content_block")) | {"input": ""}
+                begun = _block(document.get("content_block")) | {"input": ""}
+                if begun.get("type") == "text" and any(block.get("type") == "text" for block in blocks.values()):
+                    self._client.say("\n")
+                blocks[document.get("index")] = begun
             elif kind == "content_block_delta":
                 self._add(document, blocks)
             elif kind == "message_delta":
@@ -244,22 +247,25 @@ def _part(block: Mapping[str, Any], key: str) -> str:
 
 
 def _sort(blocks: Any, found: Completion) -> None:
-    """Words, reasoning and calls of the blocks, in order."""
+    """Words, reasoning and calls of the blocks, in order; each block of words begins a line."""
+    words: list[str] = []
+    thoughts: list[str] = []
     for block in blocks:
         if block.get("type") == "text":
-            found.words += _part(block, "text")
+            words.append(_part(block, "text"))
         elif block.get("type") == "thinking":
-            found.thought += _part(block, "thinking")
+            thoughts.append(_part(block, "thinking"))
         elif block.get("type") == "tool_use":
             name, given = block.get("name"), block.get("input")
             arguments = _part(block, "input") if isinstance(given, str) or given is None else json.dumps(given)
             found.calls.append((name if isinstance(name, str) else "", arguments))
+    found.words, found.thought = "\n".join(filter(None, words)), "\n".join(filter(None, thoughts))
 
 
 def _end(document: Mapping[str, Any], found: Completion) -> None:
     ending, stop = document.get("stop_reason"), document.get("stop_sequence")
     if isinstance(ending, str):
-        found.ending, found.cut = plain_line(ending, length=40), ending == "max_tokens"
+        found.ending, found.cut = ending, ending == "max_tokens"
         found.stopped_at = stop if isinstance(stop, str) else ""
 
 
@@ -277,14 +283,14 @@ def _object(text: str) -> Mapping[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise Fault(f"answered with something that is no JSON: {plain_line(text, length=60)!r}") from None
+        raise Fault("answered with something that is no JSON", said=text, shown=60) from None
     if not isinstance(document, Mapping):
         raise _no_message(document)
     return document
 
 
 def _no_message(document: Any) -> Fault:
-    return Fault(f"answered with something that is no message: {plain_line(str(document), length=60)!r}")
+    return Fault("answered with something that is no message", said=str(document), shown=60)
 
 
 def _offered(schema: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import base64
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.calls import blocks, json_call
+from agent_node.policies.transport import plain_line
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, as_data
 from tool_nodes.results import ErrorCode, ToolError
@@ -246,6 +247,12 @@ class Completion:
     def size(self) -> int:
         """Characters."""
         return len(self.words) + len(self.thought) + sum(len(name) + len(text) for name, text in self.calls)
+
+    def redact(self, redact: Callable[[str], str]) -> None:
+        """Replace every text by what `redact` makes of it."""
+        self.words, self.thought = redact(self.words), redact(self.thought)
+        self.calls = [(redact(name), redact(text)) for name, text in self.calls]
+        self.ending = plain_line(redact(self.ending), length=40)
 
 
 def text_of(completion: Completion, protocol: Protocol) -> str:

@@ -21,7 +21,7 @@ from agent_node.policies.chat import (
     text_turns,
 )
 from agent_node.policies.options import Account, PolicyOptions
-from agent_node.policies.transport import Client, Endpoint, Fault, plain_line
+from agent_node.policies.transport import Client, Endpoint, Fault
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 
@@ -110,7 +110,7 @@ class OpenAIChat:
             ]
         else:
             messages = [{"role": turn.role, "content": self._content(turn.parts)} for turn in text_turns(conversation)]
-        wanted: dict[str, Any] = {"temperature": options.temperature, "seed": options.seed}
+        wanted: dict[str, Any] = {"temperature": options.temperature or 0.0, "seed": options.seed}
         if protocol.stop and not self._native:
             wanted["stop"] = list(protocol.stop)
         if options.streams:
@@ -179,7 +179,7 @@ class OpenAIChat:
             if document.get("error"):
                 error = document["error"]
                 said = error.get("message") if isinstance(error, Mapping) else error
-                raise Fault(f"failed in its answer: {plain_line(str(said))}".rstrip("."))
+                raise Fault("failed in its answer", said=str(said))
             finished |= self._take(document, found, calls)
             if found.size > MAX_CHARACTERS or len(calls) > MAX_CHARACTERS // 100:
                 raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
@@ -206,8 +206,10 @@ class OpenAIChat:
         message = choice.get("delta", choice.get("message"))
         if not isinstance(message, Mapping):
             raise _no_completion(document)
-        words = _words(message.get("content")) + _words(message.get("refusal"))
-        thought = _words(message.get("reasoning_content") or message.get("reasoning"))
+        # Parts of a whole message stand below each other; those of a piece are pieces themselves.
+        between = "\n" if "message" in choice else ""
+        words = _words(message.get("content"), between) + _words(message.get("refusal"), between)
+        thought = _words(message.get("reasoning_content") or message.get("reasoning"), between)
         requested = message.get("tool_calls")
         if self._options.streams and self._first_s is None and (words or thought or requested):
             self._first_s = time.monotonic() - self._began
@@ -221,7 +223,7 @@ class OpenAIChat:
             return "message" in choice  # a whole answer is complete, whatever it forgets to say
         if ending == "content_filter":
             raise Fault("withheld the turn (content_filter)")
-        found.ending, found.cut = plain_line(ending, length=40), ending == "length"
+        found.ending, found.cut = ending, ending == "length"
         # vLLM says stop_reason, SGLang matched_stop: a string; a token's number or null where the model ended itself.
         for key in ("stop_reason", "matched_stop"):
             if key in choice:
@@ -250,8 +252,8 @@ def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:
         call[1] += arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
 
 
-def _words(content: Any) -> str:
-    """Text, or the text parts of a list; nothing for null."""
+def _words(content: Any, between: str) -> str:
+    """Text, or the text parts of a list with `between` between them; nothing for null."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -259,7 +261,7 @@ def _words(content: Any) -> str:
     if not isinstance(content, list):
         raise Fault("answered with content that is no text")
     texts = [part.get("text") for part in content if isinstance(part, Mapping)]
-    return "".join(text for text in texts if isinstance(text, str))
+    return between.join(text for text in texts if isinstance(text, str))
 
 
 def _count(value: Any) -> int:
@@ -270,14 +272,14 @@ def _object(text: str) -> Mapping[str, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
-        raise Fault(f"answered with something that is no JSON: {plain_line(text, length=60)!r}") from None
+        raise Fault("answered with something that is no JSON", said=text, shown=60) from None
     if not isinstance(document, Mapping):
         raise _no_completion(document)
     return document
 
 
 def _no_completion(document: Any) -> Fault:
-    return Fault(f"answered with something that is no chat completion: {plain_line(str(document), length=60)!r}")
+    return Fault("answered with something that is no chat completion", said=str(document), shown=60)
 
 
 def _offered(schema: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:

@@ -24,7 +24,8 @@ class PolicyOptions:
 
     Attributes:
         seed: Of sampling (where the server heeds it) and of the jitter between attempts.
-        temperature: Of sampling; 0 takes the likeliest token, None leaves it to the server.
+        temperature: Of sampling; 0 takes the likeliest token. None, not asked for, is 0 but for Anthropic's API, whose
+            newer models take none: it is sent none.
         max_tokens: Longest turn [tokens]; a longer one is cut and is malformed.
         turns: Assistant turns that the agent allows, for policies that plan with it; None for the protocol's.
         picture_format: "png" keeps every pixel as the tools saw it and as training data holds it; "jpeg" (quality 90)
@@ -45,7 +46,7 @@ class PolicyOptions:
     """
 
     seed: int = 0
-    temperature: float | None = 0.0
+    temperature: float | None = None
     max_tokens: int = 2048
     turns: int | None = None
     picture_format: Literal["png", "jpeg"] = "png"

@@ -12,7 +12,7 @@ from agent_node.policies.transport import plain_line
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError
 
-MAX_BYTES = 256 * 2**20
+MAX_BYTES = 16 * 2**20
 """Longest record [bytes]."""
 _IMAGE = re.compile(r"images/(\d{1,9})\.\w{1,5}")
 _ROLES = {"system": "the system prompt", "user": "the operator's sentence", "assistant": "the policy", "tool": "a tool"}
@@ -71,9 +71,11 @@ def read_record(path: Path) -> list[tuple[str, str]]:
         ToolError: INVALID_ARGUMENT, with what is wrong with it.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1) if path.is_file() else b""
+        if len(text) > MAX_BYTES:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is longer than {MAX_BYTES // 2**20} MiB.")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(text)
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:

@@ -21,10 +21,11 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import SplitResult, urlsplit
 
 from agent_node.policies.options import PolicyOptions
+from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_BYTES = 32 * 2**20
@@ -37,7 +38,18 @@ _BUSY = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _TOO_LONG = re.compile(r"context.?(length|size|window)|(prompt|input) is too long|maximum.{0,20} tokens", re.IGNORECASE)
 _UNSUPPORTED = re.compile(r"support|permitted|unexpected|unrecogni|unknown|deprecated", re.IGNORECASE)
 
-Answer = TypeVar("Answer")
+_LONGEST_SAID = 2**16
+"""Words of an error that are looked at for a key [characters]."""
+
+
+class Said(Protocol):
+    """What a server has written."""
+
+    def redact(self, redact: Callable[[str], str]) -> None:
+        """Replace every text of the server's by what `redact` makes of it."""
+
+
+Answer = TypeVar("Answer", bound=Said)
 
 
 class Fault(Exception):
@@ -48,6 +60,8 @@ class Fault(Exception):
         passing: Another attempt may work.
         pause_s: What the server asks to wait [s], or None.
         refused: Names that may be those of parameters that the server refuses.
+        said: The server's own words, whole: they are shown behind the message without the key, and then shortened.
+        shown: So many of them [characters].
     """
 
     def __init__(
@@ -57,18 +71,21 @@ class Fault(Exception):
         passing: bool = False,
         pause_s: float | None = None,
         refused: frozenset[str] = frozenset(),
+        said: str = "",
+        shown: int = 200,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.passing = passing
         self.pause_s = pause_s
         self.refused = refused
+        self.said = said
+        self.shown = shown
 
 
-def plain_line(text: str, secret: str = "", length: int = 200) -> str:
-    """Foreign text as it may stand in a sentence: one line without control characters or the key, shortened."""
-    shown = text[: 10 * length].replace(secret, "***") if secret else text[: 10 * length]
-    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in shown).split())
+def plain_line(text: str, length: int = 200) -> str:
+    """Foreign text as it may stand in a sentence: one line without control characters, shortened."""
+    shown = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 10 * length]).split())
     return shown if len(shown) <= length else shown[: length - 3] + "..."
 
 
@@ -108,9 +125,14 @@ def check_url(url: str) -> str:
     if not fine or " " in url:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"{plain_line(url, length=100)!r} is no base URL: it must be like http://localhost:8000/v1.",
+            f"{plain_line(_bare(url), length=100)!r} is no base URL: it must be like http://localhost:8000/v1.",
         )
     return url.rstrip("/")
+
+
+def _bare(url: str) -> str:
+    """A URL without a password, which may stand before an @ or behind a question mark."""
+    return re.sub(r"[?#].*", "?***", re.sub(r"^([^/]*//)?[^@]*@", r"\1***@", url, flags=re.DOTALL), flags=re.DOTALL)
 
 
 def is_private(url: str) -> bool:
@@ -132,6 +154,10 @@ class Client:
         self._options = options
         self._jitter = random.Random(options.seed)
         self._spoken = False
+        self._redact = Redactor(endpoint.secret)
+        # A local server's key is often a word such as "none", which a model may say.
+        self._redact_turn = Redactor(endpoint.secret if len(endpoint.secret) >= RUN else "")
+        self._pieces = PieceRedactor(self._redact_turn)
         self.attempts = 0
         """How often the last request was sent."""
 
@@ -139,7 +165,11 @@ class Client:
         """Pass on words as they come; from then on nothing is sent a second time."""
         if piece:
             self._spoken = True
-            self._options.on_piece(piece)
+            self._show(self._pieces.add(piece))
+
+    def _show(self, words: str) -> None:
+        if words:
+            self._options.on_piece(words)
 
     def call(
         self,
@@ -159,13 +189,17 @@ class Client:
             ToolError: UNAVAILABLE, TIMEOUT, or STOPPED; TURN_BUDGET where the conversation is too long for the model.
         """
         options, self._spoken = self._options, False
+        self._pieces = PieceRedactor(self._redact_turn)
         until = time.monotonic() + options.whole_s
         refused = 0
         for attempt in itertools.count(1):
             self.attempts = attempt
             wire = _Wire(self._endpoint, options, json.dumps(body).encode("ascii"), until)
             try:
-                return read(wire.events())
+                answer = read(wire.events())
+                self._show(self._pieces.end())
+                answer.redact(self._redact_turn)
+                return answer
             except Fault as fault:
                 if fault.refused and refused < 8 and adapt(fault.refused):
                     refused += 1
@@ -195,7 +229,9 @@ class Client:
         hint = f"Tried {attempt} times." if attempt > 1 else ""
         if fault.pause_s is not None and not last:
             hint = f"It asks to wait {pause_s:g} s, which is more than this turn may take."
-        return ToolError(fault.code, f"The model server {self._endpoint.server} {fault}.", hint)
+        said = plain_line(self._redact(fault.said[:_LONGEST_SAID]), fault.shown)
+        message = f"{fault}: {said}".rstrip(".") if said else str(fault)
+        return ToolError(fault.code, f"The model server {self._endpoint.server} {message}.", hint)
 
 
 def raise_if_stopped(options: PolicyOptions) -> None:
@@ -278,33 +314,31 @@ class _Wire:
 
     def _refusal(self, status: int, headers: Mapping[str, str], text: str) -> Fault:
         said, names, code = _read_refusal(text)
-        said = plain_line(said, self._endpoint.secret)
-        because = f": {said}".rstrip(".") if said else ""
-        if _TOO_LONG.search(said) and status in (400, 413, 422):
-            return Fault(f"has no room for a conversation this long{because}", ErrorCode.TURN_BUDGET)
+        if _TOO_LONG.search(said[:2000]) and status in (400, 413, 422):
+            return Fault("has no room for a conversation this long", ErrorCode.TURN_BUDGET, said=said)
         if status in (401, 403):
-            return Fault(f"refuses the key ({status}){because}")
+            return Fault(f"refuses the key ({status})", said=said)
         if 300 <= status < 400:
             return Fault(f"sends the request elsewhere ({status}), which is not followed: give its final address")
         names = names if status in (400, 422) else frozenset()
         passing = status in _BUSY and code != "insufficient_quota"
-        return Fault(f"answered {status}{because}", passing=passing, pause_s=_asked_pause(headers), refused=names)
+        pause_s = _asked_pause(headers)
+        return Fault(f"answered {status}", passing=passing, pause_s=pause_s, refused=names, said=said)
 
     def _talk(self) -> None:
         try:
             self._request()
         except (TimeoutError, ConnectionError, ssl.SSLError, OSError) as error:
             stage = "broke the connection" if self._socket is not None else "cannot be reached"
-            reason = plain_line(getattr(error, "strerror", None) or str(error) or type(error).__name__, length=100)
-            self._heard.put(Fault(f"{stage}: {reason}", passing=not isinstance(error, ssl.SSLError)))
+            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            self._heard.put(Fault(stage, passing=not isinstance(error, ssl.SSLError), said=reason, shown=100))
         except http.client.HTTPException as error:
             reason = "in the middle of its answer" if isinstance(error, http.client.IncompleteRead) else "without one"
             shown = type(error).__name__
             self._heard.put(Fault(f"broke off {reason} ({shown})", passing=True))
         except Exception as error:
             # The thread must always leave a last word: without one the caller would wait until its deadline.
-            shown = plain_line(f"{type(error).__name__}: {error}", self._endpoint.secret)
-            self._heard.put(Fault(f"could not be asked: {shown}"))
+            self._heard.put(Fault("could not be asked", said=f"{type(error).__name__}: {error}"))
 
     def _request(self) -> None:
         connection, target = _connection(self._endpoint.parts, self._options.connect_s)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
 import json
+import struct
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import lz4.frame
 import numpy as np
 import pytest
+import zstandard
+from PIL import Image
 
 from agent_node import mcap_recording as recording
 from agent_node.calls import ToolCall
@@ -175,18 +181,116 @@ def test_a_bag_of_something_else_is_no_run(tmp_path: Path) -> None:
     assert "it does not begin with a command" in damage_of(path)
 
 
-@pytest.mark.parametrize("compression", ["zstd", "lz4"])
-def test_a_chunk_that_unpacks_to_more_than_it_says_is_not_unpacked(tmp_path: Path, compression: str) -> None:
-    import lz4.frame
-    import zstandard
+def whole(path: Path, *records: Any, messages: int = 0) -> Path:
+    """A well-formed file of these records: its index and its checksums are right."""
     from mcap.data_stream import RecordBuilder
-    from mcap.records import Chunk, Header
+    from mcap.records import DataEnd, Footer, Header, Statistics
 
-    zeros = bytes(50_000_000)
-    packed = zstandard.compress(zeros) if compression == "zstd" else lz4.frame.compress(zeros, store_size=False)
     builder = RecordBuilder()
-    Header(profile="ros2", library="x").write(builder)
-    Chunk(compression, packed, 0, 0, 0, 100).write(builder)
-    path = tmp_path / "run.mcap"
-    path.write_bytes(reading._MAGIC + builder.end())
-    assert "a chunk is longer than it says" in damage_of(path)
+    for record in (Header(profile="ros2", library="x"), *records, DataEnd(0)):
+        record.write(builder)
+    data = reading._MAGIC + builder.end()
+    Statistics(0, 0, {}, 1, messages, 0, 0, 0, 0).write(builder)
+    Footer(len(data), 0, 0).write(builder)
+    index = builder.end()[:-4]
+    path.write_bytes(data + index + struct.pack("<I", zlib.crc32(index)) + reading._MAGIC)
+    return path
+
+
+def chunk(data: bytes, compression: str = "zstd", size: int | None = None) -> Any:
+    from mcap.records import Chunk
+
+    if compression:
+        packed = zstandard.compress(data) if compression == "zstd" else lz4.frame.compress(data, store_size=False)
+    return Chunk(compression, packed if compression else data, 0, 0, 0, len(data) if size is None else size)
+
+
+@pytest.mark.parametrize("compression", ["zstd", "lz4", ""])
+@pytest.mark.parametrize(("says", "sentence"), [(100, "a chunk is longer than it says"), (6_000_000, "was changed")])
+def test_a_chunk_that_does_not_unpack_to_what_it_says_is_refused(
+    tmp_path: Path, compression: str, says: int, sentence: str
+) -> None:
+    if (compression, says) == ("zstd", 6_000_000):
+        sentence = "a chunk is longer than it says"  # its frame knows better, and is believed before it is unpacked
+    path = whole(tmp_path / "run.mcap", chunk(bytes(5_000_000), compression, says))
+    assert sentence in damage_of(path)
+
+
+def test_many_chunks_that_unpack_to_much_are_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_unpacked", lambda chunk: pytest.fail("one was unpacked"))
+    large = chunk(b"", size=reading.MAX_CHUNK_BYTES)
+    path = whole(tmp_path / "run.mcap", *[large] * (reading.MAX_UNPACKED_BYTES // reading.MAX_CHUNK_BYTES + 1))
+    assert path.stat().st_size < 2000
+    assert "its chunks may hold 256 MiB together" in damage_of(path)
+
+
+def test_a_chunk_of_records_without_end_is_refused(tmp_path: Path) -> None:
+    path = whole(tmp_path / "run.mcap", chunk((b"\x7f" + bytes(8)) * 600_000))
+    assert path.stat().st_size < 10_000
+    assert "more than 500,000 records" in damage_of(path)
+
+
+def test_a_record_that_is_longer_than_its_chunk_is_refused(tmp_path: Path) -> None:
+    record = struct.pack("<BQ", 5, 2**60)
+    assert "damaged" in damage_of(whole(tmp_path / "run.mcap", chunk(record), messages=1))
+
+
+def test_steps_of_more_text_than_a_run_has_are_refused(tmp_path: Path) -> None:
+    long = string({"name": "look", "arguments": {}, "text": "[" * reading.MAX_TEXT_BYTES})
+    assert "more than 16 MiB of text" in damage_of(write(tmp_path, with_data(recording.RESULT, long)))
+
+
+# -- pictures ----------------------------------------------------------------------------------------
+
+
+def with_picture(data: bytes) -> Callable[[list[Entry]], list[Entry]]:
+    packet = ros.packet(ros.COMPRESSED_IMAGE, data=np.frombuffer(data, np.uint8))
+    return with_data(f"{recording.PICTURES}/compressed", packet)
+
+
+def file_of(picture: Image.Image, kind: str, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    picture.save(buffer, kind, **options)
+    return buffer.getvalue()
+
+
+GREY = Image.new("RGB", (8, 8), (99, 99, 99))
+
+
+@pytest.mark.parametrize("kind", ["EPS", "TIFF", "GIF", "BMP", "PPM", "TGA", "WEBP", "PDF"])
+def test_a_picture_of_another_format_is_handed_to_nobody(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.Popen", lambda *a, **k: pytest.fail("a program was started"))
+    assert "it is no PNG or JPEG picture" in damage_of(write(tmp_path, with_picture(file_of(GREY, kind))))
+
+
+@pytest.mark.parametrize(
+    ("data", "sentence"),
+    [
+        (file_of(Image.new("1", (12_000, 12_000)), "PNG"), "it is 12000x12000, and a side may have 8192 px"),
+        (file_of(Image.new("L", (20_000, 1)), "JPEG"), "it is 20000x1"),
+        (b"\x89PNG\r\n\x1a\n", "it is no PNG or JPEG picture"),
+        (b"", "it is no PNG or JPEG picture"),
+    ],
+)
+def test_a_picture_that_is_too_large_or_none_is_refused(tmp_path: Path, data: bytes, sentence: str) -> None:
+    assert sentence in damage_of(write(tmp_path, with_picture(data)))
+
+
+def test_pictures_are_decoded_only_when_they_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path, with_picture(file_of(GREY, "PNG")))
+    with monkeypatch.context() as patched:
+        patched.setattr(Image.Image, "convert", lambda *a: pytest.fail("decoded"))
+        read = read_run(path)
+    assert np.array_equal(read.picture(0), np.asarray(GREY))
+    with pytest.raises(ToolError, match="holds no picture 1"):
+        read.picture(1)
+
+
+def test_a_picture_that_was_cut_is_told_when_it_is_asked_for(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), np.uint8)
+    data = file_of(Image.fromarray(noise), "PNG")
+    read = read_run(write(tmp_path, with_picture(data[: len(data) // 2])))
+    with pytest.raises(ToolError, match="Picture 0 of the recording cannot be shown: it is damaged"):
+        read.picture(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -197,7 +198,7 @@ K = [[100.0, 0, 47.5], [0, 100.0, 35.5], [0, 0, 1.0]]
         ({"K": [[100, 3, 0], [0, 100, 0], [0, 0, 1]]}, "K must be [[fx, 0, cx]"),
         ({"K": K, "focal_length_px": 99.0}, "focal_length_px must be K's fx, 100, not 99"),
         ({"T_base_camera": [[2 * v for v in row] for row in EYE]}, "T_base_camera must be a rigid 4x4 transform"),
-        ({"T_base_camera": [[float("nan")] * 4] * 4}, "T_base_camera must be 4x4 finite numbers"),
+        ({"T_base_camera": np.full((4, 4), np.nan).tolist()}, "T_base_camera must be 4x4 finite numbers"),
         ({"stamp": -1.0}, "stamp must be 0 or more"),
         ({"stamp": True}, "stamp must be a finite number"),
         ({"scene_seed": "7"}, "scene_seed must be a whole number"),
@@ -279,4 +280,12 @@ def test_yaml_that_grows_by_aliases_is_refused_at_once(folder: Path) -> None:
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 30)]
     path = folder / "000" / "frame.yaml"
     path.write_text(path.read_text().replace("scene_seed: 0", "scene_seed: 0\n" + "\n".join(lines)))
-    assert "exactly the keys" in refusal(lambda: read_first(folder)).message
+    assert "aliases are not allowed" in refusal(lambda: read_first(folder)).message
+
+
+@pytest.mark.parametrize("name", ["frame.yaml", "image.png", "point_cloud.npy"])
+def test_what_is_no_file_is_not_waited_for(folder: Path, name: str) -> None:
+    path = folder / "000" / name
+    path.unlink(missing_ok=True)
+    os.mkfifo(path)
+    assert name in refusal(lambda: read_first(folder)).message

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sim.scenes
-from sim.scene_files import load_scene, scene_document
+from sim.scene_files import load_scene, named_scene, parse_scene, scene_document
 from sim.scene_generator import generate_scene
 from sim.scenes import (
     FREE_CLEARANCE,
@@ -256,3 +256,50 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ToolError, match="cannot be read") as caught:
             load_scene(path)
         assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def bomb(key: str, levels: int = 9) -> str:
+    """A text of a few hundred bytes whose aliases stand for 10 to the power of `levels` values."""
+    lines = [f"a0: &a0 {{{key}: [1]}}"]
+    for k in range(1, levels):
+        inner = ", ".join([f"*a{k - 1}"] * 10)
+        lines.append(f"a{k}: &a{k} {{<<: [{inner}], b: [{inner}]}}" if key == "merged" else f"a{k}: &a{k} [{inner}]")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (bomb("merged"), "merge keys are not allowed"),
+        (bomb("listed") + "seed: *a8\nobjects: [{name: cola, position: [0.4, 0.1]}]", "aliases are not allowed"),
+        (bomb("listed") + "objects: [*a8]", "aliases are not allowed"),
+        ("objects: [{<<: {name: cola}, position: [0.4, 0.1]}]", "merge keys are not allowed"),
+        ("objects: " + "[" * 40 + "]" * 40, "nested deeper than 8 levels"),
+        ("objects: [" + "1," * 12_000 + "]", "more than 10,000 values"),
+        ("objects: [" + "1," * 300 + "]", "may list 100 objects, not 300"),
+        ("#" * 200_000, "longer than 100,000 bytes"),
+        (
+            "seed: 1" + "0" * 5000 + "\nobjects: [{name: cola, position: [0.4, 0.1]}]",
+            "a number may have 500 characters",
+        ),
+        ("seed: 1" + "0" * 400 + "\nobjects: [{name: cola, position: [0.4, 0.1]}]", "seed must be a whole number"),
+        ("objects: [{name: cola, name: milk, position: [0.4, 0.1]}]", "'name' is given twice"),
+        ("objects: [{name: cola, 3: 4}]", "a key must be text"),
+        ("objects: [{name: " + "cola " * 15_000 + "}]", "is not in the catalogue"),
+        ("objects: [{name: cola, " + "x" * 1000 + ": 3}]", "is not allowed here"),
+        ("objects: [[" + "'long text'," * 5000 + "]]", "an object must be a mapping"),
+        ("objects: [{name: cola, position: [" + "1," * 5000 + "]}]", "2 or 3 finite numbers"),
+        ("name: " + "x" * 300 + "\nobjects: [{name: cola, position: [0.4, 0.1]}]", "at most 200 characters"),
+    ],
+)
+def test_a_scene_that_would_take_all_memory_or_time_is_refused_in_one_short_sentence(text: str, said: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        parse_scene(text, "table.yaml")
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert said in str(caught.value)
+    assert len(str(caught.value)) < 500
+
+
+def test_a_name_too_long_for_a_file_is_no_scene() -> None:
+    with pytest.raises(ToolError, match="There is no scene"):
+        named_scene("x" * 5000)

@@ -9,8 +9,8 @@ from typing import Any
 
 import mujoco
 import numpy as np
-import yaml
 
+from rclpy_zenoh.plain_yaml import load
 from tool_nodes.motion.joints import ARM_JOINTS as ARM_JOINTS
 from tool_nodes.motion.joints import GRIPPER_JOINT as GRIPPER_JOINT
 from tool_nodes.results import ErrorCode, ToolError
@@ -58,7 +58,7 @@ def _source() -> tuple[str, dict[str, Any]]:
     for path in (URDF_PATH, OVERLAY_PATH):
         if not path.is_file():
             raise ToolError(ErrorCode.UNAVAILABLE, f"The robot model {path} is missing.", "Install `urdf` beside it.")
-    return URDF_PATH.read_text(encoding="utf-8"), yaml.safe_load(OVERLAY_PATH.read_text(encoding="utf-8"))
+    return URDF_PATH.read_text(encoding="utf-8"), load(OVERLAY_PATH.read_bytes())
 
 
 def load_robot_spec() -> mujoco.MjSpec:

@@ -13,6 +13,7 @@ from tf2_ros import Buffer, TransformException
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
 from tool_nodes.geometry import transform
+from tool_nodes.motion.stages import SHARES
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.messages import RosFrame, pose_to_matrix, rigid
@@ -34,28 +35,37 @@ class Phase:
 
 _Grasp, _Place = ExecuteGrasp.Feedback, Place.Feedback
 
-GRASP_PHASES: Mapping[str, Phase] = {
-    "planning": Phase(_Grasp.PLANNING, 0.0),
-    "waiting for approval": Phase(_Grasp.WAITING_FOR_APPROVAL, 0.0),
-    "opening": Phase(_Grasp.APPROACHING, 0.1),
-    "the move to the pre-grasp": Phase(_Grasp.APPROACHING, 0.15),
-    "the approach": Phase(_Grasp.APPROACHING, 0.4),
-    "closing": Phase(_Grasp.CLOSING, 0.55),
-    "the lift": Phase(_Grasp.LIFTING, 0.7),
-    "the return to the park position": Phase(_Grasp.LIFTING, 0.8),
-}
+
+def _phases(names: Mapping[str, str]) -> Mapping[str, Phase]:
+    return {stage: Phase(name, SHARES[stage]) for stage, name in names.items()}
+
+
+GRASP_PHASES = _phases(
+    {
+        "planning": _Grasp.PLANNING,
+        "waiting for approval": _Grasp.WAITING_FOR_APPROVAL,
+        "opening": _Grasp.APPROACHING,
+        "the move to the pre-grasp": _Grasp.APPROACHING,
+        "the approach": _Grasp.APPROACHING,
+        "closing": _Grasp.CLOSING,
+        "the lift": _Grasp.LIFTING,
+        "the return to the park position": _Grasp.LIFTING,
+    }
+)
 """Phases by the stages that `Manipulator` names; other stages, such as a retreat, belong to the phase before."""
 
-PLACE_PHASES: Mapping[str, Phase] = {
-    "planning": Phase(_Place.PLANNING, 0.0),
-    "waiting for approval": Phase(_Place.WAITING_FOR_APPROVAL, 0.0),
-    "the move above the place": Phase(_Place.CARRYING, 0.1),
-    "the descent": Phase(_Place.LOWERING, 0.45),
-    "the release": Phase(_Place.RELEASING, 0.6),
-    "the retreat": Phase(_Place.RETREATING, 0.7),
-    "the return to the park position": Phase(_Place.RETREATING, 0.8),
-    "the look at the place": Phase(_Place.RETREATING, 0.95),
-}
+PLACE_PHASES = _phases(
+    {
+        "planning": _Place.PLANNING,
+        "waiting for approval": _Place.WAITING_FOR_APPROVAL,
+        "the move above the place": _Place.CARRYING,
+        "the descent": _Place.LOWERING,
+        "the release": _Place.RELEASING,
+        "the retreat": _Place.RETREATING,
+        "the return to the park position": _Place.RETREATING,
+        "the look at the place": _Place.RETREATING,
+    }
+)
 
 
 class Progress:

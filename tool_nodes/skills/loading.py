@@ -11,8 +11,7 @@ from string import Formatter
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-import yaml
-
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.kinds import BadValue, NumberKind
 from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError
@@ -24,11 +23,15 @@ from tool_nodes.toolbox import Session
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
 
-_MAX_BYTES = 100_000
+_LIMITS = Limits(size=100_000, depth=10, nodes=5_000)
+"""Of a skill file."""
+_LONGEST_ERROR = 500
+"""More of what is wrong in a file is not repeated [characters]."""
+_SPEC = re.compile(r"[<>^]?[+ ]?\d{0,3}(\.\d{1,2})?[a-zA-Z%]?")
+"""How a value may be written in a line; wider ones would fill the memory."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
 _SAMPLES = {str: "a", int: 1, float: 1.0}
 _KINDS = ", ".join(KINDS)
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class _Wrong(Exception):
@@ -67,21 +70,22 @@ def load_skill(path: Path) -> Skill:
     try:
         return _skill(_document(path))
     except _Wrong as problem:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name}: {problem}.") from None
+        said = str(problem)
+        said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name}: {said}.") from None
 
 
 def _document(path: Path) -> Any:
     try:
-        text = path.read_bytes()[: _MAX_BYTES + 1].decode()
+        with path.open("rb") as file:
+            text = file.read(_LIMITS.size + 1).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise _Wrong(f"the file cannot be read: {error}") from None
-    if len(text) > _MAX_BYTES:
-        raise _Wrong(f"a skill file has at most {_MAX_BYTES:,} bytes")
     try:
-        return yaml.load(text, _LOADER)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", -1) + 1
-        raise _Wrong(f"line {line} is not YAML" if line else "it is not YAML") from None
+        return load(text, _LIMITS)
+    except PlainYamlError as error:
+        where = "it" if error.line is None else f"line {error.line}"
+        raise _Wrong(f"{where} is not YAML that a skill can have: {error.problem}") from None
 
 
 def _skill(document: Any) -> Skill:
@@ -214,11 +218,15 @@ def _line(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Na
         if names.absent[rows] not in ("", when):
             raise _Wrong(f"{where}: {rows!r} may be absent: add `when: {names.absent[rows]}` to the line")
     try:
-        fields = [name for _, name, _, _ in Formatter().parse(template) if name is not None]
+        parts = list(Formatter().parse(template))
+        fields = [name for _, name, _, _ in parts if name is not None]
         unknown = [name for name in fields if name not in sample]
         if unknown:
             known = ", ".join(sample) or "none, for want of rows"
             raise _Wrong(f"{where} has the unknown field {{{unknown[0]}}}; known: {known}")
+        odd = [spec for _, _, spec, _ in parts if spec and not _SPEC.fullmatch(spec)]
+        if odd:
+            raise _Wrong(f"{where} is no template: {odd[0]!r} must be like .2f, 5d or >12")
         template.format(**sample)
     except (ValueError, LookupError, AttributeError) as error:
         raise _Wrong(f"{where} is no template: {error}") from None

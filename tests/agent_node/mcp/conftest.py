@@ -40,6 +40,7 @@ class FakeArm:
         self.moving = threading.Event()
         self.release = threading.Event()
         self.motions = 0
+        self.on_stage: Callable[[str], None] = lambda stage: None
 
     def stop(self) -> None:
         self.stopped.set()
@@ -51,6 +52,8 @@ class FakeArm:
         if self.stopped.is_set():
             raise ToolError(ErrorCode.STOPPED, "A stop is latched.")
         self.motions += 1
+        for stage in ("planning", "planning", "opening", "the approach", "the retreat", "closing", "the approach"):
+            self.on_stage(stage)
         self.moving.set()
         while not self.release.wait(0.001):
             if self.stopped.is_set():
@@ -143,7 +146,9 @@ def closing() -> Iterator[Callable[[Robot], Robot]]:
 
 @pytest.fixture
 def robot(arm: FakeArm, closing: Callable[[Robot], Robot]) -> Robot:
-    return closing(Robot(lambda: Toolbox([FakeTools(arm)]), arm))
+    shared = closing(Robot(lambda: Toolbox([FakeTools(arm)]), arm))
+    arm.on_stage = shared.enter
+    return shared
 
 
 @pytest.fixture

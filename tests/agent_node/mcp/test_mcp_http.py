@@ -1,5 +1,6 @@
 """The server over HTTP: who is let in, what a session holds, and what a client leaves behind."""
 
+import contextlib
 import functools
 import json
 import logging
@@ -182,12 +183,142 @@ async def test_a_session_that_is_not_used_is_forgotten(robot: Robot, http_server
         assert response.status_code == 404
 
 
-async def test_more_sessions_than_allowed_are_refused(robot: Robot, http_server: Any) -> None:
-    async with http_server(robot, sessions=2) as server, httpx2.AsyncClient() as http:
-        statuses = [
-            (await http.post(server.url, headers=HEADERS | server.headers, json=HELLO)).status_code for _ in range(3)
-        ]
-    assert statuses == [200, 200, 503]
+LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+
+
+async def opened(http: httpx2.AsyncClient, url: str) -> dict[str, str]:
+    """The header of a new session."""
+    return {"mcp-session-id": (await http.post(url, json=HELLO)).headers["mcp-session-id"]}
+
+
+async def is_there(http: httpx2.AsyncClient, url: str, session: dict[str, str]) -> bool:
+    status = (await http.post(url, headers=session, json=LISTING)).status_code
+    assert status in (200, 404)
+    return status == 200
+
+
+async def test_clients_that_leave_without_a_word_keep_nobody_out(robot: Robot, http_server: Any) -> None:
+    async with http_server(robot, sessions=2) as server:
+        for _ in range(10):
+            async with httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
+                assert (await http.post(server.url, json=HELLO)).status_code == 200
+
+
+async def test_the_session_that_was_idle_longest_makes_room(robot: Robot, http_server: Any) -> None:
+    async with http_server(robot, sessions=3) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
+        sessions = [await opened(http, server.url) for _ in range(3)]
+        assert await is_there(http, server.url, sessions[0])
+        sessions += [await opened(http, server.url)]
+        assert [await is_there(http, server.url, session) for session in sessions] == [True, False, True, True]
+
+
+async def test_a_session_that_listens_goes_after_those_that_do_not(robot: Robot, http_server: Any) -> None:
+    async with http_server(robot, sessions=2) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
+        first = await opened(http, server.url)
+        async with http.stream("GET", server.url, headers=first | {"Accept": "text/event-stream"}) as listening:
+            assert listening.status_code == 200
+            second = await opened(http, server.url)
+            third = await opened(http, server.url)
+            assert [await is_there(http, server.url, one) for one in (first, second, third)] == [True, False, True]
+
+
+async def test_a_session_with_a_call_stays_and_where_all_have_one_a_client_is_told_to_wait(
+    robot: Robot, http_server: Any, arm: Any, until: Any
+) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fake-wait", "arguments": {}}}
+    async with http_server(robot, sessions=2) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
+        busy = [await opened(http, server.url)]
+        for session in busy:
+            await http.post(server.url, headers=session, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        async with anyio.create_task_group() as group:
+            group.start_soon(functools.partial(http.post, server.url, headers=busy[0], json=call, timeout=20))
+            await until(arm.moving.is_set)
+            idle = await opened(http, server.url)
+            busy.append(await opened(http, server.url))
+            assert not await is_there(http, server.url, idle)
+            group.start_soon(functools.partial(http.post, server.url, headers=busy[1], json=call, timeout=20))
+            await until(lambda: robot._jobs.qsize() > 0)
+            refused = await http.post(server.url, json=HELLO)
+            assert refused.status_code == 503
+            assert refused.headers["retry-after"] == "10"
+            arm.release.set()
+        assert [await is_there(http, server.url, session) for session in busy] == [True, True]
+
+
+async def half_open(port: int, said: bytes) -> Any:
+    stream = await anyio.connect_tcp("127.0.0.1", port)
+    await stream.send(said)
+    return stream
+
+
+async def ended(stream: Any) -> bool:
+    """Wait until the server has closed a connection."""
+    with anyio.fail_after(20):
+        try:
+            while True:
+                await stream.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            return True
+
+
+async def test_requests_that_never_come_keep_nobody_out(robot: Robot, http_server: Any) -> None:
+    async with http_server(robot, sessions=1) as server, anyio.create_task_group() as group:
+        begun = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        streams = [await half_open(server.port, begun) for _ in range(200)]
+        async with httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
+            session = await opened(http, server.url)
+            for _ in range(3):
+                assert await is_there(http, server.url, session)
+        assert await ended(streams[0])
+        for stream in streams:
+            group.start_soon(stream.aclose)
+
+
+@pytest.mark.parametrize("said", ["", "POST /mcp HTTP/1.1\r\nHost: ", "{head}Content-Length: 9\r\n\r\nabc"])
+async def test_a_connection_that_does_not_show_the_token_in_time_is_closed(
+    robot: Robot, http_server: Any, said: str
+) -> None:
+    async with http_server(robot, header_s=0.2) as server:
+        head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
+        stream = await half_open(server.port, said.format(head=head).encode())
+
+        async def drip() -> None:
+            with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                while said:
+                    await stream.send(b"x")
+                    await anyio.sleep(0.02)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(drip)
+            assert await ended(stream)
+            await stream.aclose()
+
+
+@pytest.mark.parametrize("rest", ["", "\r\n{"], ids=["headers", "body"])
+async def test_a_request_of_a_known_client_has_a_deadline_too(robot: Robot, http_server: Any, rest: str) -> None:
+    async with http_server(robot, header_s=0.2, body_s=0.2) as server:
+        lines = [
+            "POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Content-Length: 20",
+            *(f"{name}: {value}" for name, value in (HEADERS | server.headers).items()), "",
+        ]  # fmt: skip
+        stream = await half_open(server.port, ("\r\n".join(lines) + rest).encode())
+        assert await ended(stream)
+        await stream.aclose()
+        async with httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
+            assert (await http.post(server.url, json=HELLO)).status_code == 200
+
+
+async def test_a_client_with_the_token_is_no_stranger_however_many_come_after_it(
+    robot: Robot, http_server: Any
+) -> None:
+    async with http_server(robot, strangers=2, header_s=0.2) as server, server.client() as client:
+        streams = [await half_open(server.port, b"GET /") for _ in range(5)]
+        assert await ended(streams[0])
+        assert not (await client.call_tool("robot-look", {})).is_error
+        for stream in streams:
+            assert await ended(stream)
+            await stream.aclose()
+        assert not (await client.call_tool("robot-look", {})).is_error
 
 
 async def test_a_client_that_vanishes_in_a_motion_leaves_a_braked_arm(
@@ -256,12 +387,17 @@ async def test_the_command_prints_its_address_and_token_and_ends_with_sigterm(st
         Client(streamable_http_client(url, http_client=http)) as client,
     ):
         assert len((await client.list_tools()).tools) > 15
+        port = int(url.split(":")[2].split("/")[0])
+        waiting = [await half_open(port, b"POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n") for _ in range(3)]
         process.popen.send_signal(signal.SIGTERM)
         began = time.monotonic()
         while process.popen.poll() is None and time.monotonic() < began + 10:
             await anyio.sleep(0.02)
+        for stream in waiting:
+            assert await ended(stream)
+            await stream.aclose()
     assert process.popen.returncode == 0
     assert process.popen.stdout.read() == b""
     assert process.popen.stderr.read() == b""
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", int(url.split(":")[2].split("/")[0])))
+        socket.create_connection(("127.0.0.1", port))

@@ -173,6 +173,25 @@ async def test_a_cancelled_motion_is_braked_and_the_server_goes_on(talking: Any,
 
 
 @pytest.mark.anyio
+async def test_the_stages_of_a_motion_are_told_before_its_answer_where_a_token_is_sent(talking: Any, arm: Any) -> None:
+    def client(talk: Talk) -> None:
+        arm.release.set()
+        talk.begin()
+        for number, token in ((1, "mine"), (2, None)):
+            meta = {} if token is None else {"_meta": {"progressToken": token}}
+            talk.tell("tools/call", number, name="fake-move", arguments={}, **meta)
+            told = []
+            while (message := talk.answer()).get("id") != number:
+                assert message["method"] == "notifications/progress"
+                told.append(message["params"])
+            assert message["result"]["content"][0]["text"] == "Moved."
+            assert [one["progressToken"] for one in told] == ([] if token is None else [token] * 6)
+            assert sorted({one["progress"] for one in told}) == [one["progress"] for one in told]
+
+    assert await talking(client) == 0
+
+
+@pytest.mark.anyio
 async def test_a_client_that_closes_its_side_in_a_motion_leaves_a_braked_arm(talking: Any, arm: Any) -> None:
     def client(talk: Talk) -> None:
         talk.begin()

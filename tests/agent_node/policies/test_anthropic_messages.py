@@ -136,10 +136,28 @@ def test_a_parameter_that_a_model_refuses_is_left_out_from_then_on(server, polic
     sentence = "`temperature` is deprecated for this model."
     error = {"type": "error", "error": {"type": "invalid_request_error", "message": sentence}}
     server.will(server.json(error, 400), server.json(message({"type": "text", "text": "<answer>x</answer>"})))
-    asked = policy()
+    asked = policy(temperature=0.5)
     asked.respond(conversation)
     asked.respond(conversation)
-    assert ["temperature" in request for request in server.requests] == [True, False, False]
+    assert [request.get("temperature") for request in server.requests] == [0.5, None, None]
+
+
+def test_a_temperature_is_sent_only_where_it_is_asked_for(server, policy, conversation):
+    server.will(server.json(message({"type": "text", "text": "<answer>x</answer>"})))
+    for asked in ({}, {"temperature": 0.0}, {"temperature": 1.0}):
+        policy(**asked).respond(conversation)
+    assert ["temperature" in request for request in server.requests] == [False, True, True]
+
+
+def test_two_blocks_of_words_keep_their_break(server, policy, conversation):
+    blocks = [{"type": "text", "text": "<think>done.</think>"}, {"type": "text", "text": "<answer>Picked up.</answer>"}]
+    server.will(server.json(message(*blocks)))
+    assert policy().respond(conversation).text == "<think>done.</think>\n<answer>Picked up.</answer>"
+    pieces = [({"type": "text", "text": ""}, {"type": "text_delta", "text": block["text"]}) for block in blocks]
+    server.will(server.stream(events(*pieces)))
+    heard = []
+    words = policy(stream=True, on_piece=heard.append).respond(conversation).text
+    assert words == "".join(heard) == "<think>done.</think>\n<answer>Picked up.</answer>"
 
 
 def test_an_overloaded_server_is_asked_again(server, policy, conversation):

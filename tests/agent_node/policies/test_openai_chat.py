@@ -195,3 +195,15 @@ def test_the_key_of_the_environment_goes_to_no_plain_http_server_elsewhere(monke
         "Bearer sk-env",
         "Bearer sk-given",
     ]
+
+
+def test_parts_of_a_whole_message_keep_their_break(server, policy, conversation):
+    parts = [{"type": "text", "text": "<think>done.</think>"}, {"type": "text", "text": "<answer>x</answer>"}]
+    server.will(server.completion(parts))
+    assert policy().respond(conversation).text == "<think>done.</think>\n<answer>x</answer>"
+
+
+def test_no_temperature_that_was_asked_for_is_the_likeliest_token(server, policy, conversation):
+    server.will(server.completion("<answer>x</answer>"))
+    policy().respond(conversation)
+    assert server.requests[0]["temperature"] == 0.0

@@ -142,7 +142,10 @@ def test_declared_arguments_are_listed_without_values(write: Write) -> None:
         ("- executable: {cmd: echo, output: paper}", 2, "'output' must be one of screen, log, both"),
         ("- executable: {cmd: echo, on_exit: cry}", 2, "'on_exit' can only be shutdown"),
         ("- executable: {cmd: echo, respawn_delay: -1}", 2, "'respawn_delay' must be a number of 0 or more"),
-        ("- executable:\n    cmd: echo\n    cmd: echo", 3, "'cmd' is given twice"),
+        ("- executable:\n    cmd: echo\n    cmd: echo", 4, "'cmd' is given twice"),
+        ("- executable: &e {cmd: echo}\n- executable: *e", 3, "aliases are not allowed"),
+        ("- executable: {<<: {cmd: echo}}", 2, "merge keys are not allowed"),
+        ("- executable: {[a]: echo}", 2, "a key must be text"),
         ("- let: {name: a, value: b}\n- node: {pkg: no_such_package, exec: x}", 3, "no package 'no_such_package'"),
         ("- node: {pkg: launch_test, exec: walker}", 2, "no executable 'walker'; it has: missing, talker"),
         ("- node: {pkg: launch_test, exec: missing}", 2, "is not installed"),
@@ -154,7 +157,7 @@ def test_declared_arguments_are_listed_without_values(write: Write) -> None:
         ("- include: {file: $(dirname)/x.launch.py}", 2, "only YAML launch files can be included"),
         ("- include: {file: $(filename)}", 2, "includes itself"),
         ("- 5", 2, "an entity is a mapping with one key"),
-        ("- {a: [", 2, "this is no YAML"),
+        ("- {a: [}", 2, "this is no YAML"),
     ],
 )
 def test_a_mistake_is_told_in_one_sentence_with_file_and_line(

@@ -60,6 +60,9 @@ def test_all_objects_are_entities_and_a_filter_chooses(lockstep: Graph) -> None:
     ("filters", "code"),
     [
         ({"filter": "("}, Result.RESULT_OPERATION_FAILED),
+        ({"filter": "^(\\w+)+$"}, Result.RESULT_OPERATION_FAILED),
+        ({"filter": r"(\w)\1"}, Result.RESULT_OPERATION_FAILED),
+        ({"filter": r"\w*" * 9 + "!"}, Result.RESULT_OPERATION_FAILED),
         ({"filter": "a" * 300}, Result.RESULT_OPERATION_FAILED),
         ({"bounds": Bounds(type=Bounds.TYPE_SPHERE)}, Result.RESULT_FEATURE_UNSUPPORTED),
     ],

@@ -33,6 +33,8 @@ from tests.ros.sim_node.test_state import LATCHED
 from tool_nodes.ros.messages import nanoseconds
 
 STEPS = (SimulateSteps, "/simulate_steps")
+BOMB = "a0: &a0 {b: 1}\n" + "".join(f"a{k}: &a{k} {{<<: [{', '.join([f'*a{k - 1}'] * 10)}]}}\n" for k in range(1, 10))
+"""Under a kilobyte that would keep the physics waiting for a day."""
 TURN = np.array([0.3, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
 
 
@@ -166,6 +168,7 @@ def test_loading_a_world_ends_the_motion_on_its_way(lockstep: Graph) -> None:
         ({}, LoadWorld.Response.NO_RESOURCE, "Give"),
         ({"uri": "no_such_file.yaml"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "no scene"),
         ({"resource_string": "objects: 3"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "objects must be a list"),
+        ({"resource_string": BOMB}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "merge keys are not allowed"),
         ({"resource_string": "[1, 2"}, LoadWorld.Response.RESOURCE_PARSE_ERROR, "not valid YAML"),
     ],
 )

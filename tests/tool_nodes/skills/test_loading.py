@@ -190,6 +190,8 @@ OPTIONAL = 'text_labels: {kind: labels, optional: true, description: "Objects to
         ("{depth:.2f} m", "{depth.real} m", "has the unknown field {depth.real}"),
         ("{depth:.2f} m", "{label.__class__} m", "has the unknown field {label.__class__}"),
         ("{depth:.2f} m", "{label:.2f} m", "line 1 of the text is no template"),
+        ("{depth:.2f} m", "{depth:>999999999} m", "line 1 of the text is no template"),
+        ("{depth:.2f} m", "{depth:.999999f} m", "line 1 of the text is no template"),
         ("{depth:.2f} m", "{depth:{x}} m", "line 1 of the text is no template"),
         ("{depth:.2f} m", "{depth:.2f m", "line 1 of the text is no template"),
         (
@@ -202,12 +204,14 @@ OPTIONAL = 'text_labels: {kind: labels, optional: true, description: "Objects to
         ("image: shown\n", "image: shown\ncode: import os\n", "the file has the unknown key 'code'"),
         ("name: NearestObject", "name: !!python/name:os.system x", "is not YAML"),
         ("name: NearestObject", "name: {", "is not YAML"),
+        ("name: NearestObject", "name: &a NearestObject\nimage: *a", "aliases are not allowed"),
+        ("name: NearestObject", "name: A\nname: B", "is given twice"),
         (EXAMPLE, "- 1", "the file must be a mapping"),
         (EXAMPLE, "", "the file must be a mapping"),
-        (EXAMPLE, "a: " + "x" * 100_001, "a skill file has at most 100,000 bytes"),
+        (EXAMPLE, "a: " + "x" * 100_001, "longer than 100,000 bytes"),
         (EXAMPLE, "[" * 5000, ""),
     ],
-    ids=range(46),
+    ids=range(50),
 )
 def test_a_wrong_file_is_refused_with_file_and_step(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert EXAMPLE.count(old) >= 1

@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 import yaml
 
 from rclpy._rclpy_pybind11 import RCLInvalidROSArgsError
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, events
 
 PARAMS_KEY = "ros__parameters"
 Value = bool | int | float | str | list[Any] | None
@@ -39,8 +40,10 @@ _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?(
 _HEXADECIMAL = re.compile(r"[+-]?0[xX]([0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)([pP][+-]?[0-9]+)?")
 _PATTERN_PART = re.compile(r"\*|\*\*|[A-Za-z_][A-Za-z0-9_]*")
 _TYPE_NAMES = {bool: "bool", int: "integer", float: "double", str: "string"}
-_MAX_DEPTH = 64
+_LIMITS = Limits(size=2**22, depth=64, nodes=100_000)
+"""Of a file; a description of a robot may be among the values."""
 _MAX_INTEGER_LENGTH = 64  # Python refuses to read integers of thousands of digits
+_MAX_NUMBER_LENGTH = 500  # matching takes quadratic time; the longest double without an exponent has 309 digits
 
 
 class ParameterFileError(RCLInvalidROSArgsError):
@@ -89,7 +92,7 @@ def parse_value(text: str) -> Value:
     reader = _Reader("command line", text)
     item = reader.document()
     if item is None or isinstance(item, _Mapping):
-        raise ParameterFileError(f"command line: '{text}' must be a value or a list of values.")
+        raise ParameterFileError(f"command line: '{_cut(text)}' must be a value or a list of values.")
     return _read_value(reader, item, "")
 
 
@@ -147,6 +150,8 @@ def parse_scalar(text: str) -> bool | int | float | str:
         base = 16 if digits[:2] in ("0x", "0X") else 8 if digits[0] == "0" else 10
         if -(2**63) <= (integer := sign * int(digits, base)) < 2**63:
             return integer
+    if len(text) > _MAX_NUMBER_LENGTH:
+        return text
     if text in _SPECIAL:
         return float(_SPECIAL[text])
     if _DECIMAL.fullmatch(text):
@@ -196,13 +201,15 @@ class _Reader:
 
     def __init__(self, source: str, text: str) -> None:
         self.source = source
-        self._events: Iterator[yaml.Event] = yaml.parse(text, Loader=yaml.SafeLoader)
+        self._events: Iterator[yaml.Event] = events(text, _LIMITS)
 
     def fail(self, at: _Node | int | None, key: str, sentence: str) -> NoReturn:
         """Raise the error for a place: a node or a line."""
         line = at if isinstance(at, int) else None if at is None else at.line
         place = self.source if line is None else f"{self.source}, line {line}"
-        raise ParameterFileError(f"{place}: key '{key}': {sentence}." if key else f"{place}: {sentence}.")
+        raise ParameterFileError(
+            f"{place}: key '{_cut(key)}': {_cut(sentence)}." if key else f"{place}: {_cut(sentence)}."
+        )
 
     def document(self) -> _Node | None:
         """The only document of the source; None where there is none."""
@@ -212,34 +219,31 @@ class _Reader:
                 if isinstance(event, yaml.DocumentStartEvent):
                     if root is not None:
                         self.fail(_line(event), "", "only one YAML document is allowed")
-                    root = self._node(next(self._events), "", 0)
+                    root = self._node(next(self._events), "")
             return root
-        except yaml.MarkedYAMLError as error:
-            line = None if error.problem_mark is None else error.problem_mark.line + 1
-            self.fail(line, "", f"it is no valid YAML: {error.problem}")
-        except yaml.YAMLError as error:
-            self.fail(None, "", f"it is no valid YAML: {str(error).splitlines()[0]}")
+        except PlainYamlError as error:
+            self.fail(error.line, "", f"it is no valid YAML: {error.problem}")
 
-    def _node(self, event: yaml.Event, key: str, depth: int) -> _Node:
+    def _node(self, event: yaml.Event, key: str) -> _Node:
         line = _line(event)
-        if depth > _MAX_DEPTH:
-            self.fail(line, key, f"it is nested deeper than {_MAX_DEPTH} levels")
         if isinstance(event, yaml.ScalarEvent):
             return _Scalar(event)
-        if isinstance(event, yaml.AliasEvent):
-            self.fail(line, key, "aliases are not allowed")
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         items: list[Any] = []
         while not isinstance(event := next(self._events), (yaml.MappingEndEvent, yaml.SequenceEndEvent)):
-            item = self._node(event, key, depth + 1)
+            item = self._node(event, key)
             if not is_mapping:
                 items.append(item)
                 continue
             if not isinstance(item, _Scalar) or not item.text:
                 self.fail(item, key, "a key must be a name")
             path = f"{key}/{item.text}" if key else item.text
-            items.append((item, self._node(next(self._events), path, depth + 1)))
+            items.append((item, self._node(next(self._events), path)))
         return _Mapping(line, items) if is_mapping else _Sequence(line, items)
+
+
+def _cut(words: str) -> str:
+    return words if len(words) <= 300 else f"{words[:300]}..."
 
 
 def _line(event: yaml.Event) -> int:

@@ -7,11 +7,11 @@ import enum
 from typing import Any
 
 import numpy as np
-import yaml
 from rcl_interfaces.msg import Parameter as ParameterMsg
 from rcl_interfaces.msg import ParameterType, ParameterValue
 
 from rclpy._yaml_params import read_params
+from rclpy_zenoh import plain_yaml
 
 PARAMETER_SEPARATOR_STRING = "."
 
@@ -158,8 +158,8 @@ _ARRAYS: tuple[tuple[type, str], ...] = (
 def get_parameter_value(string_value: str) -> ParameterValue:
     """The value that a text stands for; a text that is no YAML, and a list of mixed types, is a string."""
     try:
-        value = yaml.safe_load(string_value)
-    except yaml.YAMLError:
+        value = plain_yaml.load(string_value)
+    except plain_yaml.PlainYamlError:
         value = string_value
     if not isinstance(value, (bool, int, float, str, list)):
         value = string_value

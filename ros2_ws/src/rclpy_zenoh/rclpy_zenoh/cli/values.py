@@ -14,14 +14,15 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-import yaml
-
 from rclpy_zenoh.cli.errors import UsageError
 from rclpy_zenoh.cli.types import type_name
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 
 Stamper = Callable[[Any], None]
 """Puts a builtin_interfaces/msg/Time into a field that said `auto` or `now`."""
 
+_LIMITS = Limits(size=2**24, depth=64, nodes=2**20)
+"""Of a message, which may be a picture in figures."""
 SEQUENCE = re.compile(r"sequence<(?P<item>.+?)(?:, (?P<most>\d+))?>$")
 ARRAY = re.compile(r"(?P<item>.+)\[(?P<length>\d+)\]$")
 _TEXT = re.compile(r"w?string(<\d+>)?$")
@@ -39,12 +40,10 @@ def parse_yaml(text: str, what: str) -> Any:
         UsageError: It is no YAML; the sentence calls it `what`.
     """
     try:
-        value = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" at line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        reason = getattr(error, "problem", None) or type(error).__name__
-        raise UsageError(f"The {what} is not YAML: {reason}{where}; write it as '{{field: value}}'.") from None
+        value = load(text, _LIMITS)
+    except PlainYamlError as error:
+        where = "" if error.line is None else f" at line {error.line}"
+        raise UsageError(f"The {what} is not YAML: {error.problem}{where}; write it as '{{field: value}}'.") from None
     return {} if value is None else value
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from rclpy_zenoh import plain_yaml
 from rclpy_zenoh.launch.errors import LaunchError
 
 _STRING = "tag:yaml.org,2002:str"
@@ -31,8 +32,6 @@ class Entity:
         self._values: dict[str, yaml.Node] = {}
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
-                if key.value in self._values:
-                    raise self.error(f"'{key.value}' is given twice")
                 self._values[key.value] = value
 
     def error(self, problem: str) -> LaunchError:
@@ -48,11 +47,10 @@ class Entity:
         self._read.add(name)
         if name not in self._values:
             return None
-        loader = yaml.SafeLoader("")
         try:
-            return loader.construct_document(self._values[name])
-        finally:
-            loader.dispose()
+            return plain_yaml.value(self._values[name])
+        except plain_yaml.PlainYamlError as error:
+            raise self.error(f"'{name}': {error.problem}") from None
 
     def text(self, name: str) -> str:
         """A string that must be given."""
@@ -124,16 +122,12 @@ def load(file: Path) -> Entity:
         LaunchError: There is no such file, it is no YAML, or it has another root.
     """
     try:
-        root = yaml.compose(file.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        root = plain_yaml.compose(file.read_bytes())
     except OSError as error:
         raise LaunchError(f"The launch file {file} cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise LaunchError(f"The launch file {file} is no UTF-8 text.") from None
-    except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+    except plain_yaml.PlainYamlError as error:
+        line = "" if error.line is None else f", line {error.line}"
         raise LaunchError(f"{file.name}{line}: this is no YAML: {error.problem}.") from None
-    except yaml.YAMLError as error:
-        raise LaunchError(f"{file.name}: this is no YAML: {str(error).splitlines()[0]}.") from None
     if not isinstance(root, yaml.MappingNode) or [key.value for key, _ in root.value] != ["launch"]:
         raise LaunchError(f"{file.name}: a launch file has one root, 'launch:'.")
     return Entity("launch", root.value[0][1], file)

@@ -1,0 +1,206 @@
+"""YAML as plain data, for every file, message and parameter of the project: no aliases, no merge keys, and bounds.
+
+A few hundred bytes with aliases of aliases stand for more than a machine can hold; everything else that a text can ask
+for grows with its length. So the text is walked once for what is refused, and only then made into values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import reprlib
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+"""libyaml's where there is one: ten times as fast."""
+
+_NUMBER_CHARACTERS = 500
+"""Longest number [characters]: Python takes quadratic time to read longer ones. The largest double has 309 digits."""
+
+_STRING = "tag:yaml.org,2002:str"
+_MERGE = "tag:yaml.org,2002:merge"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a text may hold.
+
+    Attributes:
+        size: In UTF-8 [bytes].
+        depth: Lists and mappings inside each other.
+        nodes: Scalars, lists and mappings.
+    """
+
+    size: int = 200_000
+    depth: int = 32
+    nodes: int = 20_000
+
+
+class PlainYamlError(ValueError):
+    """A text that is no YAML, or not plain enough.
+
+    Attributes:
+        problem: What is wrong, as the end of a sentence.
+        line: Where, from 1; None where it is the whole text.
+    """
+
+    def __init__(self, problem: str, line: int | None = None) -> None:
+        super().__init__(problem if line is None else f"line {line}: {problem}")
+        self.problem = problem
+        self.line = line
+
+
+def load(text: str | bytes, limits: Limits = Limits(), line_key: str = "") -> Any:
+    """The value of a document: mappings with texts as keys, lists and scalars; None for an empty text.
+
+    Args:
+        text: One document; bytes are UTF-8.
+        limits: How much it may hold.
+        line_key: Where given, each mapping has its first line under this key.
+
+    Raises:
+        PlainYamlError: It is no YAML, too large, or holds an alias, a merge key, a key twice or one that is no text.
+    """
+    for _ in events(text, limits):
+        pass
+    with _problems_told():
+        loader = _PlainLoader(_decoded(text))
+        loader.line_key = line_key
+        try:
+            return loader.get_single_data()
+        finally:
+            loader.dispose()
+
+
+def compose(text: str | bytes, limits: Limits = Limits()) -> yaml.Node | None:
+    """The node of a document, as `yaml.compose` gives it. Raises PlainYamlError as `load`."""
+    for _ in events(text, limits):
+        pass
+    with _problems_told():
+        root: yaml.Node | None = yaml.compose(_decoded(text), Loader=_Loader)
+    pending = [] if root is None else [root]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, yaml.MappingNode):
+            _check_keys(node)
+            pending += [entry for _, entry in node.value]
+        elif isinstance(node, yaml.SequenceNode):
+            pending += node.value
+    return root
+
+
+def value(node: yaml.Node) -> Any:
+    """The value of a node of `compose`. Raises PlainYamlError."""
+    with _problems_told():
+        loader = _PlainLoader("")
+        try:
+            return loader.construct_document(node)
+        finally:
+            loader.dispose()
+
+
+def events(text: str | bytes, limits: Limits = Limits()) -> Iterator[yaml.Event]:
+    """The events of a text as `yaml.parse` gives them, as long as they keep the limits. Raises PlainYamlError."""
+    text = _decoded(text)
+    if len(text) > limits.size or len(text.encode("utf-8", "surrogatepass")) > limits.size:
+        raise PlainYamlError(f"it is longer than {limits.size:,} bytes")
+    depth = nodes = 0
+    with _problems_told():
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.AliasEvent):
+                raise PlainYamlError("aliases are not allowed", _line(event))
+            if isinstance(event, yaml.NodeEvent):
+                nodes += 1
+                if nodes > limits.nodes:
+                    raise PlainYamlError(f"it holds more than {limits.nodes:,} values", _line(event))
+            if isinstance(event, yaml.CollectionStartEvent):
+                depth += 1
+                if depth > limits.depth:
+                    raise PlainYamlError(f"it is nested deeper than {limits.depth} levels", _line(event))
+            elif isinstance(event, yaml.CollectionEndEvent):
+                depth -= 1
+            elif isinstance(event, yaml.ScalarEvent) and _is_merge(event):
+                raise PlainYamlError("merge keys are not allowed", _line(event))
+            yield event
+
+
+def _is_merge(event: yaml.ScalarEvent) -> bool:
+    return event.tag == _MERGE or (event.value == "<<" and event.tag is None and event.implicit[0])
+
+
+def _check_keys(node: yaml.MappingNode) -> None:
+    seen: set[str] = set()
+    for key, _ in node.value:
+        line = key.start_mark.line + 1
+        # Numbers as keys could be chosen so that all of them have one hash.
+        if not isinstance(key, yaml.ScalarNode) or key.tag != _STRING:
+            raise PlainYamlError("a key must be text", line)
+        if key.value in seen:
+            raise PlainYamlError(f"the key {reprlib.repr(key.value)} is given twice", line)
+        seen.add(key.value)
+
+
+def _line(event: yaml.Event) -> int | None:
+    return None if event.start_mark is None else event.start_mark.line + 1
+
+
+def _decoded(text: str | bytes) -> str:
+    if isinstance(text, str):
+        return text
+    try:
+        return text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise PlainYamlError("it is no text in UTF-8") from None
+
+
+@contextlib.contextmanager
+def _problems_told() -> Iterator[None]:
+    """Whatever PyYAML and its constructors raise, as PlainYamlError."""
+    try:
+        yield
+    except PlainYamlError:
+        raise
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        raise PlainYamlError(
+            _short(", ".join(filter(None, (error.context, error.problem)))), None if mark is None else mark.line + 1
+        ) from None
+    except yaml.YAMLError:
+        raise PlainYamlError("it holds characters that YAML does not allow") from None
+    except (ValueError, TypeError, ArithmeticError, RecursionError, AttributeError) as error:  # of a value's text
+        raise PlainYamlError(_short(f"it holds a value that YAML cannot read ({error})")) from None
+
+
+def _short(problem: str) -> str:
+    line = " ".join(problem.split())
+    return line if len(line) <= 200 else f"{line[:200]}..."
+
+
+class _PlainLoader(_Loader):
+    """Constructs plain data from what `events` let through."""
+
+    line_key = ""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        """As PyYAML's, which would keep the last of two values in silence."""
+        _check_keys(node)
+        mapping: dict[Hashable, Any] = super().construct_mapping(node, deep=deep)
+        if self.line_key:
+            mapping[self.line_key] = node.start_mark.line + 1
+        return mapping
+
+    def construct_number(self, node: yaml.ScalarNode) -> int | float:
+        """An int or a float of a bounded length."""
+        if len(node.value) > _NUMBER_CHARACTERS:
+            problem = f"a number may have {_NUMBER_CHARACTERS} characters"
+            raise PlainYamlError(problem, node.start_mark.line + 1)
+        whole = node.tag == "tag:yaml.org,2002:int"
+        number: int | float = self.construct_yaml_int(node) if whole else self.construct_yaml_float(node)
+        return number
+
+
+_PlainLoader.add_constructor("tag:yaml.org,2002:int", _PlainLoader.construct_number)
+_PlainLoader.add_constructor("tag:yaml.org,2002:float", _PlainLoader.construct_number)
