@@ -21,7 +21,7 @@ _THINNEST_M = 0.02
 """Either part is at least this wide across the line [m]."""
 
 _MIN_PIXELS = 80
-_LINES = 48
+_LINES = 24
 """So many lines are compared in earnest."""
 
 _COLOUR_SCALE = 40.0
@@ -72,7 +72,9 @@ def _likely_offsets(along: FloatArray, features: FloatArray) -> list[tuple[float
     right, after = count.sum() - left, sums.sum(axis=0) - before
     edges = low + _BIN_M * np.arange(1, bins)
     with np.errstate(divide="ignore", invalid="ignore"):
-        contrast = ((before / left[:, None] - after / right[:, None]) ** 2).sum(axis=1) * left * right / count.sum() ** 2
+        contrast = (
+            ((before / left[:, None] - after / right[:, None]) ** 2).sum(axis=1) * left * right / count.sum() ** 2
+        )
     spread = features.var(axis=0).sum()
     contrast = contrast / max(float(spread), 1e-9)
     smooth = np.convolve(count, np.ones(3) / 3, mode="same")
@@ -89,9 +91,7 @@ def _likely_offsets(along: FloatArray, features: FloatArray) -> list[tuple[float
     return found
 
 
-def _part(
-    cluster: Cluster, surface: Surface, rows: np.ndarray, columns: np.ndarray, eye: FloatArray
-) -> Cluster:
+def _part(cluster: Cluster, surface: Surface, rows: np.ndarray, columns: np.ndarray, eye: FloatArray) -> Cluster:
     mask: BoolArray = np.zeros_like(cluster.mask)
     mask[rows, columns] = True
     extents = measure(surface.points[rows, columns], cluster.support, eye)
