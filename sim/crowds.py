@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from sim import sentences
+from sim.predicates import Relation
 from sim.scene_generator import generate_scene
 from sim.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, invalid, object_ids, outer_radius
 from sim.tasks import Task, placeable
@@ -93,9 +94,10 @@ def _described(rng: np.random.Generator, scene: Scene, placed: PlacedObject) -> 
 def _placements(
     rng: np.random.Generator, scene: Scene, moved: PlacedObject, references: Sequence[PlacedObject]
 ) -> Iterator[Task]:
+    sides: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind")
     options = [
         (relation, reference)
-        for relation in ("left_of", "right_of", "in_front_of", "behind")
+        for relation in sides
         for reference in references
         if placeable(scene.objects, moved, relation, [reference])
     ]

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_nodes.perception.clusters import Cluster
 from tool_nodes.perception.extents import measure
-from tool_nodes.perception.masks import filled
 from tool_nodes.perception.surface import Surface
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
@@ -60,7 +60,7 @@ def split_neighbours(frame: Frame, surface: Surface, cluster: Cluster) -> Iterat
 
 
 def _likely_offsets(along: FloatArray, features: FloatArray) -> list[tuple[float, float]]:
-    """(how likely, offset [m]) of lines across a direction, of pixels at `along` (N,) that look like `features` (N, F)."""
+    """(how likely, offset [m]) of lines across a direction, of pixels at `along` (N,) [m] with features (N, F)."""
     low, high = float(along.min()), float(along.max())
     bins = int((high - low) / _BIN_M) + 1
     if high - low < 2 * _THINNEST_M:
@@ -91,7 +91,9 @@ def _likely_offsets(along: FloatArray, features: FloatArray) -> list[tuple[float
     return found
 
 
-def _part(cluster: Cluster, surface: Surface, rows: np.ndarray, columns: np.ndarray, eye: FloatArray) -> Cluster:
+def _part(
+    cluster: Cluster, surface: Surface, rows: NDArray[np.intp], columns: NDArray[np.intp], eye: FloatArray
+) -> Cluster:
     mask: BoolArray = np.zeros_like(cluster.mask)
     mask[rows, columns] = True
     extents = measure(surface.points[rows, columns], cluster.support, eye)

@@ -87,7 +87,8 @@ class _Things:
         """Up to `row` known things in place of a cluster that is none of them; nothing where no line gives such."""
         if cluster.hollow or row < 2 or self._recogniser.explains(look, _DOUBTFUL):
             return ()
-        best, found = 2 * _DOUBTFUL, ()
+        best = 2 * _DOUBTFUL
+        found: tuple[_Seen, ...] = ()
         ends: list[tuple[float, _Seen, _Seen]] = []
         for pair in split_neighbours(self._frame, self.surface, cluster):
             seen = self._looks(pair)
