@@ -164,8 +164,8 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
 
     bench = tyro.extras.SubcommandApp()
     bench.command(name="manipulation")(_bound(bench_manipulation))
-    bench.command(name="crowded")(_bound(bench_crowded))
     bench.command(name="grasp")(_bound(bench_grasp))
+    bench.command(name="crowded")(_bound(bench_crowded))
     bench.command(name="perception")(_bound(bench_perception))
     bench.command(name="tools")(_bound(bench_tools))
     bench.command(name="agent")(_bound(bench_agent))
