@@ -194,7 +194,7 @@ class _Episode:
             yield from self._look("")
         if command.action == "pick":
             self._check_lifted(
-                *(yield _Step(f"The gripper holds something. Is {self._name} gone?", (self._recount(),)))
+                *(yield _Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
             )
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
             raise _Done(thought, f"Picked up {self._name}.")
@@ -403,10 +403,6 @@ class _Episode:
         self.holding = True
         self._image = response.image_index
 
-    def _recount(self) -> ToolCall:
-        """Where things like the target are in the picture after the lift."""
-        return self._detect(self._likeness)
-
     def _check_lifted(self, response: Response) -> None:
         """Raises _Done if the picture after the lift still shows the target: then something else was lifted."""
         self._checked = True
@@ -425,7 +421,7 @@ class _Episode:
     def _find_spot(self) -> _Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
         calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
-        check = [] if self._checked else [self._recount()]
+        check = [] if self._checked else [self._detect(self._likeness)]
         gone = f"Is {self._name} gone, and where" if check else "Where"
         responses = yield _Step(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
         if check:
