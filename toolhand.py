@@ -160,6 +160,7 @@ def _bound(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
 def _parse(arguments: list[str]) -> Callable[[], int]:
     """The command with its arguments bound; SystemExit after --help or a complaint about the arguments."""
     from bench.agent import bench_agent
+    from bench.crowded import bench_crowded
     from bench.grasp import bench_grasp
     from bench.manipulation import bench_manipulation
     from bench.mock import mock_record
@@ -171,6 +172,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     bench = tyro.extras.SubcommandApp()
     bench.command(name="manipulation")(_bound(bench_manipulation))
     bench.command(name="grasp")(_bound(bench_grasp))
+    bench.command(name="crowded")(_bound(bench_crowded))
     bench.command(name="perception")(_bound(bench_perception))
     bench.command(name="tools")(_bound(bench_tools))
     bench.command(name="agent")(_bound(bench_agent))

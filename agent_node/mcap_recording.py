@@ -26,10 +26,10 @@ from agent_node.mcap.bag import Compression, Entry, write_bag
 from agent_node.mcap.robot_tree import moving_links, robot_links, urdf_text
 from agent_node.recording import write_atomically
 from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.pictures import SessionImage
+from tool_nodes.pictures import SessionImage, View
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox import CallRecord
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.types import FloatArray
 
 LAYOUT_FILE = "foxglove_layout.json"
 JPEG_QUALITY = 85
@@ -57,19 +57,22 @@ class MotionLog:
         times: (N,) [s], on the recorder's clock, not decreasing.
         joint_names: J names, as in the URDF.
         positions: (N, J) [rad].
+        velocities: (N, J) [rad/s], NaN where the driver does not tell; None where nobody knows any.
     """
 
     times: FloatArray
     joint_names: Sequence[str]
     positions: FloatArray
+    velocities: FloatArray | None = None
 
     def __post_init__(self) -> None:
         shape = (len(self.times), len(self.joint_names))
-        if self.times.ndim != 1 or self.positions.shape != shape:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"Joint positions must be {shape} for their times and names, got {self.positions.shape}.",
-            )
+        for what, values in (("positions", self.positions), ("velocities", self.velocities)):
+            if values is not None and (self.times.ndim != 1 or values.shape != shape):
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT,
+                    f"Joint {what} must be {shape} for their times and names, got {values.shape}.",
+                )
         finite = np.isfinite(self.times).all() and np.isfinite(self.positions).all()
         if not finite or np.any(np.diff(self.times, prepend=0.0) < 0):
             raise ToolError(
@@ -100,7 +103,7 @@ class Recorder:
         self._entries: list[Entry] = []
         self._events = 0
         self._walls: list[float] = []
-        self._camera_pose: dict[str, bytes] = {}
+        self._placed: dict[str, tuple[float, bytes]] = {}
         self._tell(self._now(), COMMAND, _json({"task": task, "format": FORMAT}), f"command: {task}")
 
     @property
@@ -200,13 +203,14 @@ class Recorder:
         rgb = record.result.image
         if rgb is None or record.image_index is None:
             return None
-        frame = _frame_of(record)
-        if frame is None:
+        view = record.view
+        if view is None:
             topic, head = PICTURES, ros.header(now)
         else:
-            self._place_camera(now, frame)
-            topic = f"/camera/{frame.camera}/image"
-            head = ros.header(round(frame.stamp * 1e9), OPTICAL_FRAMES.get(frame.camera, frame.camera))
+            topic = f"/camera/{view.camera}/image" if _is_of_camera(record) else PICTURES
+            head = ros.header(round(view.stamp * 1e9), OPTICAL_FRAMES.get(view.camera, view.camera))
+            self._place_camera(now, view)
+            self._calibrate(now, f"{topic.removesuffix('/image')}/camera_info", head, view, rgb.shape[:2])
         if self._raw:
             height, width = rgb.shape[:2]
             pixels = np.ascontiguousarray(rgb).reshape(-1)
@@ -220,16 +224,25 @@ class Recorder:
         self._add(now, topic, ros.COMPRESSED_IMAGE, record.image_index, header=head, format="jpeg", data=jpeg)
         return topic
 
-    def _place_camera(self, now: int, frame: Frame) -> None:
-        """Where the scene camera stands, when that is new; the robot's own links carry the one on the wrist."""
-        if frame.camera == "wrist":
+    def _place_camera(self, now: int, view: View) -> None:
+        """Where a camera stood when it saw something; the robot's own links carry the one on the wrist."""
+        seen = (view.stamp, view.T_base_camera.tobytes())
+        if view.camera == "wrist" or self._placed.get(view.camera) == seen:
             return
-        pose = frame.T_base_camera.tobytes()
-        if self._camera_pose.get(frame.camera) != pose:
-            self._camera_pose[frame.camera] = pose
-            child = OPTICAL_FRAMES.get(frame.camera, frame.camera)
-            moved = _transform(now, _BASE_FRAME, child, frame.T_base_camera[:3, 3], _quaternion(frame.T_base_camera))
-            self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
+        self._placed[view.camera] = seen
+        child, T = OPTICAL_FRAMES.get(view.camera, view.camera), view.T_base_camera
+        moved = _transform(round(view.stamp * 1e9), _BASE_FRAME, child, T[:3, 3], _quaternion(T))
+        self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
+
+    def _calibrate(self, now: int, topic: str, head: Any, view: View, shape: tuple[int, ...]) -> None:
+        """The calibration of a picture of (height, width), without distortion."""
+        k = view.K.reshape(9)
+        p = np.column_stack([view.K, np.zeros(3)]).reshape(12)
+        self._add(
+            now, topic, ros.CAMERA_INFO,
+            header=head, height=shape[0], width=shape[1], distortion_model="plumb_bob",
+            d=np.zeros(5), k=k, r=np.eye(3).reshape(9), p=p,
+        )  # fmt: skip
 
 
 def jpeg_bytes(rgb: NDArray[np.uint8]) -> bytes:
@@ -248,13 +261,11 @@ def write_layout(path: Path) -> None:
     write_atomically(path, Path(__file__).with_name(LAYOUT_FILE).read_bytes())
 
 
-def _frame_of(record: CallRecord) -> Frame | None:
-    """The camera frame that the picture is, all of it; None for a drawing, a crop or a foreign picture."""
+def _is_of_camera(record: CallRecord) -> bool:
+    """True if the picture is what a camera took, all of it; false for a drawing, a crop or a foreign picture."""
     pictures = (value for value in record.result.variables.values() if isinstance(value, SessionImage))
-    same = (picture for picture in pictures if picture.rgb is record.result.image and picture.window is None)
-    found = next(same, None)
-    whole = found is not None and found.frame is not None and found.frame.rgb is found.rgb
-    return found.frame if found is not None and whole else None
+    whole = (p for p in pictures if p.window is None and p.frame is not None and p.frame.rgb is p.rgb)
+    return any(picture.rgb is record.result.image for picture in whole)
 
 
 def _fixed_entries(start_ns: int) -> list[Entry]:
@@ -278,8 +289,9 @@ def _motion_entries(motion: MotionLog) -> list[Entry]:
     entries = []
     for row, time in enumerate(motion.times):
         now = round(float(time) * 1e9)
+        known = {} if motion.velocities is None else {"velocity": motion.velocities[row].astype(float)}
         joints = ros.packet(
-            ros.JOINT_STATE, header=ros.header(now), name=names, position=motion.positions[row].astype(float)
+            ros.JOINT_STATE, header=ros.header(now), name=names, position=motion.positions[row].astype(float), **known
         )
         entries.append(Entry(now, "/joint_states", ros.JOINT_STATE, joints))
         if moving:

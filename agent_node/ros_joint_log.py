@@ -24,7 +24,7 @@ JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
 
 
 class JointLog:
-    """Keeps the measured joint positions from now on, for as long as the node is there.
+    """Keeps the measured joint positions and velocities from now on, for as long as the node is there.
 
     Args:
         node: Listens.
@@ -37,6 +37,7 @@ class JointLog:
         self._lock = threading.Lock()
         self._times: list[float] = []
         self._positions: list[FloatArray] = []
+        self._velocities: list[FloatArray] = []
         JointStates(node, topic, self._keep)
 
     def _keep(self, reading: JointReading) -> None:
@@ -48,8 +49,12 @@ class JointLog:
                 q = nearest_turn(reading.q, self._positions[-1][:-1]) if self._positions else reading.q
                 self._times.append(now)
                 self._positions.append(np.append(q, reading.knuckle))
+                self._velocities.append(np.append(reading.qd, reading.knuckle_velocity))
 
     def motion(self) -> MotionLog:
         """What was measured so far; empty where no driver has told anything."""
         with self._lock:
-            return MotionLog(np.array(self._times), JOINTS, np.array(self._positions).reshape(-1, len(JOINTS)))
+            positions, velocities = (
+                np.array(rows).reshape(-1, len(JOINTS)) for rows in (self._positions, self._velocities)
+            )
+            return MotionLog(np.array(self._times), JOINTS, positions, velocities)

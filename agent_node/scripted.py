@@ -13,7 +13,7 @@ from functools import partial
 
 from agent_node.calls import ToolCall
 from agent_node.commands import EXAMPLES, RELATION_WORDS, Command, parse_command
-from agent_node.picture import at, describe, near, nearest, still_there, the, untried
+from agent_node.picture import at, describe, near, nearest, still_stands, still_there, the, untried
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.transcript import MISSING, Point, Response, read_episode
@@ -155,6 +155,10 @@ class _Episode:
         self._trouble = ""
         self._image: int | None = None
         self._target: Point | None = None
+        self._alike: tuple[Point, ...] = ()
+        self._likeness = command.target.text if command.target else ""
+        self._checked = command.target is None
+        self._wrong = False
         self._references: list[list[Point]] = []
         self._spot: Point | None = None
         self._failed_spots: list[Point] = []
@@ -196,10 +200,14 @@ class _Episode:
             else:
                 yield from self._next_grasp()
             yield from self._grasp()
-        if command.action == "pick":
-            raise _Done("The gripper reports the object; the pick is done.", f"Picked up {self._name}.")
         if self._image is None:
             yield from self._look("")
+        if command.action == "pick":
+            self._check_lifted(
+                *(yield _Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
+            )
+            thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
+            raise _Done(thought, f"Picked up {self._name}.")
         if command.target is None and not self._references:
             yield from self._find()
         else:
@@ -227,7 +235,9 @@ class _Episode:
     def failure(self, code: ErrorCode, sentence: str) -> str:
         """A coded answer that says what happened and what is held now."""
         unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
-        if self.holding and self._command.target is None:
+        if self._wrong:
+            held = "the gripper still holds what it lifted"
+        elif self.holding and self._command.target is None:
             held = "whatever the gripper held it may still hold" if code not in _LOST else "the gripper holds nothing"
         elif self.holding:
             held = f"the gripper still holds {self._name}"
@@ -283,7 +293,10 @@ class _Episode:
         )
         found, rest = responses[: len(names)], responses[len(names) :]
         if target:
-            self._target = self._choose(target, found[0], rest[-1] if sides else None)
+            plain = rest[-1] if sides else None
+            self._target = self._choose(target, found[0], plain)
+            self._likeness = target.plain if plain is not None else target.text
+            self._alike = (plain or found[0]).points
         self._references, excluded = [], False
         for phrase, response in zip(command.references, found[len(wanted) :], strict=True):
             points, used = self._choose_reference(phrase, response)
@@ -403,10 +416,30 @@ class _Episode:
         self.holding = True
         self._image = response.image_index
 
+    def _check_lifted(self, response: Response) -> None:
+        """Raises _Done if the picture after the lift still shows the target: then something else was lifted."""
+        self._checked = True
+        target = self._command.target
+        any_will_do = target is not None and target.indefinite and len(response.points) < len(self._alike)
+        if any_will_do or not (self._target and still_stands(self._target, self._alike, response.points)):
+            return
+        self._wrong = True
+        where = at(nearest(response.points, self._target))
+        sentence = f"something else was lifted: {self._name} still stands at {where}"
+        raise _Done(
+            f"{self._name.capitalize()} is still there, so what I hold is something else.",
+            self.failure(ErrorCode.EXECUTION_FAILED, sentence),
+        )
+
     def _find_spot(self) -> _Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
         calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
-        responses = yield _Step(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
+        check = [] if self._checked else [self._detect(self._likeness)]
+        gone = f"Is {self._name} gone, and where" if check else "Where"
+        responses = yield _Step(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
+        if check:
+            self._check_lifted(responses[0])
+            responses = responses[1:]
         stays = all(
             any(near(p, q, MOVED) for q in before)
             for before, r in zip(self._references, responses[1:], strict=True)

@@ -12,9 +12,10 @@ JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
 
 
 def motion_log(station: JudgedStation) -> MotionLog:
-    """The logged joint positions of arm and gripper; empty where nothing has moved."""
+    """The logged joint positions of arm and gripper and their rates of change; empty where nothing has moved."""
     model, log = station.world.model, station.world.log
     address = [int(model.joint(name).qposadr[0]) for name in JOINTS]
     times = np.array([time for time, _ in log])
     positions = np.array([qpos[address] for _, qpos in log]).reshape(-1, len(JOINTS))
-    return MotionLog(times, JOINTS, positions)
+    velocities = np.gradient(positions, times, axis=0) if len(times) > 1 else np.zeros_like(positions)
+    return MotionLog(times, JOINTS, positions, velocities)

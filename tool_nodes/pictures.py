@@ -14,6 +14,30 @@ from tool_nodes.types import FloatArray, Frame
 
 
 @dataclass(frozen=True, eq=False)
+class View:
+    """Which camera saw what a picture shows, and how: what is needed to put the picture into space.
+
+    Attributes:
+        camera: "scene" or "wrist".
+        stamp: When it was seen [s].
+        K: (3, 3) pinhole intrinsics of the picture itself, a crop's too [px].
+        T_base_camera: (4, 4), camera axes as in OpenCV.
+    """
+
+    camera: str
+    stamp: float
+    K: FloatArray
+    T_base_camera: FloatArray
+
+
+def view_of(frame: Frame, left: int = 0, top: int = 0) -> View:
+    """The view of the part of a frame that begins at (left, top) [px]."""
+    K = np.array(frame.K, float)
+    K[:2, 2] -= left, top
+    return View(frame.camera, frame.stamp, K, frame.T_base_camera)
+
+
+@dataclass(frozen=True, eq=False)
 class SessionImage:
     """One picture of a conversation. Crops of a picture and drawings over it keep the link to the camera frame.
 
@@ -42,6 +66,14 @@ class SessionImage:
                 "Use the image_index of a picture from robot.capture_image.",
             )
         return self.frame
+
+    @property
+    def view(self) -> View | None:
+        """How a camera saw this part of its frame; None for a foreign picture."""
+        if self.frame is None:
+            return None
+        left, top, _, _ = self._window()
+        return view_of(self.frame, left, top)
 
     def principal_point(self) -> tuple[float, float]:
         """(cx, cy) [px of this picture], which for a crop may lie outside it. Raises ToolError UNAVAILABLE."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from tool_nodes.pictures import SessionImage
+    from tool_nodes.pictures import SessionImage, View
 
 
 class ErrorCode(StrEnum):
@@ -75,6 +75,8 @@ class ToolResult:
         error: None when the call succeeded.
         source: The session's picture that `image` was drawn over or cut from, as `SessionImage.redrawn` and `cropped`
             give it; None where the image shows something else.
+        view: How a camera saw what `image` shows, where the image itself is none to look for things in, as colours of
+            depth are not; else the toolbox knows it from the picture.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
     """
@@ -85,6 +87,7 @@ class ToolResult:
     variables: Mapping[str, Any] = field(default_factory=dict)
     error: ToolError | None = None
     source: SessionImage | None = None
+    view: View | None = None
     backend: str = ""
 
     @property

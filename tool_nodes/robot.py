@@ -15,7 +15,7 @@ from tool_nodes.geometry import backproject, transform
 from tool_nodes.kinds import Point2D, Point3D, Pose
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.pictures import SessionImage
+from tool_nodes.pictures import SessionImage, view_of
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import tool
@@ -76,6 +76,7 @@ class CameraTools:
             text=f"Captured {w}x{h} depth map. Focal length: {focal:.1f}px. Depth range: {depth_range(frame.depth)}. "
             f"Use $depth_map (numpy array, {h}x{w}) and $focal_length_px (float) to reference the results.",
             image=picture,
+            view=view_of(frame),
             variables={"depth_map": frame.depth, "focal_length_px": focal},
         )
 
@@ -99,6 +100,7 @@ class CameraTools:
             f"Depth range: {depth_range(frame.depth)}. Use $depth_map (numpy array, {h}x{w}), "
             f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
             image=colourize_depth(frame.depth, bar=False),
+            view=view_of(frame),
             variables={"depth_map": frame.depth, "point_cloud": cloud, "focal_length_px": focal},
         )
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tool_nodes.guards import CallHistory, Guard
 from tool_nodes.kinds import BadValue, Kind, SessionKind, show
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
-from tool_nodes.pictures import SessionImage
+from tool_nodes.pictures import SessionImage, View
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.types import Frame
 
@@ -207,6 +207,7 @@ class CallRecord:
         image_index: Index of the result's picture, or None.
         started_s, wall_s: Wall-clock start (monotonic) and duration [s].
         motion: True if the tool moves the robot.
+        view: How a camera saw what the result's picture shows, None where no camera did.
     """
 
     name: str
@@ -216,6 +217,7 @@ class CallRecord:
     started_s: float
     wall_s: float
     motion: bool = False
+    view: View | None = None
 
 
 class Toolbox:
@@ -313,7 +315,7 @@ class Toolbox:
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
         """Run one tool; every failure comes back as `result.error`, never as an exception."""
         started = time.monotonic()
-        image_index = None
+        image_index, view = None, None
         values: dict[str, Any] = {}
         try:
             with self.job() if self.is_motion(name) else nullcontext():
@@ -338,9 +340,10 @@ class Toolbox:
         if result.image is not None:
             image_index = len(session.images)
             session.images.append(_as_session_image(result.image, result, values))
+            view = result.view or session.images[-1].view
         recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}
         wall_s = time.monotonic() - started
-        return CallRecord(name, recorded, result, image_index, started, wall_s, motion=self.is_motion(name))
+        return CallRecord(name, recorded, result, image_index, started, wall_s, self.is_motion(name), view)
 
     def _run(self, spec: ToolSpec, values: Mapping[str, Any], session: Session) -> ToolResult:
         # A tool that is given the conversation may answer otherwise when a variable has another value.

@@ -78,6 +78,7 @@ class ObjectView:
         position_m: (3,) centre in the base frame.
         size_m: (3,) extents along the object's own axes, z up.
         container: True if things can be put in it.
+        several: True if it may be several things that touch and could not be told apart.
     """
 
     name: str
@@ -90,6 +91,7 @@ class ObjectView:
     position_m: FloatArray
     size_m: FloatArray
     container: bool = False
+    several: bool = False
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import sys
 import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,11 @@ from agent_node.calls import ToolCall
 from agent_node.mcap.reading import read_run
 from agent_node.mcap_recording import MotionLog, Recorder
 from agent_node.policy import Message, Reply
-from tool_nodes.kinds import Text
+from tool_nodes.camera_names import OPTICAL_FRAMES
+from tool_nodes.kinds import ImageIndex, Text
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
-from tool_nodes.pictures import SessionImage
+from tool_nodes.pictures import SessionImage, view_of
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import CallRecord, Toolbox, tool
 from tool_nodes.types import Frame
@@ -104,7 +106,8 @@ def recorded(raw: bool = False, script: Sequence[str] = SCRIPT, task: str = "loo
 
 def motion(n: int = 20) -> MotionLog:
     q = np.asarray(NAMED_STATES["Park"]) + np.linspace(0.0, 0.5, n)[:, None]
-    return MotionLog(np.linspace(0.6, 2.4, n), JOINTS, np.column_stack([q, np.linspace(0.0, 0.4, n)]))
+    positions = np.column_stack([q, np.linspace(0.0, 0.4, n)])
+    return MotionLog(np.linspace(0.6, 2.4, n), JOINTS, positions, 0.25 * positions)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +143,7 @@ EXPECTED = {
     "/tf": 21,
     "/joint_states": 20,
     "/camera/scene/image/compressed": 1,
+    "/camera/scene/camera_info": 1,
     "/toolhand/picture/compressed": 1,
     "/toolhand/command": 1,
     "/toolhand/thought": 3,
@@ -186,6 +190,7 @@ def test_joint_states_come_back_as_they_were(messages: list[tuple[str, int, Any]
     assert [time for time, _ in states] == [round(t * 1e9) for t in log.times]
     assert all(message.name == [*JOINTS] for _, message in states)
     assert np.array_equal([message.position for _, message in states], log.positions)
+    assert np.array_equal([message.velocity for _, message in states], 0.25 * log.positions)
     stamp = states[3][1].header.stamp
     assert stamp.sec * 10**9 + stamp.nanosec == states[3][0]
 
@@ -239,6 +244,87 @@ def test_pictures_decode_to_within_the_error_of_jpeg(messages: list[tuple[str, i
     assert pictures["/camera/scene/image/compressed"].header.frame_id == "zed_left_camera_frame_optical"
 
 
+class Views(Tools):
+    """Pictures that are seen some time before they are told of, drawings over them, and parts of them."""
+
+    @tool("view.over")
+    def over(self, image_index: ImageIndex) -> ToolResult:
+        """Draw over a picture."""
+        return ToolResult(image=255 - image_index.rgb)
+
+    @tool("view.part")
+    def part(self, image_index: ImageIndex) -> ToolResult:
+        """Cut a part out."""
+        part = image_index.cropped(10, 20, 40, 44)
+        return ToolResult(image=part.rgb, source=part)
+
+    @tool("view.depth")
+    def depth(self) -> ToolResult:
+        """Colours of depth, which are no picture to look for things in."""
+        return ToolResult(image=self.frame.rgb[::-1].copy(), view=view_of(self.frame))
+
+    @tool("view.move", motion=True)
+    def move(self) -> ToolResult:
+        """Time goes on, and the camera is somewhere else."""
+        self.clock.now += 1.0
+        T = self.frame.T_base_camera.copy()
+        T[0, 3] += 0.1
+        self.frame = replace(self.frame, T_base_camera=T, stamp=self.clock.now - 0.05)
+        return ToolResult(text="Moved.")
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, Any]]:
+    """What a run with two camera pictures, a drawing, a crop, depth and a foreign picture leaves."""
+    clock = Clock()
+    recorder = Recorder("look", clock)
+    script = (
+        call("robot.look"), call("view.over", image_index=0), call("view.part", image_index=1), call("view.depth"),
+        call("pencil.draw", label="nothing seen"), call("view.move"), call("robot.look"), "<answer>Seen.</answer>",
+    )  # fmt: skip
+    views = Views(clock)
+    views.frame = replace(views.frame, K=np.array([[60.0, 0, 31.5], [0, 60.0, 23.5], [0, 0, 1]]), stamp=0.25)
+    Agent(Lines(*script), Toolbox([views]), listener=recorder.listen).run("look")
+    folder = tmp_path_factory.mktemp("seen")
+    recorder.write(folder)
+    return by_rosbags(folder)
+
+
+def stamp_of(message: Any) -> int:
+    return int(message.header.stamp.sec) * 10**9 + int(message.header.stamp.nanosec)
+
+
+def test_every_picture_that_a_camera_saw_has_its_frame_in_the_tree_at_its_stamp(
+    seen: list[tuple[str, int, Any]],
+) -> None:
+    pictures = [message for topic, _, message in seen if topic.endswith("/compressed")]
+    placed = {
+        (one.child_frame_id, stamp_of(one), one.header.frame_id, one.transform.translation.x)
+        for topic, _, message in seen if topic == "/tf" for one in message.transforms
+    }  # fmt: skip
+    frame = OPTICAL_FRAMES["scene"]
+    assert [p.header.frame_id for p in pictures] == [frame, frame, frame, frame, "", frame]
+    assert [stamp_of(p) for p in pictures] == [250_000_000] * 4 + [500_000_000, 1_450_000_000]
+    assert placed == {(frame, 250_000_000, "base_link", 1.0), (frame, 1_450_000_000, "base_link", 1.1)}
+
+
+def test_every_picture_that_a_camera_saw_has_its_calibration(seen: list[tuple[str, int, Any]]) -> None:
+    for base, sizes, centres in (
+        ("/camera/scene", [(64, 48)] * 2, [(31.5, 23.5)] * 2),
+        ("/toolhand/picture", [(64, 48), (30, 24), (64, 48)], [(31.5, 23.5), (21.5, 3.5), (31.5, 23.5)]),
+    ):
+        infos = [message for topic, _, message in seen if topic == f"{base}/camera_info"]
+        pictures = [message for topic, _, message in seen if topic.startswith(base) and topic.endswith("/compressed")]
+        shown = [picture for picture in pictures if picture.header.frame_id]
+        assert [(info.width, info.height) for info in infos] == sizes
+        assert [(info.k[2], info.k[5]) for info in infos] == centres
+        assert [(stamp_of(info), info.header.frame_id) for info in infos] == [
+            (stamp_of(picture), picture.header.frame_id) for picture in shown
+        ]
+        assert all(np.array_equal(info.p.reshape(3, 4)[:, :3], info.k.reshape(3, 3)) for info in infos)
+        assert {info.distortion_model for info in infos} == {"plumb_bob"}
+
+
 def test_raw_pictures_are_the_same_bytes(tmp_path: Path) -> None:
     recorded(raw=True)[0].write(tmp_path)
     pictures = {topic: message for topic, _, message in by_rosbags(tmp_path) if "image" in topic or "picture" in topic}
@@ -276,6 +362,8 @@ def test_the_layout_shows_topics_of_the_recording_and_panels_that_exist(run: Pat
     assert sorted(leaves(layout["layout"])) == sorted(panels)
     assert {name.split("!")[0] for name in panels} == {"3D", "Image", "Plot", "RosOut", "RawMessages"}
     assert {panels[name]["imageMode"]["imageTopic"] for name in panels if name.startswith("Image!")} <= EXPECTED.keys()
+    placed = panels["3D!robot"]["topics"]["/camera/scene/image/compressed"]["cameraInfoTopic"]
+    assert {placed, panels["Image!scene"]["imageMode"]["calibrationTopic"]} == {"/camera/scene/camera_info"}
     assert {panels[name]["topicPath"] for name in panels if name.startswith("RawMessages!")} <= EXPECTED.keys()
     plotted = [path["value"] for path in panels["Plot!joints"]["paths"]]
     assert plotted == [f"/joint_states.position[{index}]" for index in range(len(JOINTS))]

@@ -154,6 +154,26 @@ def test_limits_and_velocities_are_those_of_the_datasheet(urdf: ET.Element, mode
     assert model.joint(GRIPPER_JOINT).range.tolist() == [0.0, 0.8]
 
 
+def test_every_joint_that_mimics_has_the_limits_of_what_it_mimics(urdf: ET.Element) -> None:
+    """Isaac Sim refuses a mimicking joint without finite limits; the values are those of ros2_robotiq_gripper."""
+    mimicking = [joint for joint in urdf.findall("joint") if joint.find("mimic") is not None]
+    assert len(mimicking) == 5
+    for joint in mimicking:
+        limit, mimic = joint.find("limit"), joint.find("mimic")
+        assert limit is not None, joint.get("name")
+        assert mimic is not None
+        assert joint.get("type") == "revolute"
+        reached = sorted(float(mimic.get("multiplier", "1")) * end for end in (0.0, 0.8))
+        assert [float(limit.get("lower", "nan")), float(limit.get("upper", "nan"))] == reached
+        assert (limit.get("effort"), limit.get("velocity")) == ("50", "0.5")
+
+
+def test_in_physics_only_the_knuckles_have_stops(model: mujoco.MjModel) -> None:
+    fingers = [model.joint(k) for k in range(model.njnt) if model.joint(k).name.startswith("robotiq")]
+    stopped = {joint.name for joint in fingers if joint.limited[0]}
+    assert stopped == {GRIPPER_JOINT, GRIPPER_JOINT.replace("left", "right")}
+
+
 def test_masses_are_those_of_the_manufacturers(model: mujoco.MjModel) -> None:
     for link, mass in LINK_MASSES.items():
         assert float(model.body(link).mass[0]) == pytest.approx(mass, abs=1e-9)

@@ -112,6 +112,8 @@ def _set_gripper(spec: mujoco.MjSpec, gripper: dict[str, Any]) -> None:
         if joint.name.startswith(GRIPPER_PREFIX):
             joint.armature = gripper["armature"]
             joint.damping[0] = gripper["damping"]
+    for name in gripper["without_stops"]:
+        spec.joint(name).limited = mujoco.mjtLimited.mjLIMITED_FALSE
     for equality in spec.equalities:
         equality.solref = gripper["equality_solref"]
         equality.solimp = gripper["equality_solimp"]

@@ -14,6 +14,7 @@ from tool_nodes.perception.clusters import Cluster, find_clusters
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import dilated, eroded, expected_iou, inner_point, masks_at, votes_at
+from tool_nodes.perception.neighbours import split_neighbours
 from tool_nodes.perception.recognition import Look, Recogniser, describe_unknown
 from tool_nodes.perception.stacks import split_candidates
 from tool_nodes.perception.surface import Surface, find_surface
@@ -23,6 +24,13 @@ from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 _SAMPLE = 240
 _DOUBTFUL = -12.0
 _PILE_ADVANTAGE = 3.0
+
+_ROW = 3
+"""So many things in a row are taken apart."""
+
+_CLEAR = -6.0
+_ENDS = 2
+"""A part that is understood this well may be the end of a row; so many ends are tried."""
 
 
 _Seen = tuple[Cluster, Look]
@@ -56,10 +64,11 @@ class _Things:
         return [cluster.mask for cluster, _ in self.seen(chosen)]
 
     def _apart(self, k: int) -> tuple[_Seen, ...]:
-        """One cluster, or the lower and upper thing if it is understood far better as a pile of two things."""
+        """One cluster, or the things that it is understood far better as: a pile of two, or neighbours that touch."""
         if k not in self._known:
-            look = _look(self._frame, self.surface, self.clusters[k], self._occupied, k + 1)
-            self._known[k] = self._unstacked(self.clusters[k], look) or ((self.clusters[k], look),)
+            cluster = self.clusters[k]
+            look = _look(self._frame, self.surface, cluster, self._occupied, k + 1)
+            self._known[k] = self._unstacked(cluster, look) or self._side_by_side(cluster, look) or ((cluster, look),)
         return self._known[k]
 
     def _unstacked(self, cluster: Cluster, look: Look) -> tuple[_Seen, ...]:
@@ -69,12 +78,42 @@ class _Things:
         best = max(alone + _PILE_ADVANTAGE, _DOUBTFUL)
         found: tuple[_Seen, ...] = ()
         for lower, upper in split_candidates(self.surface, cluster, self._frame.T_base_camera[:3, 3]):
-            occupied = lower.mask + 2 * upper.mask.astype(np.int16)
-            pair = [_look(self._frame, self.surface, part, occupied, n) for n, part in ((1, lower), (2, upper))]
-            score = min(self._recogniser.score(part, floor=best) for part in pair)
+            pair = self._looks((lower, upper))
+            score = min(self._recogniser.score(part, floor=best) for _, part in pair)
             if score > best:
-                best, found = score, ((lower, pair[0]), (upper, pair[1]))
+                best, found = score, pair
         return found
+
+    def _side_by_side(self, cluster: Cluster, look: Look, row: int = _ROW) -> tuple[_Seen, ...]:
+        """Up to `row` known things in place of a cluster that is none of them; nothing where no line gives such."""
+        if cluster.hollow or row < 2 or self._recogniser.explains(look, _DOUBTFUL):
+            return ()
+        best = 2 * _DOUBTFUL
+        found: tuple[_Seen, ...] = ()
+        ends: list[tuple[float, _Seen, _Seen]] = []
+        for pair in split_neighbours(self._frame, self.surface, cluster):
+            seen = self._looks(pair)
+            scores = [self._recogniser.score(part, floor=_DOUBTFUL) for _, part in seen]
+            if min(scores) > _DOUBTFUL and sum(scores) > best:
+                best, found = sum(scores), seen
+            elif max(scores) > _CLEAR:
+                end, rest = seen if scores[0] > scores[1] else seen[::-1]
+                ends.append((max(scores), end, rest))
+        for _, end, rest in sorted(ends, key=lambda one: -one[0])[: 0 if found else _ENDS]:
+            others = self._side_by_side(*rest, row - 1)
+            if others:
+                return (end, *others)
+        return found
+
+    def _looks(self, parts: Sequence[Cluster]) -> tuple[_Seen, ...]:
+        """Parts of one cluster with their looks, as far as other things hide them."""
+        occupied = self._occupied.copy()
+        first = len(self.clusters) + 1
+        for number, part in enumerate(parts, start=first):
+            occupied[part.window][part.mask[part.window]] = number
+        return tuple(
+            (part, _look(self._frame, self.surface, part, occupied, n)) for n, part in enumerate(parts, start=first)
+        )
 
 
 @dataclass(frozen=True)

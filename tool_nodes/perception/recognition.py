@@ -33,6 +33,9 @@ _UNKNOWN = -16.0
 """Below this likelihood a thing is none of the items; a thing that is partly hidden is given more credit."""
 _POSE_PENALTY = 3.0
 _UNSEEN_PART_PENALTY = 3.0
+_LONE_M = (0.11, 0.05)
+"""What fits no product and is longer and wider than this may be several things that touch [m]."""
+
 _TINY_PARTS = (None, "stem", "tip")
 _FILL = {"round": 0.80, "straight": 0.985}
 
@@ -209,4 +212,5 @@ def describe_unknown(
         position_m=position_m,
         size_m=size_m,
         container=look.hollow,
+        several=bool(not look.hollow and length > _LONE_M[0] and width > _LONE_M[1]),
     )

@@ -58,7 +58,8 @@ def refer(phrase: str, views: Sequence[ObjectView]) -> list[int]:
         views: What is seen.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND, naming what is seen; NOT_UNDERSTOOD for an empty or endless phrase.
+        ToolError: OBJECT_NOT_FOUND, naming what is seen; AMBIGUOUS where a description could also fit one of several
+            things that touch; NOT_UNDERSTOOD for an empty or endless phrase.
     """
     return _Reader(views).indices(parse_noun_phrase(phrase))
 
@@ -138,6 +139,7 @@ class _Reader:
         self._views = views
         self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
         self._vocabularies = [Vocabulary.of(view) for view in views]
+        self._several = [view for view in views if view.several]
 
     def indices(self, phrase: NounPhrase) -> list[int]:
         matches = self._matches(phrase)
@@ -152,6 +154,13 @@ class _Reader:
         found = self._selected(phrase, found)
         if not found:
             raise self._not_found(phrase)
+        # Among things that touch may be one that a description fits as well; a name that is seen elsewhere is that.
+        if self._several and any(matches[i].tier > 0 or matches[i].approximate_colour for i in found):
+            raise ToolError(
+                ErrorCode.AMBIGUOUS,
+                f"I cannot tell what '{phrase.text[:80]}' is: {self._unclear()}.",
+                "Move them apart, or call the thing by its name.",
+            )
         return found
 
     def _matches(self, phrase: NounPhrase, required: bool = True) -> dict[int, Match]:
@@ -275,7 +284,13 @@ class _Reader:
         return apart * max(1.0, abs(aside) / ahead) ** 2 if ahead > 0.01 else None
 
     def _not_found(self, phrase: NounPhrase) -> ToolError:
-        return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no '{phrase.text[:80]}' here; I see: {self._seen()}")
+        unclear = f"; {self._unclear()}" if self._several else ""
+        return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no '{phrase.text[:80]}' here; I see: {self._seen()}{unclear}")
+
+    def _unclear(self) -> str:
+        """What may be several things, and where."""
+        where = " and ".join(f"({x:.2f}, {y:.2f})" for x, y in (view.point for view in self._several))
+        return f"what stands at {where} may be several things that touch"
 
     def _seen(self) -> str:
         numbers = ("", "", "two ", "three ", "four ", "five ")

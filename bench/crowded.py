@@ -1,0 +1,159 @@
+"""`toolhand bench crowded`: things that stand closer together than perception or fingers can easily tell apart."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent_node.scripted import ScriptedPolicy
+from bench.console import AsJson, emit, say
+from bench.episode import Goal, lifted_ids, run_episode
+from bench.manipulation import Perception
+from bench.parallel import run_jobs
+from bench.stats import format_report, machine, rate_row
+from sim.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
+from sim.station import Station, StationConfig
+from tool_nodes.results import ErrorCode, ToolError
+
+
+@dataclass(frozen=True)
+class Job:
+    """Everything that is asked in one crowded scene, each in a station of its own."""
+
+    seed: int
+    perception: Perception
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one sentence gave.
+
+    Attributes:
+        gap_mm: Edge to edge between the neighbours [mm].
+        pairing: What they have in common; see `sim.crowds.PAIRINGS`.
+        scored: False after an infrastructure error.
+        success: The simulator's truth.
+        false_success: Success was claimed and the simulator disagrees.
+        lifted: Ids of what was off the table for the hold time.
+        wrong: Something that was not asked for was lifted.
+    """
+
+    seed: int
+    gap_mm: float
+    pairing: str
+    category: str
+    text: str
+    scored: bool = False
+    success: bool = False
+    false_success: bool = False
+    wrong: bool = False
+    lifted: tuple[str, ...] = ()
+    error_code: str | None = None
+    answer: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+def run_one(job: Job) -> list[Record]:
+    """Run and judge every sentence of a scene."""
+    records = []
+    for task in crowded_tasks(job.seed):
+        station = Station(task.scene, StationConfig(perception=job.perception, seed=job.seed))
+        goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
+        before, start = station.world.snapshot(), station.world.time
+        outcome = run_episode(station, ScriptedPolicy(), task.text, goal)
+        lifted = lifted_ids(station, before, start)
+        truth = outcome.truth
+        records.append(
+            Record(
+                job.seed,
+                1000 * crowd_gap(job.seed),
+                crowd_pairing(job.seed),
+                task.category,
+                task.text,
+                scored=outcome.scored,
+                success=truth is not None and truth.success,
+                false_success=outcome.false_success,
+                wrong=bool(lifted - set(task.target_ids)),
+                lifted=tuple(sorted(lifted)),
+                error_code=outcome.episode.error_code,
+                answer=outcome.episode.answer,
+                reasons=truth.reasons if truth else (),
+            )
+        )
+    return records
+
+
+def crashed(job: Job, why: str) -> list[Record]:
+    """The record of a scene that gave none: counted, never scored."""
+    pairing = crowd_pairing(job.seed)
+    return [Record(job.seed, 1000 * crowd_gap(job.seed), pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)]
+
+
+def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+    """Done as asked by gap and by what the neighbours have in common, and how the others ended."""
+    scored = [r for r in records if r.scored]
+    rows = []
+    for name, chosen in [
+        *((f"gap {1000 * gap:.0f} mm", [r for r in scored if r.gap_mm == 1000 * gap]) for gap in GAPS_M),
+        *((name, [r for r in scored if r.pairing == name]) for name in dict.fromkeys(r.pairing for r in scored)),
+        *((name, [r for r in scored if r.category == name]) for name in ("pick", "pick_and_place")),
+        ("all", scored),
+    ]:
+        rows.append(rate_row(name, sum(r.success for r in chosen), len(chosen)))
+    honest = [r for r in scored if not (r.success or r.false_success)]
+    rows.append(rate_row("refused or asked", sum(not r.wrong for r in honest), len(scored)))
+    rows.append(rate_row("wrong thing lifted, said so", sum(r.wrong for r in honest), len(scored)))
+    rows.append(rate_row("false_success", sum(r.false_success for r in scored), len(scored)))
+    return rows
+
+
+def bench_crowded(
+    n: int = 60, first_seed: int = 0, perception: Perception = "pixels", jobs: int = 1, as_json: AsJson = False
+) -> int:
+    """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
+
+    Args:
+        n: Scenes; each is asked for up to five things.
+        first_seed: Seed of the first scene.
+        perception: "pixels" sees with colour and depth only, "sim" with simulator truth and noise.
+        jobs: Processes.
+    """
+    if min(n, jobs) < 1 or first_seed < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
+    began = time.monotonic()
+    say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {perception}")
+    work = [Job(seed, perception) for seed in range(first_seed, first_seed + n)]
+    records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
+    document = {
+        "bench": "crowded",
+        "perception": perception,
+        "machine": machine(),
+        "seeds": [job.seed for job in work],
+        "jobs": jobs,
+        "rows": rows_of(records),
+        "unscored": sum(not r.scored for r in records),
+        "error_codes": dict(Counter(r.error_code for r in records if r.error_code)),
+        "failures": [
+            {
+                "text": r.text, "seed": r.seed, "gap_mm": r.gap_mm, "pairing": r.pairing, "error_code": r.error_code,
+                "false_success": r.false_success, "lifted": list(r.lifted), "answer": r.answer,
+                "truth": list(r.reasons),
+            }
+            for r in records if not r.success
+        ],
+        "wall_s": round(time.monotonic() - began, 1),
+    }  # fmt: skip
+    if as_json:
+        emit(document)
+    else:
+        print(format_report(document, "error_codes", _failure_line))
+    return 0
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    why = failure["answer"] if failure["error_code"] else "; ".join(failure["truth"])
+    code = failure["error_code"] or "false success"
+    return f"seed {failure['seed']:>3}  {failure['gap_mm']:.0f} mm  {failure['text']!r}: {code}: {why}"

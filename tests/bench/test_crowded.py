@@ -1,0 +1,57 @@
+"""`bench crowded`: one scene end to end, rows by gap, and numbers that are refused."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import bench.crowded
+from bench.crowded import Job, Record, bench_crowded, crashed, rows_of, run_one
+from tool_nodes.results import ErrorCode, ToolError
+
+DONE = Record(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
+REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
+WRONG = replace(REFUSED, wrong=True, error_code="EXECUTION_FAILED", lifted=("milk_1",))
+LIE = replace(WRONG, false_success=True, error_code=None, category="pick_and_place")
+
+
+def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
+    records = run_one(Job(5, "pixels"))
+    assert [r.text for r in records if r.category == "pick"]
+    assert all(r.scored for r in records)
+    assert {(r.gap_mm, r.pairing) for r in records} == {(0.0, "same colour")}
+    assert not any(r.false_success for r in records)
+    assert any(r.success for r in records if r.category == "pick")
+
+
+def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
+    rows = {
+        row["name"]: (row["success"], row["n"])
+        for row in rows_of([DONE, REFUSED, WRONG, LIE, crashed(Job(0, "sim"), "x")[0]])
+    }
+    assert rows["gap 0 mm"] == (1, 1)
+    assert rows["gap 2 mm"] == (0, 3)
+    assert rows["pick"] == (1, 3)
+    assert rows["all"] == (1, 4)
+    assert rows["refused or asked"] == (1, 4)
+    assert rows["wrong thing lifted, said so"] == (1, 4)
+    assert rows["false_success"] == (1, 4)
+
+
+def test_the_document_has_every_failure(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(bench.crowded, "run_one", lambda job: [DONE, LIE])
+    assert bench_crowded(n=2, first_seed=3, as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["bench"], document["perception"], document["seeds"]) == ("crowded", "pixels", [3, 4])
+    assert [failure["lifted"] for failure in document["failures"]] == [["milk_1"]] * 2
+    assert bench_crowded(n=1) == 0
+    assert "2 mm  'pick up the cola': false success" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("wrong", [{"n": 0}, {"jobs": 0}, {"first_seed": -1}])
+def test_wrong_numbers_are_refused(wrong: dict[str, int]) -> None:
+    with pytest.raises(ToolError, match="n and jobs must be 1 or more") as caught:
+        bench_crowded(**wrong)  # type: ignore[arg-type]
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
