@@ -78,7 +78,7 @@ def test_after_an_arm_that_did_not_obey_neither_arm_nor_jaws_are_commanded(leg: 
 
     station.arm.follow, station.arm.move_gripper = obey, grip  # type: ignore[method-assign]
     T = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))
-    with pytest.raises(ToolError, match="could not finish .*: it stayed where it was") as caught:
+    with pytest.raises(ToolError, match=r"could not finish .*: it stayed where it was") as caught:
         station.manipulator.grasp(T, station.camera.capture())
     assert caught.value.code is ErrorCode.CONTROLLER_FAULT
     assert commands.count("arm") == leg
