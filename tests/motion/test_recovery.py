@@ -7,10 +7,12 @@ import pytest
 
 from sim.scene_files import parse_scene
 from sim.station import Station
+from tool_nodes.geometry import pose
+from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.robot import NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, JointGoal
+from tool_nodes.types import CollisionScene, GripperOutcome, JointGoal, MotionOutcome, MotionStatus, Trajectory
 
 SCENE = "objects:\n  - {name: red box, position: [0.50, -0.15]}\n"
 
@@ -55,3 +57,30 @@ def test_a_stop_ends_the_way_back(station: Station) -> None:
         station.manipulator.return_to_park()
     assert caught.value.code is ErrorCode.STOPPED
     assert "the return from where the arm was left" in caught.value.message
+
+
+@pytest.mark.parametrize("leg", [1, 2, 3, 4])
+def test_after_an_arm_that_did_not_obey_neither_arm_nor_jaws_are_commanded(leg: int) -> None:
+    """Pre-grasp, approach, lift, way home: an arm in fault stands anywhere, and what it holds would fall from there."""
+    station = Station(parse_scene("objects:\n  - {name: toy block, position: [0.45, 0.0]}\n"))
+    follow, move = station.arm.follow, station.arm.move_gripper
+    commands: list[str] = []
+
+    def obey(trajectory: Trajectory) -> MotionOutcome:
+        commands.append("arm")
+        if commands.count("arm") == leg:
+            return MotionOutcome(MotionStatus.FAILED, "it stayed where it was", faulty=True)
+        return follow(trajectory)
+
+    def grip(opening_m: float) -> GripperOutcome:
+        commands.append("jaws")
+        return move(opening_m)
+
+    station.arm.follow, station.arm.move_gripper = obey, grip  # type: ignore[method-assign]
+    T = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))
+    with pytest.raises(ToolError, match=r"could not finish .*: it stayed where it was") as caught:
+        station.manipulator.grasp(T, station.camera.capture())
+    assert caught.value.code is ErrorCode.CONTROLLER_FAULT
+    assert commands.count("arm") == leg
+    assert commands[-1] == "arm", "nothing follows it"
+    assert (station.manipulator.held is not None) == (leg > 2)
