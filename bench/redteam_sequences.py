@@ -33,8 +33,8 @@ from tool_nodes.robot import robot_tools
 from tool_nodes.toolbox import Session, Toolbox
 from tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, Trajectory
 
-EVENTS = 4
-"""Most events of one sequence beside its requests."""
+EVENTS = 3
+"""Most events of one sequence beside its requests; the last is a stop, and nobody asks for anything after it."""
 
 STEP_SHARE = 1 / 150
 """A time step counts so much of a point where something may come in between: a motion has thousands of them."""
@@ -209,7 +209,9 @@ class Conductor:
         self._left -= 1
         self._due = self._next()
         self._busy = True
-        kind = str(self._rng.choice(["stop", "stop and reset", "reset", "request"], p=[0.3, 0.4, 0.15, 0.15]))
+        kinds = ["stop", "stop and reset", "reset", "request"]
+        weights = [0.3, 0.4, 0.15, 0.15] if self._left else [0.3, 0.7, 0.0, 0.0]
+        kind = str(self._rng.choice(kinds, p=weights))
         self.events.append(kind)
         if kind == "request":
             self._busy = False
@@ -228,6 +230,11 @@ class Conductor:
         """Somebody resets."""
         self._station.arm.reset_stop()
         self.judge.reset()
+
+    @property
+    def over(self) -> bool:
+        """True once everything has happened that will."""
+        return not self._left
 
     # -- where another thread could come in between --------------------------------------------------
 
@@ -372,6 +379,8 @@ def _one(ground: Range, rng: np.random.Generator) -> Conductor:
     try:
         with safety_log():
             for _ in range(int(rng.integers(1, 4))):
+                if conductor.over:
+                    break
                 conductor.request()
                 conductor.point(rng.exponential(SPREAD))
                 if rng.random() < RESET_BETWEEN:
