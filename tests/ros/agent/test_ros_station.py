@@ -68,7 +68,7 @@ def test_a_mark_begins_the_log_anew(link: RosLink) -> None:
 def test_a_command_that_nobody_carried_out_is_judged_as_not_done(link: RosLink) -> None:
     station = RosStation(link, StationConfig())
     before, start = station.world.snapshot(), station.world.time
-    goal = ground("pick up the far coconut water", station)
+    goal = ground("pick up the far coconut water", station).goal
     assert goal is not None
     assert len(goal.target_ids) == 1
     truth = judge(goal, station, before, start)
