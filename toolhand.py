@@ -27,8 +27,8 @@ try:
     from bench.runs import runs
     from bench.stations import SceneName
     from bench.tool_commands import PngFile, call, tools
-    from bench.version import version
     from tool_nodes.results import ErrorCode, ToolError
+    from tool_nodes.version import version
 except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
     sys.exit(130)
 

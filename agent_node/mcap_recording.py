@@ -35,7 +35,7 @@ JPEG_QUALITY = 85
 FORMAT = "1"
 """Version of what the `/toolhand` topics say."""
 
-VOLATILE = ("run_dir", "time_to_first_motion_s", "version", "wall_s")
+VOLATILE = ("began", "command", "run_dir", "time_to_first_motion_s", "version", "wall_s")
 """Entries of `result.json` that differ between runs of one seed; they are in the file's metadata record, not in its
 messages."""
 
