@@ -115,7 +115,7 @@ class Goal:
         return f"{picked}, place {' '.join((where, ' and '.join(self.reference_ids))).rstrip()}"
 
 
-OWN_READING = "the robot's own reading of the sentence, so this is no independent judgement"
+OWN_READING = "the robot's own reading of the sentence, not independent"
 TASK_GOAL = "the task's own goal"
 
 

@@ -131,7 +131,7 @@ def _complete(run_dir: Path, result: Mapping[str, Any], film: Any) -> None:
         say(f"  report on the agent's machine: {report}")
         return
     write_json(run_dir / "result.json", result)
-    complete_report(report, bool(result["success"]), result["truth"], *film)
+    complete_report(report, result, *film)
     say(f"  report: {os.path.relpath(report)}")
 
 

@@ -77,6 +77,8 @@ class ToolResult:
             give it; None where the image shows something else.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
+        facts: Plain data (numbers, text, lists, mappings) for reports, kept as long as the record of the call:
+            `points`, normalized points that were found in the picture; `placed`, see `robot.RobotTools`.
     """
 
     value: Any = None
@@ -86,6 +88,7 @@ class ToolResult:
     error: ToolError | None = None
     source: SessionImage | None = None
     backend: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

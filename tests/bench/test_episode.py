@@ -125,7 +125,7 @@ def test_a_result_says_what_it_was_judged_against_and_whose_goal_that_is(placed:
     station, outcome = placed
     assert summarize(outcome, station)["judged_against"] == {
         "goal": "pick cinnamon_1, place in front of rice_box_1",
-        "source": "the robot's own reading of the sentence, so this is no independent judgement",
+        "source": "the robot's own reading of the sentence, not independent",
     }
     told = run_episode(fresh(), Says("<answer>Done.</answer>"), PLACE, goal=Goal(("red_box_1",)))
     assert summarize(told, station)["judged_against"] == {"goal": "pick red_box_1", "source": "the task's own goal"}
