@@ -57,6 +57,7 @@ def judgement(success: bool, summary: Mapping[str, Any]) -> str:
                 f"{label_of(name)} {text_of(value)}", moods[bool(value)] if isinstance(value, (bool, np.bool_)) else ""
             )
             for name, value in list(truth.items())[:20]
+            if value is not None
         )
     else:
         told = "Not judged: this run has no simulator to ask."
@@ -139,11 +140,13 @@ def about(summary: Mapping[str, Any]) -> str:
     again = f"<p>To repeat it:</p><pre>{escaped(command, 4000)}</pre>" if command else ""
     if not rows and not again:
         return ""
-    return f'<section class="card"><h2>This run</h2>{table_of(rows)}{again}</section>'
+    return f'<section class="card about"><h2>This run</h2>{table_of(rows)}{again}</section>'
 
 
 def _about_value(name: str, summary: Mapping[str, Any]) -> str:
     value = text_of(summary[name])
+    if name == "began":
+        return value[:19].replace("T", " ")
     if name == "scene" and (seed := summary.get("scene_seed")) is not None and value != str(seed):
         return f"{value} (seed {seed})"
     return value

@@ -108,7 +108,8 @@ def candidates(episode: Episode) -> str:
     left = len(found) - len(cards)
     more = f'<p class="soft">{left} more below, turn by turn.</p>' if left else ""
     return f"""<section><h2>Candidates</h2>
-<p class="soft">Points as (x, y) from the upper left corner (0, 0) to the lower right one (1, 1).</p><div class="found">{"".join(cards)}</div>{more}</section>"""
+<p class="soft">Points as (x, y) from the upper left corner (0, 0) to the lower right one (1, 1).</p>
+<div class="found">{"".join(cards)}</div>{more}</section>"""
 
 
 def _points_given(arguments: Mapping[str, Any]) -> list[tuple[float, float]]:

@@ -104,7 +104,7 @@ def run(
     from agent_node.mcap_recording import Recorder
     from agent_node.policies.registry import make_policy
     from agent_node.protocol import load_protocol
-    from agent_node.recording import new_run_dir, time_now, write_json, write_trajectory
+    from agent_node.recording import SAFETY_FILE, new_run_dir, time_now, write_json, write_trajectory
     from agent_node.report import write_report
     from bench.approve import TerminalApprover
     from bench.episode import animate, run_episode, summarize
@@ -150,7 +150,7 @@ def run(
     recorder = Recorder(text, lambda: station.world.time, tell_step)
     result = None
     try:
-        with _attempts_logged(run_dir / "safety.jsonl"), Interrupt(station.arm.stop) as interrupt:
+        with _attempts_logged(run_dir / SAFETY_FILE), Interrupt(station.arm.stop) as interrupt:
             hit.append(interrupt)
             tell_begin(text, about)
             guard.begin_command()

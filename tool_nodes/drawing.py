@@ -30,7 +30,7 @@ def draw_numbers(rgb: RGB, points: Sequence[tuple[float, float]]) -> RGB:
     image = Image.fromarray(rgb)
     draw = ImageDraw.Draw(image)
     height, width = rgb.shape[:2]
-    font = ImageFont.load_default(max(10, min(height, width) // 28))
+    font = ImageFont.load_default(max(10, min(height, width) // 18))
     for number, (x, y) in enumerate(points, 1):
         left, top, right, bottom = draw.textbbox((0, 0), str(number), font=font)
         wide, high = right - left + 6, bottom - top + 6
@@ -41,7 +41,7 @@ def draw_numbers(rgb: RGB, points: Sequence[tuple[float, float]]) -> RGB:
     return np.asarray(image)
 
 
-def draw_placement(rgb: RGB, wanted: tuple[float, float], found: tuple[float, float] | None, radius: int = 9) -> RGB:
+def draw_placement(rgb: RGB, wanted: tuple[float, float], found: tuple[float, float] | None, radius: int = 7) -> RGB:
     """A blue cross where a thing should stand and a green ring where it stands, at normalized (x, y) points."""
     image = Image.fromarray(rgb)
     draw = ImageDraw.Draw(image)
@@ -51,7 +51,7 @@ def draw_placement(rgb: RGB, wanted: tuple[float, float], found: tuple[float, fl
         draw.line((u - radius, v + radius, u + radius, v - radius), fill=colour, width=width)
     if found is not None:
         u, v = found[0] * rgb.shape[1], found[1] * rgb.shape[0]
-        for colour, more, width in ((WHITE, 2, 6), (GREEN, 0, 3)):
+        for colour, more, width in ((WHITE, 7, 5), (GREEN, 6, 3)):
             reach = radius + more
             draw.ellipse((u - reach, v - reach, u + reach, v + reach), outline=colour, width=width)
     return np.asarray(image)

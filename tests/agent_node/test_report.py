@@ -360,7 +360,7 @@ def test_the_head_says_when_where_and_with_what_and_how_to_do_it_again(tmp_path:
     page = report(tmp_path, run("<answer>a</answer>"), BEGUN)
     shown = rows(tmp_path)
     assert {key: shown[key] for key in ("Date (UTC)", "Scene", "Seed", "Perception", "Policy", "Transport")} == {
-        "Date (UTC)": "2026-11-22T10:30:00+00:00", "Scene": "mine.yaml (seed 7)", "Seed": "3", "Perception": "pixels",
+        "Date (UTC)": "2026-11-22 10:30:00", "Scene": "mine.yaml (seed 7)", "Seed": "3", "Perception": "pixels",
         "Policy": "scripted", "Transport": "process",
     }  # fmt: skip
     assert shown["Toolhand"] == "0.1.0"
