@@ -26,6 +26,7 @@ from bench.replay import tell_end
 from sim.scene_files import scene_yaml
 from sim.scenes import Scene
 from sim.station import StationConfig
+from tool_nodes.extras import pip_install
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -224,6 +225,8 @@ def use_client() -> bool:
         import_module("zenoh" if pip_client else "rclpy")
     except ImportError as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"The ROS 2 client cannot be loaded: {error}.", "It needs the extra [ros]."
+            ErrorCode.UNAVAILABLE,
+            f"The ROS 2 client cannot be loaded: {error}.",
+            f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
         ) from error
     return pip_client

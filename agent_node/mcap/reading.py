@@ -22,6 +22,7 @@ from agent_node.calls import ToolCall
 from agent_node.mcap import ros_messages as ros
 from agent_node.mcap_recording import ANSWER, CALL, COMMAND, OUTCOME, PICTURES, RESULT, THOUGHT
 from rclpy_zenoh.interfaces import deserialize, get_class
+from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import CallRecord
 
@@ -188,7 +189,7 @@ def _content(data: bytes) -> tuple[list[tuple[str, Any]], Mapping[str, str]]:
         from mcap.stream_reader import StreamReader, breakup_chunk
     except ImportError as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"A recording cannot be read: {error}.", "Install it with `pip install mcap`."
+            ErrorCode.UNAVAILABLE, f"A recording cannot be read: {error}.", f"Install it with: {pip_install('mcap')}"
         ) from error
     reader = StreamReader(io.BytesIO(data), emit_chunks=True, validate_crcs=True, record_size_limit=len(data))
     topics: dict[int, str] = {}
