@@ -150,7 +150,7 @@ class Recorder:
             changing = {key: value for key, value in result.items() if key in VOLATILE}
             data = ros.packet(ros.STRING, data=ros.ros_text(_json(settled)))
             last.append(Entry(self._now(), OUTCOME, ros.STRING, data, self._events))
-            note["result"] = _json(changing)
+            note["result"] = ros.ros_text(_json(changing))
         entries = [*_motion_entries(motion), *last] if motion is not None else last
         entries.sort(key=lambda entry: entry.time_ns)
         path = run_dir / RUN_FILE
