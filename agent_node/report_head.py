@@ -9,6 +9,7 @@ import numpy as np
 
 from agent_node.agent import Episode
 from agent_node.commands import RELATION_WORDS, parse_command
+from agent_node.picture import the
 from agent_node.report_parts import Room, badge_of, clip, duration, escaped, label_of, table_of, text_of, usage
 from tool_nodes.perception.phrases import NounPhrase
 from tool_nodes.results import ToolError
@@ -95,10 +96,10 @@ def _reading(task: str) -> Iterator[tuple[str, str]]:
         yield "What", "what the gripper holds"
     else:
         yield "Do", "pick it up and hold it" if command.action == "pick" else "pick it up and put it down"
-        yield "What", command.target.plain
+        yield "What", the(command.target.plain)
         yield from _which(command.target)
     if command.action == "place":
-        places = " and ".join(reference.text for reference in command.references)
+        places = " and ".join(the(reference.text) for reference in command.references)
         relation = command.relation or ""
         where = RELATION_WORDS.get(relation, "anywhere on the table" if relation == "anywhere" else relation)
         yield "Where", f"{where} {places}".rstrip()
@@ -113,11 +114,11 @@ def _which(phrase: NounPhrase) -> Iterator[tuple[str, str]]:
         chosen.append(f"{rank}{place}")
     if phrase.relation is not None:
         words = RELATION_WORDS.get(phrase.relation, phrase.relation.replace("_", " "))
-        chosen.append(f"{words} {' and '.join(reference.text for reference in phrase.references)}")
+        chosen.append(f"{words} {' and '.join(the(reference.text) for reference in phrase.references)}")
     if phrase.details:
         chosen.append(f"with {' '.join(phrase.details)}, if there is one")
     if phrase.excluded is not None:
-        chosen.append(f"not {phrase.excluded.text}")
+        chosen.append(f"not {the(phrase.excluded.text)}")
     if phrase.indefinite:
         chosen.append("any one of them")
     if chosen:

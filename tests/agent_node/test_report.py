@@ -370,13 +370,19 @@ def test_the_head_says_when_where_and_with_what_and_how_to_do_it_again(tmp_path:
 @pytest.mark.parametrize(
     ("task", "told"),
     [
-        ("pick up the far can", {"Do": "pick it up and hold it", "What": "can", "Which": "farthest from the camera"}),
-        ("grab the can left of the red box", {"What": "can", "Which": "to the left of red box"}),
+        (
+            "pick up the far can",
+            {"Do": "pick it up and hold it", "What": "the can", "Which": "farthest from the camera"},
+        ),
+        ("grab the can left of the red box", {"What": "the can", "Which": "to the left of the red box"}),
         (
             "put the apple between the cup and the bowl",
-            {"Do": "pick it up and put it down", "What": "apple", "Where": "between cup and bowl"},
+            {"Do": "pick it up and put it down", "What": "the apple", "Where": "between the cup and the bowl"},
         ),
-        ("put it in the black bin", {"Do": "put it down", "What": "what the gripper holds", "Where": "in black bin"}),
+        (
+            "put it in the black bin",
+            {"Do": "put it down", "What": "what the gripper holds", "Where": "in the black bin"},
+        ),
         ("sing a song", {"Nothing": "I cannot "}),
     ],
 )

@@ -222,6 +222,18 @@ def test_a_stop_ends_the_episode_and_it_is_still_judged() -> None:
     assert not outcome.truth.picked
 
 
+def test_where_a_placed_thing_stands_is_measured_as_the_simulator_has_it(placed: tuple[Station, Outcome]) -> None:
+    station, outcome = placed
+    (fact,) = [record.result.facts["placed"] for record in outcome.episode.records if "placed" in record.result.facts]
+    true = station.world.snapshot().objects["cinnamon_1"].position_m
+    assert np.hypot(*(np.array(fact["found_m"])[:2] - true[:2])) < 0.01
+    assert fact["off_mm"] == pytest.approx(
+        1000 * np.hypot(*(np.array(fact["found_m"]) - fact["wanted_m"])[:2]), abs=0.2
+    )
+    assert all(0.0 < value < 1.0 for value in (*fact["wanted"], *fact["found"]))
+    assert json.loads(json.dumps(fact)) == fact
+
+
 # -- infrastructure errors are never scored --------------------------------------------------------
 
 
