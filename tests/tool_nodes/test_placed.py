@@ -29,10 +29,12 @@ def before() -> Frame:
 
 
 @pytest.mark.parametrize(
-    ("name", "x", "y"), [("apple", 0.5, 0.0), ("cereal box", 0.45, 0.1), ("baseball", 0.35, 0.1), ("apple", 0.5, 0.3)]
+    ("name", "x", "y"),
+    [("apple", 0.5, 0.0), ("cereal box", 0.45, 0.1), ("baseball", 0.35, 0.1), ("apple in the bin", 0.5, 0.3)],
 )
 def test_it_stands_where_something_new_is_seen(before: Frame, name: str, x: float, y: float) -> None:
-    after = seen(BIN, BOX, f"  - {{name: {name}, position: [{x}, {y}]}}\n")
+    place = [x, y, 0.05] if "bin" in name else [x, y]
+    after = seen(BIN, BOX, f"  - {{name: {name.removesuffix(' in the bin')}, position: {place}}}\n")
     found = standing_at(before, after, np.array([x + 0.02, y - 0.02, 0.0]))
     assert found is not None
     assert np.hypot(*(found[:2] - (x, y))) < ACROSS_M
