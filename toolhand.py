@@ -10,6 +10,7 @@ import io
 import os
 import platform
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -30,8 +31,8 @@ try:
     from bench.runs import runs
     from bench.stations import SceneName
     from bench.tool_commands import PngFile, call, tools
-    from bench.version import version
     from tool_nodes.results import ErrorCode, ToolError
+    from tool_nodes.version import version
 except KeyboardInterrupt:  # the imports take long enough for a Ctrl-C
     sys.exit(130)
 
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
+
+MAX_SHOWN = 200
+"""So many characters of a sentence are repeated to who has typed it."""
 
 COMMANDS = (
     "run", "runs", "replay", "scene", "tools", "call", "mock", "mcp", "approve", "doctor", "bench", "up", "stop", "ros",
@@ -60,8 +64,9 @@ returns the status."""
 DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
 
 Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand up` starts
-the nodes of a launch file, `toolhand stop` brakes their arm, `toolhand ros` looks into their graph, as ros2 does. The
-exit status is 0 if all was done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
+the nodes of a launch file, `toolhand stop` brakes their arm, `toolhand ros` looks into their graph, as ros2 does;
+`toolhand --version` tells the version. The exit status is 0 if all was done, 1 if the task was not done, 2 for wrong
+input and 130 after Ctrl-C."""
 
 
 def scene(
@@ -190,8 +195,12 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     return app.cli(args=arguments or ["--help"], prog="toolhand", description=DESCRIPTION)
 
 
-def _parse_for_json(arguments: list[str]) -> Callable[[], int]:
-    """As `_parse`, with a complaint about the arguments as an error. Raises ToolError INVALID_ARGUMENT."""
+def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]:
+    """As `_parse`, with a complaint about the arguments as an error where it can be told in one sentence.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a sentence without quotes; with `as_json` for every complaint.
+    """
     complaint = io.StringIO()
     try:
         with contextlib.redirect_stderr(complaint):
@@ -199,10 +208,34 @@ def _parse_for_json(arguments: list[str]) -> Callable[[], int]:
     except SystemExit as end:
         if not end.code:
             raise
+        if arguments[0] == "run" and re.search(r"Unrecognized options: [^-\s]", complaint.getvalue()):
+            raise _no_quotes(arguments[1:]) from None
+        if not as_json:
+            print(complaint.getvalue(), end="", file=sys.stderr)
+            raise
         text = re.sub("[│╭╮╰╯]", " ", complaint.getvalue())
         parts = [" ".join(part.split()) for part in re.split("[─-]{5,}", text)[1:]]
         sentence = "; ".join(part for part in parts if part and not part.startswith(("For full", "Perhaps")))
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence.rstrip('.')}.", "See toolhand --help.") from None
+
+
+def _no_quotes(words: list[str]) -> ToolError:
+    """What to say to somebody who has typed a sentence as so many words: a shell would change some of them."""
+    first_option = next((k for k, word in enumerate(words) if word.startswith("-")), len(words))
+    sentence = " ".join(words[:first_option])[:MAX_SHOWN]
+    return ToolError(
+        ErrorCode.INVALID_ARGUMENT, "The sentence must be one argument, in quotes.",
+        f"For example: {shlex.join(['toolhand', 'run', sentence, *words[first_option:][:8]])}"
+        if len(words[:first_option]) > 1 else 'For example: toolhand run "pick up the red box"',
+    )  # fmt: skip
+
+
+def _no_command(word: str) -> ToolError:
+    """What to say to somebody who has typed a word that is none of the commands, perhaps a sentence."""
+    allowed = f"The commands are {', '.join(COMMANDS)}."
+    if " " in word.strip():
+        allowed = f"A sentence is carried out by {shlex.join(['toolhand', 'run', word[:MAX_SHOWN]])}. {allowed}"
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {word[:60]!r}.", allowed)
 
 
 def _run_command(arguments: list[str], as_json: bool) -> int:
@@ -210,10 +243,12 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
     try:
         if arguments and arguments[0] in ROS_COMMANDS:
             return import_module(ROS_COMMANDS[arguments[0]][0]).main(arguments[1:])
+        if arguments and arguments[0] in ("-V", "--version"):
+            emit({"version": version()}) if as_json else print(f"toolhand {version()}")
+            return 0
         if arguments and arguments[0] not in (*COMMANDS, "-h", "--help"):
-            allowed = f"The commands are {', '.join(COMMANDS)}."
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {arguments[0][:60]!r}.", allowed)
-        return (_parse_for_json if as_json else _parse)(arguments)()
+            raise _no_command(arguments[0])
+        return _parse_or_complain(arguments, as_json)()
     except ToolError as error:
         failure = error
     except KeyboardInterrupt:

@@ -31,9 +31,10 @@ from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
-from agent_node.recording import new_run_dir
+from agent_node.recording import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
 from agent_node.ros_joint_log import JointLog
 from agent_node.ros_progress import Progress
+from agent_node.ros_record import GraphRecord, as_text, safety_lines, up_command
 from agent_node.runs import write_run
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError
@@ -46,6 +47,7 @@ from tool_nodes.ros.status import failure
 from tool_nodes.ros.stop_state import StopListener
 from tool_nodes.suites import parse_suites
 from tool_nodes.toolbox import Toolbox
+from tool_nodes.version import version
 
 ACTION = "run_command"
 SCRIPTED = "scripted"
@@ -157,6 +159,11 @@ class CommandNode(Node):
         if self._turns < 1:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "Parameter turns must be 1 or more, got 0.")
         self._deadlines = parameters.deadlines(self)
+        self._started_with = {
+            "protocol": self._protocol.name, "suite": ",".join(suites), "role": role, "turn_budget": self._turns,
+            "transport": "ros", "version": version(),
+        }  # fmt: skip
+        self._others = GraphRecord(self)
         self._working = threading.Lock()
         self._server = ActionServer(
             self,
@@ -212,6 +219,8 @@ class CommandNode(Node):
         if watch.halted:
             raise watch.error
         run_dir = new_run_dir(self._runs_dir)
+        about = self._started_with | {"policy": mode, "began": time_now()}
+        attempted = self._others.attempts()
         command = Command(goal, lambda: self.count_subscribers(self._feedback_topic))
         protocol = self._protocol
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
@@ -240,7 +249,10 @@ class CommandNode(Node):
         finally:
             executor.remove_node(node)
             node.destroy_node()
-        about = {"policy": mode, "protocol": protocol.name, "transport": "ros"}
+        if lines := safety_lines(attempted, self._others.attempts()):
+            write_atomically(run_dir / SAFETY_FILE, encode(as_text(lines)))
+        about |= self._others.settings()
+        about["command"] = up_command(request.text, about)
         write_run(run_dir, episode, toolbox, about, recorder, joints.motion())
         self.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
         self._end(goal, episode)

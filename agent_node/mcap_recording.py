@@ -36,7 +36,7 @@ JPEG_QUALITY = 85
 FORMAT = "1"
 """Version of what the `/toolhand` topics say."""
 
-VOLATILE = ("run_dir", "time_to_first_motion_s", "version", "wall_s")
+VOLATILE = ("began", "command", "run_dir", "time_to_first_motion_s", "version", "wall_s")
 """Entries of `result.json` that differ between runs of one seed; they are in the file's metadata record, not in its
 messages."""
 
@@ -152,7 +152,7 @@ class Recorder:
             changing = {key: value for key, value in result.items() if key in VOLATILE}
             data = ros.packet(ros.STRING, data=ros.ros_text(_json(settled)))
             last.append(Entry(self._now(), OUTCOME, ros.STRING, data, self._events))
-            note["result"] = _json(changing)
+            note["result"] = ros.ros_text(_json(changing))
         entries = [*_motion_entries(motion), *last] if motion is not None else last
         entries.sort(key=lambda entry: entry.time_ns)
         path = run_dir / RUN_FILE

@@ -18,6 +18,14 @@ from agent_node.agent import Episode
 from agent_node.policy import Message
 from tool_nodes.results import ErrorCode, ToolError
 
+SAFETY_FILE = "safety.jsonl"
+"""Every attempt to move of a run, a line of JSON each, in its folder; absent where there was none."""
+
+
+def time_now() -> str:
+    """The time in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
 
 def new_run_dir(root: Path) -> Path:
     """Make a folder for one run, named by the UTC time and a counter, e.g. `20261120-150203-0`.

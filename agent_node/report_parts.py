@@ -6,9 +6,12 @@ import base64
 import io
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
+import numpy as np
 from PIL import Image
 
+from agent_node.policy import Reply
 from agent_node.recording import encode
 from tool_nodes.drawing import RGB
 
@@ -33,6 +36,37 @@ def duration(seconds: float) -> str:
 def badge_of(label: str, mood: str = "") -> str:
     """A label in a box; the mood is "good", "bad" or empty."""
     return f'<span class="badge {mood}">{escaped(label, 120)}</span>'
+
+
+def label_of(name: object) -> str:
+    """The name of an entry as people read it: `wall_s` is a wall time in seconds."""
+    words = str(name).replace("_", " ")
+    return f"{words[:-2]} [s]" if words.endswith(" s") else words
+
+
+def text_of(value: Any) -> str:
+    """A value of an entry as people read it."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (float, np.floating)):
+        return f"{value:.4g}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(text_of(item) for item in value[:50])
+    return "none" if value is None else str(value)
+
+
+def table_of(rows: Iterable[tuple[str, str]]) -> str:
+    """A table of names and values."""
+    cells = (f'<tr><th scope="row">{escaped(a, 120)}</th><td dir="auto">{escaped(b, 500)}</td></tr>' for a, b in rows)
+    return f"<table><tbody>{''.join(cells)}</tbody></table>"
+
+
+def usage(replies: Sequence[Reply]) -> str:
+    """What turns took of a model, as far as it told; empty for a policy that counts nothing."""
+    read, written = sum(r.prompt_tokens for r in replies), sum(r.completion_tokens for r in replies)
+    cost = sum(r.cost for r in replies)
+    told = f", {read:,} tokens read and {written:,} written" if read or written else ""
+    return f"{told}, cost {cost:.4g}" if cost else told
 
 
 class Room:

@@ -12,7 +12,7 @@ import mujoco
 import numpy as np
 
 from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
-from agent_node.commands import parse_command
+from agent_node.commands import RELATION_WORDS, parse_command
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from sim.cameras import CameraModel, overview_camera
@@ -107,6 +107,36 @@ class Goal:
     relation: PlaceRelation | None = None
     reference_ids: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        picked = f"pick {' or '.join(self.target_ids)}"
+        if self.relation is None:
+            return picked
+        where = RELATION_WORDS.get(self.relation, self.relation)
+        return f"{picked}, place {' '.join((where, ' and '.join(self.reference_ids))).rstrip()}"
+
+
+OWN_READING = "the robot's own reading of the sentence, not independent"
+TASK_GOAL = "the task's own goal"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What an episode is judged against.
+
+    Attributes:
+        goal: None where the sentence asks for nothing that is there.
+        source: Whose goal it is: OWN_READING or TASK_GOAL.
+        problem: Why there is no goal; empty where there is one.
+    """
+
+    goal: Goal | None
+    source: str
+    problem: str = ""
+
+    def document(self) -> dict[str, str]:
+        """The basis as `result.json` has it."""
+        return {"goal": str(self.goal) if self.goal else f"nothing: {self.problem}", "source": self.source}
+
 
 @dataclass(frozen=True)
 class Truth:
@@ -133,12 +163,14 @@ class Outcome:
 
     Attributes:
         truth: None when an infrastructure error made the episode unscorable.
+        basis: What `truth` was judged against.
         time_to_first_motion_s: Wall time from the command to the arm's first motion, or None.
         sim_time_s: Simulated time of the motions [s].
     """
 
     episode: Episode
     truth: Truth | None
+    basis: Basis
     time_to_first_motion_s: float | None
     sim_time_s: float
 
@@ -182,19 +214,35 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
     return views
 
 
-def ground(text: str, station: JudgedStation) -> Goal | None:
-    """What a sentence asks for in the true scene; None when it asks for nothing that is there."""
+def held_ids(snapshot: Snapshot) -> frozenset[str]:
+    """What the gripper holds, off the table."""
+    return frozenset(
+        name
+        for name, state in snapshot.objects.items()
+        if "gripper" in state.touching and "table" not in state.touching
+    )
+
+
+def ground(text: str, station: JudgedStation) -> Basis:
+    """What a sentence asks for in the true scene, as the scripted policy's own parser reads it.
+
+    "Put it down" means what the gripper holds now. A parser that errs here errs in the policy too: where a task has a
+    goal of its own, that is what to judge against.
+    """
     views = true_views(station)
     ids = [placed.id for placed in station.scene.objects]
     try:
         command = parse_command(text)
         if command.target is None:
-            return None
-        targets = tuple(ids[i] for i in refer(command.target.text, views))
+            targets = tuple(sorted(held_ids(station.world.snapshot())))
+        else:
+            targets = tuple(ids[i] for i in refer(command.target.text, views))
         references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))
-    except ToolError:
-        return None
-    return Goal(targets, cast(PlaceRelation | None, command.relation), references)
+    except ToolError as error:
+        return Basis(None, OWN_READING, error.message)
+    if not targets:
+        return Basis(None, OWN_READING, "the command names no object, and the gripper held none at its start.")
+    return Basis(Goal(targets, cast(PlaceRelation | None, command.relation), references), OWN_READING)
 
 
 def lifted_ids(station: JudgedStation, before: Snapshot, start: float) -> set[str]:
@@ -226,7 +274,7 @@ def judge(goal: Goal | None, station: JudgedStation, before: Snapshot, start: fl
         return Truth(picked, None, () if picked else ("the target is not held up, or something else is",))
     # What is still in the hand was held too: the time after the last motion counts.
     station.world.hold(THRESHOLDS.hold_s)
-    lifted = lifted_ids(station, before, start)
+    lifted = lifted_ids(station, before, start) | held_ids(before)
     history = station.world.hold(THRESHOLDS.still_s)
     right = lifted & set(goal.target_ids)
     picked = len(right) == 1 and lifted == right
@@ -254,7 +302,7 @@ def run_episode(
     listener: Listener = lambda kind, payload: None,
     protocol: Protocol | None = None,
 ) -> Outcome:
-    """Run one command and judge it; `goal` None derives the meaning from the sentence and the true scene.
+    """Run one command and judge it against the task's goal; `goal` None takes the robot's own reading (`ground`).
 
     The protocol is the one that the policy was made for; SpaceTools' where None.
     """
@@ -266,7 +314,7 @@ def judged(station: JudgedStation, text: str, carry_out: Callable[[str], Episode
     """Judge what is done about a command, whoever does it; `goal` as in `run_episode`."""
     world = station.world
     before, start = world.snapshot(), world.time
-    goal = goal or ground(text, station)
+    basis = ground(text, station) if goal is None else Basis(goal, TASK_GOAL)
     station.arm.first_motion_at = None
     began = time.monotonic()
     episode = carry_out(text)
@@ -275,10 +323,10 @@ def judged(station: JudgedStation, text: str, carry_out: Callable[[str], Episode
     truth: Truth | None = None
     if episode.error_code not in INFRASTRUCTURE_ERRORS:
         try:
-            truth = judge(goal, station, before, start)
+            truth = judge(basis.goal, station, before, start)
         except ToolError as error:
             episode.success, episode.error_code, episode.answer = False, error.code, str(error)
-    return Outcome(episode, truth, None if moved_at is None else moved_at - began, sim_time)
+    return Outcome(episode, truth, basis, None if moved_at is None else moved_at - began, sim_time)
 
 
 def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
@@ -293,6 +341,7 @@ def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
         if truth is None
         else {"picked": truth.picked, "placed": truth.placed, "score": truth.score}
         | ({"reasons": list(truth.reasons)} if truth.reasons else {}),
+        "judged_against": None if truth is None else outcome.basis.document(),
         "error_code": episode.error_code,
         "tool_calls": episode.tool_calls,
         "turns": len(episode.turns),

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,23 @@ def _grasp(station: Station, index: int) -> tuple[ToolError | None, float | None
     return None, generator_s
 
 
+def jobs_of(n: int, first_seed: int) -> list[Job]:
+    """The first n grasps: kinds take turns, alone and in clutter take turns, and each round swaps those two.
+
+    So any n is spread over both and over the kinds, and two rounds grasp each product alone and in clutter.
+    """
+    of_kind: dict[str, list[str]] = {}
+    for item in sorted(load_catalogue().values(), key=lambda item: (item.kind, item.name)):
+        if not item.container:
+            of_kind.setdefault(item.kind, []).append(item.name)
+    items = [name for names in zip_longest(*of_kind.values()) for name in names if name is not None]
+    jobs = []
+    for k in range(n):
+        turn, place = divmod(k, len(items))
+        jobs.append(Job(items[place], first_seed + k, (turn + place) % 2 == 1))
+    return jobs
+
+
 def crashed(job: Job, why: str) -> Record:
     """The record of a job that gave none: counted, never scored."""
     return Record(job, load_catalogue()[job.item].kind, False, False, False, f"{ErrorCode.INTERNAL}: {why}", None)
@@ -117,19 +135,19 @@ def _note(records: Sequence[Record]) -> str:
 
 
 def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
-    """Grasp every kind of object once per trial, half alone and half in clutter; first attempts only.
+    """Grasp things of every kind, in turn alone and in clutter; first attempts only.
 
     Args:
-        n: Grasps.
+        n: Grasps; 116 grasp each product once alone and once in clutter.
         first_seed: Seed of the first scene.
         jobs: Processes.
     """
     if n < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
     began = time.monotonic()
-    items = sorted(item.name for item in load_catalogue().values() if not item.container)
-    work = [Job(items[k % len(items)], first_seed + k, (k // len(items)) % 2 == 1) for k in range(n)]
-    say(f"{n} grasps of {len(items)} products, seeds {first_seed}..{first_seed + n - 1}")
+    work = jobs_of(n, first_seed)
+    products = len({job.item for job in work})
+    say(f"{n} grasps of {products} products, seeds {first_seed}..{first_seed + n - 1}")
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "grasp",

@@ -12,7 +12,7 @@ from agent_node.agent import TURN_BUDGET
 from agent_node.protocol import load_protocol
 from agent_node.scripted import ScriptedPolicy
 from bench.console import AsJson, emit, say
-from bench.episode import Goal, JudgedStation, run_episode
+from bench.episode import TASK_GOAL, Goal, JudgedStation, run_episode
 from bench.over_ros import Transport, ros_station
 from bench.parallel import run_jobs
 from bench.stats import format_report, machine, rate_row, timing_row
@@ -177,6 +177,7 @@ def bench_manipulation(
         "perception": perception,
         "transport": transport,
         "protocol": protocol,
+        "judged_against": TASK_GOAL,
         "turns": _turns(records, turns),
         "machine": machine(),
         "seeds": list(chosen),

@@ -11,6 +11,7 @@ import tyro
 from bench.console import INTERRUPTED, say
 from bench.stations import Perception, Role, SceneName, Seed, Suite, named_scene
 from bench.tool_commands import Robot
+from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def mcp(
     except ModuleNotFoundError as error:
         if (error.name or "").startswith(("agent_node", "tool_nodes")):
             raise
-        raise ToolError(ErrorCode.UNAVAILABLE, EXTRA, "Install it with: pip install 'toolhand[mcp]'.") from error
+        raise ToolError(ErrorCode.UNAVAILABLE, EXTRA, f"Install it with: {install_extra('mcp')}") from error
     shared = _robot(suite, scene, perception, seed, robot, data, frame, approval, role)
     if transport == "stdio":
         ended_by = serve_stdio(shared)

@@ -22,9 +22,11 @@ from agent_node.report import complete_report
 from agent_node.runs import summarize as summarize_episode
 from bench.console import Interrupt, say
 from bench.episode import animate, judged, summarize
+from bench.replay import tell_end
 from sim.scene_files import scene_yaml
 from sim.scenes import Scene
 from sim.station import StationConfig
+from tool_nodes.extras import pip_install
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ READY_SERVICES = (
 """What an episode calls; the graph is ready once all of these are there."""
 
 _LINES_ON_FAILURE = 20
+_OF_THE_CLIENT = ("animation", "began", "version")
+"""Options and facts that are the client's own; the rest is told by the graph, where one runs already."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def run_over_ros(
 
     Args:
         listener: Hears every step, as of agent_node.agent.Agent.
-        more: Further entries of the result; those that a running graph may contradict are left out there.
+        more: Further entries of the result; a graph that runs already tells itself what it was started with.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started.
@@ -97,7 +101,7 @@ def run_over_ros(
         environment: Mapping[str, str] = {}
         if graph_runs(pip_client):
             say("Using the graph that runs on this domain, with the scene and perception it was started with.")
-            more = {key: value for key, value in more.items() if key not in ("scene", "perception", "policy")}
+            more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
         else:
             began = time.monotonic()
             graph = stack.enter_context(started_graph(arguments))
@@ -112,9 +116,9 @@ def run_over_ros(
             known = summarize_episode(episode)
             if station is not None and outcome is not None:
                 known = summarize(outcome, station)
-            result = known | operator.result() | {"truth": known["truth"]} | dict(more)
-            verdict = "done" if episode.success else f"not done ({episode.error_code})"
-            say(f"\n{episode.answer}\n  {verdict}; simulator's judgement: {result['truth']}")
+            judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
+            result = known | operator.result() | judgement | dict(more)
+            tell_end(result)
             if operator.run_dir is not None:
                 film = animate(station, lambda: interrupt.hit) if animation and station is not None else ([], [])
                 _complete(operator.run_dir, result, film)
@@ -128,7 +132,7 @@ def _complete(run_dir: Path, result: Mapping[str, Any], film: Any) -> None:
         say(f"  report on the agent's machine: {report}")
         return
     write_json(run_dir / "result.json", result)
-    complete_report(report, bool(result["success"]), result["truth"], *film)
+    complete_report(report, result, *film)
     say(f"  report: {os.path.relpath(report)}")
 
 
@@ -221,6 +225,8 @@ def use_client() -> bool:
         import_module("zenoh" if pip_client else "rclpy")
     except ImportError as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"The ROS 2 client cannot be loaded: {error}.", "It needs the extra [ros]."
+            ErrorCode.UNAVAILABLE,
+            f"The ROS 2 client cannot be loaded: {error}.",
+            f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
         ) from error
     return pip_client

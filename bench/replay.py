@@ -49,6 +49,9 @@ def tell_end(result: Mapping[str, Any]) -> None:
     """Tell how a run ended, from its result.json."""
     verdict = "done" if result.get("success") else f"not done ({result.get('error_code')})"
     say(plain(f"\n{result.get('answer')}\n  {verdict}; simulator's judgement: {result.get('truth')}"))
+    basis = result.get("judged_against")
+    if isinstance(basis, Mapping):
+        say(plain(f"  judged against: {basis.get('goal')} ({basis.get('source')})"))
 
 
 # -- the command -------------------------------------------------------------------------------------
@@ -178,8 +181,9 @@ def _again(record: Record, as_json: bool) -> int:
     # What the operator had to approve then has to be approved now: the record of an approval is none.
     guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped))
     station = stations.named_station(
-        about["scene"], about["perception"], about["seed"], suite=about["suite"], guard=guard
-    )
+        about["scene"], about["perception"], about["seed"],
+        suite=about["suite"], guard=guard, role=about["role"],
+    )  # fmt: skip
     tell_begin(record.task, record.result)
     with Interrupt(station.arm.stop) as interrupt:
         hit.append(interrupt)
@@ -199,6 +203,7 @@ def _again(record: Record, as_json: bool) -> int:
 def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
     """What a run was started with. Raises ToolError INVALID_ARGUMENT for a real arm's."""
     from tool_nodes.motion.guard import Mode
+    from tool_nodes.robot import ROLES
 
     about = {
         "scene": result.get("scene"),
@@ -208,11 +213,12 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
         "budget": result.get("turn_budget", TURN_BUDGET),
         "protocol": result.get("protocol", "spacetools"),
         "approval": result.get("approval", "auto"),
+        "role": result.get("role", "operator"),
     }
     numbers = ("seed", "budget")
     wrong = [key for key, value in about.items() if type(value) is not (int if key in numbers else str)]
-    if not wrong and about["approval"] not in list(Mode):
-        wrong = ["approval"]
+    allowed = {"approval": list(Mode), "role": ROLES}
+    wrong = wrong or [key for key, values in allowed.items() if about[key] not in values]
     if wrong or about["perception"] not in ("sim", "pixels"):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "Only a run in the simulator of this process can be carried out again.",

@@ -21,6 +21,7 @@ import numpy as np
 
 from bench.console import AsJson, emit, say
 from bench.stats import machine
+from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError
 
 WARM_UP = 10
@@ -254,7 +255,7 @@ def _client() -> tuple[Any, Callable[[], Any]]:
         raise ToolError(
             ErrorCode.UNAVAILABLE,
             f"The ROS 2 client cannot be loaded: {error}.",
-            "It needs eclipse-zenoh and xxhash.",
+            f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
         ) from error
     return rclpy, start_router
 

@@ -14,10 +14,11 @@ import tyro
 from bench import stations
 from bench.console import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
 from bench.over_ros import Transport
+from bench.repeating import command_line, recorded
 from bench.replay import tell_begin, tell_end, tell_step
 from bench.stations import Perception, Role, SceneName, Seed, Suite
-from bench.version import version
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.version import version
 
 if TYPE_CHECKING:
     from agent_node.policies.options import PolicyOptions
@@ -100,10 +101,11 @@ def run(
         transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
             that runs on this ROS domain or of one that is started with the scene and ended again.
     """
+    given = dict(locals())  # all options: what is added to them is recorded too
     from agent_node.mcap_recording import Recorder
     from agent_node.policies.registry import make_policy
     from agent_node.protocol import load_protocol
-    from agent_node.recording import new_run_dir, write_json, write_trajectory
+    from agent_node.recording import SAFETY_FILE, new_run_dir, time_now, write_json, write_trajectory
     from agent_node.report import write_report
     from bench.approve import TerminalApprover
     from bench.episode import animate, run_episode, summarize
@@ -118,10 +120,7 @@ def run(
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "The scripted policy calls SpaceTools' tools: the suite must hold them."
         )
-    about: dict[str, Any] = {
-        "scene": scene, "perception": perception, "policy": policy, "protocol": protocol, "approval": approval,
-        "suite": suite, "turn_budget": turns, "version": version(),
-    }  # fmt: skip
+    about = recorded(given) | {"began": time_now(), "version": version(), "command": command_line(run, given)}
     if transport == "ros":
         from bench.over_ros import run_over_ros
 
@@ -152,9 +151,9 @@ def run(
     recorder = Recorder(text, lambda: station.world.time, tell_step)
     result = None
     try:
-        with _attempts_logged(run_dir / "safety.jsonl"), Interrupt(station.arm.stop) as interrupt:
+        with _attempts_logged(run_dir / SAFETY_FILE), Interrupt(station.arm.stop) as interrupt:
             hit.append(interrupt)
-            tell_begin(text, about | {"seed": seed})
+            tell_begin(text, about)
             guard.begin_command()
             outcome = run_episode(
                 station, decides, text, turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form
@@ -180,7 +179,10 @@ def run(
 @contextlib.contextmanager
 def _attempts_logged(file: Path) -> Iterator[None]:
     """Every attempt to move becomes a line of a file, which is there only if there was one."""
+    from tool_nodes.motion.guard import LOG
+
     handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    handler.addFilter(logging.Filter(LOG.name))  # others speak of other things, and not in JSON
     log = logging.getLogger("toolhand")
     level = log.level
     log.addHandler(handler)

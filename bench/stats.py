@@ -28,13 +28,9 @@ def wilson(success: int, n: int) -> tuple[float, float]:
 
 
 def rate_row(name: str, success: int, n: int, **more: Any) -> dict[str, Any]:
-    """A row with success, rate and Wilson interval."""
-    low, high = wilson(success, n)
-    rate = success / n if n else 0.0
-    return {
-        "name": name, "n": n, "success": success,
-        "rate": round(rate, 4), "low": round(low, 4), "high": round(high, 4), **more,
-    }  # fmt: skip
+    """A row with success, rate and Wilson interval; these three are None where nothing was tried."""
+    known = (round(value, 4) for value in (success / n, *wilson(success, n))) if n else (None, None, None)
+    return {"name": name, "n": n, "success": success, **dict(zip(("rate", "low", "high"), known, strict=True)), **more}
 
 
 def timing_row(name: str, seconds: Sequence[float], **more: Any) -> dict[str, Any]:
@@ -65,10 +61,10 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
         lines.append(f"{'':28}{'n':>6}{'success':>9}{'rate':>9}   95 % interval")
         for row in rates:
             extra = "".join(f"   {k} {v}" for k, v in row.items() if k in ("points", "max_points"))
-            lines.append(
-                f"{row['name']:28}{row['n']:>6}{row['success']:>9}{100 * row['rate']:>8.1f}%"
-                f"   {100 * row['low']:.1f} .. {100 * row['high']:.1f} %{extra}"
-            )
+            rate, interval = "-", "-"
+            if row["n"]:
+                rate, interval = f"{100 * row['rate']:.1f}%", f"{100 * row['low']:.1f} .. {100 * row['high']:.1f} %"
+            lines.append(f"{row['name']:28}{row['n']:>6}{row['success']:>9}{rate:>9}   {interval}{extra}")
     if timings:
         lines.append(f"{'':28}{'n':>6}{'p50':>11}{'p95':>11}{'p99':>11}")
         for row in timings:

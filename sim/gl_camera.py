@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sim.cameras import LAMP_POSITION, CameraModel, SensorNoise, StampedCamera, camera_pose, object_of_geom
 from sim.shading import FloatImage
+from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
@@ -123,6 +124,6 @@ def _renderer(model: mujoco.MjModel, width: int, height: int) -> mujoco.Renderer
         raise ToolError(
             ErrorCode.UNAVAILABLE,
             "The GL camera needs an OpenGL library, and none could be opened on this machine.",
-            "Run `pip install toolhand[gl]`, install libEGL or OSMesa and set MUJOCO_GL=egl or osmesa, "
+            f"Run `{install_extra('gl')}`, install libEGL or OSMesa and set MUJOCO_GL=egl or osmesa, "
             "or use the camera 'ray'.",
         ) from error

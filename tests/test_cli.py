@@ -18,6 +18,7 @@ import toolhand
 from bench import stations
 from bench.console import Interrupt
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.version import version
 
 ROOT = Path(__file__).parents[1]
 PICK = "pick up the far coconut water"
@@ -255,6 +256,11 @@ WRONG = [
     (("bench", "manipulation", "--seeds", "0"), "seeds, jobs and turns must be 1 or more"),
     (("bench", "grasp", "--n", "0"), "n and jobs must be 1 or more"),
     (("bench", "chess"), "manipulation, grasp"),
+    (("run", "pick", "up", "the", "red", "box"), "in quotes. For example: toolhand run 'pick up the red box'"),
+    (("run", "pick", "up", "--seed", "3"), "in quotes. For example: toolhand run 'pick up' --seed 3"),
+    (("run", "pick", "--seed", "3", "up"), 'in quotes. For example: toolhand run "pick up the red box"'),
+    (("run", "--seed", "3", "pick", "up"), 'in quotes. For example: toolhand run "pick up the red box"'),
+    ((PICK,), f"There is no command '{PICK}'. A sentence is carried out by toolhand run '{PICK}'."),
     (("replay", "gone"), "There is no run gone"),
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
@@ -288,6 +294,21 @@ def test_wrong_input_is_one_document_with_a_clear_sentence_and_status_2(
     assert "\n" not in told
     assert len(told) < 900
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_sentence_without_quotes_is_told_in_one_line_for_people_too(cli: Cli) -> None:
+    ended = cli("run", "pick", "up", "the", "red", "box")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == (
+        "INVALID_ARGUMENT: The sentence must be one argument, in quotes. For example: "
+        "toolhand run 'pick up the red box'\n"
+    )
+
+
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_the_version_is_told(cli: Cli, option: str) -> None:
+    assert cli(option) == (0, f"toolhand {version()}\n", "")
+    assert cli(option, "--json").document == {"version": version()}
 
 
 @pytest.mark.usefixtures("files")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from bench.episode import ground
+from sim import scene_files
+from sim.scene_files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
+from sim.scenes import Scene
 from sim.station import Station, StationConfig
+from tool_nodes import workspace
 from tool_nodes.results import ErrorCode
 from tool_nodes.suites import SUITES
 
@@ -53,3 +58,70 @@ def test_files_named_in_the_documents_exist() -> None:
     for page in PAGES:
         for name in re.findall(r"`([\w/]+\.(?:py|yaml|md|urdf|css|txt))`", page.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{page.name}: {name}"
+
+
+# -- sentences and scenes ------------------------------------------------------------------------------
+
+SCENES_PAGE = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
+SENTENCE = re.compile(r"""toolhand run "([^"]+)"|TASK="([^"]+)"|\{text: ([^}]+)\}""")
+SCENE = re.compile(r"(?:--scene |scene:=)(\S+)")
+
+
+def block(language: str, page: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def scene_of(name: str) -> Scene:
+    return parse_scene(block("yaml", SCENES_PAGE), name) if name == "my_scene.yaml" else named_scene(name)
+
+
+def sentences() -> list[tuple[str, str, str]]:
+    """(page, scene, sentence) of every sentence that a page offers to be typed; a graph keeps the scene it has."""
+    found = []
+    for page in PAGES:
+        graph = "example"
+        for line in page.read_text(encoding="utf-8").splitlines():
+            scene = SCENE.search(line)
+            if "toolhand up" in line:
+                graph = scene[1] if scene else "example"
+            in_graph = "--transport ros" in line or "{text:" in line
+            for sentence in SENTENCE.findall(line):
+                where = scene[1] if scene else graph if in_graph else "example"
+                found.append((page.name, where, next(filter(None, sentence))))
+    return found
+
+
+def test_sentences_are_found_in_the_pages() -> None:
+    assert {page for page, _, _ in sentences()} >= {"README.md", "ros.md", "recording.md", "scenes.md"}
+
+
+@pytest.mark.parametrize(("page", "scene", "sentence"), sorted(set(sentences())))
+def test_every_sentence_that_is_offered_means_something_in_its_scene(page: str, scene: str, sentence: str) -> None:
+    if sentence.startswith("put it "):
+        return  # what an earlier sentence of the same page has left in the gripper
+    basis = ground(sentence, Station(scene_of(scene)))
+    assert basis.goal is not None, basis.problem
+    assert len(basis.goal.target_ids) == 1
+
+
+def test_the_scene_in_the_documents_is_one_and_its_keys_are_all_that_there_are() -> None:
+    scene = scene_of("my_scene.yaml")
+    assert [placed.id for placed in scene.objects] == ["apple_1", "white_bowl_1", "red_box_1", "second_box"]
+    keys = [re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) for table in SCENES_PAGE.split("| key of ")[1:]]
+    assert [sorted(part) for part in keys] == [sorted(scene_files._OBJECT_KEYS), sorted(scene_files._SCENE_KEYS)]
+    for low, high in (workspace.TABLE_X, workspace.TABLE_Y, workspace.REACH_RADIUS):
+        assert f"{low:.2f} to {high:.2f} m" in SCENES_PAGE
+
+
+def test_the_example_result_of_the_readme_has_the_fields_of_a_result() -> None:
+    shown = json.loads(block("json", (ROOT / "README.md").read_text(encoding="utf-8")))
+    station = Station(load_scene(EXAMPLE_SCENE))
+    basis = ground(shown["task"], station)
+    assert shown["judged_against"] == basis.document()
+
+
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(block("python", (ROOT / "README.md").read_text(encoding="utf-8")), {})
+    assert "Truth(picked=True" in capsys.readouterr().out

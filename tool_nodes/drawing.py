@@ -25,6 +25,38 @@ def draw_points(rgb: RGB, points: Sequence[tuple[float, float]], radius: int = 6
     return np.asarray(image)
 
 
+def draw_numbers(rgb: RGB, points: Sequence[tuple[float, float]]) -> RGB:
+    """The numbers 1, 2, ... beside normalized (x, y) points, white on dark, inside the picture."""
+    image = Image.fromarray(rgb)
+    draw = ImageDraw.Draw(image)
+    height, width = rgb.shape[:2]
+    font = ImageFont.load_default(max(10, min(height, width) // 18))
+    for number, (x, y) in enumerate(points, 1):
+        left, top, right, bottom = draw.textbbox((0, 0), str(number), font=font)
+        wide, high = right - left + 6, bottom - top + 6
+        u = min(max(x * width + 8, 0), max(width - wide, 0))
+        v = min(max(y * height - 8 - high, 0), max(height - high, 0))
+        draw.rectangle((u, v, u + wide, v + high), fill=(20, 20, 20))
+        draw.text((u + 3 - left, v + 3 - top), str(number), fill=WHITE, font=font)
+    return np.asarray(image)
+
+
+def draw_placement(rgb: RGB, wanted: tuple[float, float], found: tuple[float, float] | None, radius: int = 7) -> RGB:
+    """A blue cross where a thing should stand and a green ring where it stands, at normalized (x, y) points."""
+    image = Image.fromarray(rgb)
+    draw = ImageDraw.Draw(image)
+    u, v = wanted[0] * rgb.shape[1], wanted[1] * rgb.shape[0]
+    for colour, width in ((WHITE, 6), (BLUE, 3)):
+        draw.line((u - radius, v - radius, u + radius, v + radius), fill=colour, width=width)
+        draw.line((u - radius, v + radius, u + radius, v - radius), fill=colour, width=width)
+    if found is not None:
+        u, v = found[0] * rgb.shape[1], found[1] * rgb.shape[0]
+        for colour, more, width in ((WHITE, 7, 5), (GREEN, 6, 3)):
+            reach = radius + more
+            draw.ellipse((u - reach, v - reach, u + reach, v + reach), outline=colour, width=width)
+    return np.asarray(image)
+
+
 def draw_boxes(rgb: RGB, boxes: Sequence[tuple[int, int, int, int]]) -> RGB:
     """Red frames around (left, top, right, bottom) [px], right and bottom exclusive."""
     image = Image.fromarray(rgb)

@@ -2,7 +2,7 @@
 
 Actions execute_grasp and place, the services execute_grasp_once and place_once for callers that need only a call,
 return_to_park for an arm that a stop has left in the camera's view, /stop and /reset_stop (`tool_nodes.ros.stop`),
-/approve_motion for the operator (`tool_nodes.ros.approving`).
+/approve_motion for the operator (`tool_nodes.ros.approving`), /get_motion_attempts for records of runs.
 One motion at a time; it runs in a thread of its own.
 """
 
@@ -38,6 +38,7 @@ from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
+from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.controllers import GRIPPER_ACTION, TRAJECTORY_ACTION, RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
@@ -193,6 +194,7 @@ class MotionNode(Node):
         self.add_on_set_parameters_callback(self._refuse_while_moving)
         parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
+        self._attempts = AttemptLog(self)
         self.create_service(Trigger, "return_to_park", self._on_park, callback_group=ReentrantCallbackGroup())
         self._desk.announce()
         self._stop.start()
@@ -200,6 +202,7 @@ class MotionNode(Node):
     def destroy_node(self) -> None:
         """End the stop's thread, then the node."""
         self._stop.close()
+        self._attempts.close()
         super().destroy_node()
 
     def _begin_anew(self, seed: int) -> None:

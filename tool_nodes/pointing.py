@@ -59,6 +59,7 @@ class _PointingTools:
             variables={f"{variable_name(obj_name)}_{suffix}": points[0] if only_one else points},
             source=image.redrawn(picture),
             backend=found.backend,
+            facts={"points": points},
         )
 
     def _find(self, text: str, image: SessionImage) -> _Found:

@@ -79,6 +79,8 @@ class ToolResult:
             depth are not; else the toolbox knows it from the picture.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
+        facts: Plain data (numbers, text, lists, mappings) for reports, kept as long as the record of the call:
+            `points`, normalized points that were found in the picture; `placed`, see `robot.RobotTools`.
     """
 
     value: Any = None
@@ -89,6 +91,7 @@ class ToolResult:
     source: SessionImage | None = None
     view: View | None = None
     backend: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def ok(self) -> bool:

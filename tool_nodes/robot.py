@@ -5,16 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.depth import depth_range
 from tool_nodes.drawing import colourize_depth
-from tool_nodes.geometry import backproject, transform
+from tool_nodes.geometry import backproject, invert, project, transform
 from tool_nodes.kinds import Point2D, Point3D, Pose
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
+from tool_nodes.perception.placed import standing_at
 from tool_nodes.pictures import SessionImage, view_of
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -108,6 +110,11 @@ class CameraTools:
 class RobotTools(CameraTools):
     """Perception and manipulation on the robot itself.
 
+    A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
+    after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
+    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; and
+    `off_mm`, their horizontal distance.
+
     Args:
         camera: The scene camera.
         manipulator: Grasps and places.
@@ -188,7 +195,29 @@ class RobotTools(CameraTools):
             f"Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
+            facts={"placed": _placed(point_base, frame, after)},
         )
+
+
+def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
+    """The fact `placed`, see `RobotTools`."""
+    try:
+        found = standing_at(before, after, wanted)
+    except ToolError:  # a camera without depth
+        found = None
+
+    def spot(xy: FloatArray) -> list[float]:
+        ground = np.array([[*xy[:2], wanted[2]]])
+        u, v = project(transform(invert(after.T_base_camera), ground), after.K)[0] / after.size
+        return [round(float(u), 4), round(float(v), 4)]
+
+    return {
+        "wanted_m": [round(float(v), 4) for v in wanted],
+        "wanted": spot(wanted),
+        "found_m": None if found is None else [round(float(v), 4) for v in found],
+        "found": None if found is None else spot(found),
+        "off_mm": None if found is None else round(1000 * float(np.hypot(*(found - wanted)[:2])), 1),
+    }
 
 
 ROLES = ("observer", "operator")

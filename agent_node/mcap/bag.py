@@ -16,6 +16,7 @@ import yaml
 
 from agent_node.mcap.ros_messages import definition, hash_of
 from agent_node.recording import write_atomically
+from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError
 
 Compression = Literal["zstd", "lz4", "none"]
@@ -86,7 +87,7 @@ def _write(stream: Any, entries: list[Entry], notes: Mapping[str, Mapping[str, s
         from mcap.writer import CompressionType, Writer
     except ImportError as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"A run cannot be recorded: {error}.", "Install it with `pip install mcap`."
+            ErrorCode.UNAVAILABLE, f"A run cannot be recorded: {error}.", f"Install it with: {pip_install('mcap')}"
         ) from error
     kind = CompressionType[compression.upper()]
     writer = Writer(stream, chunk_size=CHUNK_BYTES, compression=kind, enable_data_crcs=True)

@@ -21,6 +21,7 @@ from agent_node.calls import ToolCall
 from agent_node.mcap import ros_messages as ros
 from agent_node.mcap_recording import ANSWER, CALL, COMMAND, OUTCOME, RESULT, THOUGHT
 from rclpy_zenoh.interfaces import deserialize, get_class
+from tool_nodes.extras import pip_install
 from tool_nodes.picture_files import PictureFileError, opened
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox import CallRecord
@@ -244,7 +245,7 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str]]:
         from mcap.stream_reader import StreamReader
     except ImportError as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"A recording cannot be read: {error}.", "Install it with `pip install mcap`."
+            ErrorCode.UNAVAILABLE, f"A recording cannot be read: {error}.", f"Install it with: {pip_install('mcap')}"
         ) from error
     reader = StreamReader(io.BytesIO(data), emit_chunks=True, validate_crcs=True, record_size_limit=len(data))
     chunks: list[Chunk] = []

@@ -23,6 +23,7 @@ from agent_node.policies.options import Account, PolicyOptions
 from agent_node.policies.transport import plain_line, raise_if_stopped
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
+from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
 
 Picture = NDArray[np.uint8]
@@ -322,5 +323,7 @@ def _package(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"A model in this process needs {name}: pip install 'toolhand[transformers]'."
+            ErrorCode.UNAVAILABLE,
+            f"A model in this process needs {name}.",
+            f"Install it with: {install_extra('transformers')}",
         ) from error

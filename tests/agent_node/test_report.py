@@ -18,7 +18,8 @@ from PIL import Image
 
 from agent_node.agent import Agent, Episode
 from agent_node.policy import Message, Reply
-from agent_node.report import MAX_FRAMES, write_report
+from agent_node.report import complete_report, write_report
+from agent_node.report_pictures import MAX_FRAMES
 from tool_nodes.drawing import RGB
 from tool_nodes.kinds import ImageIndex, Text
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -47,7 +48,10 @@ class Robot:
     @tool("roborefer.detect_one")
     def detect(self, obj_name: Text, image_index: ImageIndex) -> ToolResult:
         """Point."""
-        return ToolResult(text=f"Detected '{obj_name}'", image=image_index.rgb)
+        if obj_name == "nothing":
+            return ToolResult(text=f"Detected '{obj_name}'", image=image_index.rgb)
+        points = [(0.25, 0.5), (0.75, 0.5)]
+        return ToolResult(text=f"Detected '{obj_name}'", image=image_index.rgb, facts={"points": points})
 
     @tool("grasp_generator.compute_grasp")
     def grasp(self) -> ToolResult:
@@ -63,6 +67,16 @@ class Robot:
     def place(self) -> ToolResult:
         """Fail to place."""
         raise ToolError(ErrorCode.PLACE_BLOCKED, "The place is taken.")
+
+    @tool("robot.place_object_at_3d_location", motion=True)
+    def place_for_real(self, how: Text) -> ToolResult:
+        """Place."""
+        seen = how == "seen"
+        fact = {
+            "wanted_m": [0.4, 0.1, 0.0], "wanted": [0.5, 0.5], "found_m": [0.4123, 0.1, 0.1] if seen else None,
+            "found": [0.55, 0.5] if seen else None, "off_mm": 12.3 if seen else None,
+        }  # fmt: skip
+        return ToolResult(text="Placed.", image=self._picture(), facts={"placed": fact})
 
 
 class Scripted:
@@ -138,7 +152,7 @@ def test_a_report_tells_the_run_from_the_sentence_to_the_answer(tmp_path: Path) 
     page = report(tmp_path, episode, {"seed": 3, "times": {"wall_s": 1.5}, "versions": {"toolhand": "0.1.0"}})
     for words in ("Pick the box.", "Look first.", "robot.execute_grasp", "Grasped.", "I have the box.", "success"):
         assert words in page.text
-    for words in ("Turn 4", "seed", "times › wall [s]", "1.5", "versions › toolhand", "0.1.0"):
+    for words in ("Turn 4", "Seed", "times › wall [s]", "1.5", "versions › toolhand", "0.1.0"):
         assert words in page.text
     assert "You are an expert in 3D spatial reasoning" in page.text
     assert "Not judged" in page.text
@@ -325,3 +339,124 @@ def test_what_the_agent_added_for_the_policy_is_shown_beside_the_tools_words(tmp
     assert "Error PLACE_BLOCKED: The place is taken." in text
     assert "Note: The object is still held; choose another point on a new picture." in text
     assert "Note: One turn is left: it must answer." in text
+
+
+# -- how the run was begun, and what was understood ---------------------------------------------------
+
+BEGUN = {
+    "began": "2026-11-22T10:30:00+00:00", "scene": "mine.yaml", "scene_seed": 7, "seed": 3, "perception": "pixels",
+    "policy": "scripted", "protocol": "spacetools", "transport": "process", "role": "operator", "version": "0.1.0",
+    "command": "toolhand run 'pick up the <can>' --seed 3",
+}  # fmt: skip
+
+
+def rows(tmp_path: Path) -> dict[str, str]:
+    """Every row of a table of the page."""
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    return dict(re.findall(r'<th scope="row">(.*?)</th><td dir="auto">(.*?)</td>', html))
+
+
+def test_the_head_says_when_where_and_with_what_and_how_to_do_it_again(tmp_path: Path) -> None:
+    page = report(tmp_path, run("<answer>a</answer>"), BEGUN)
+    shown = rows(tmp_path)
+    assert {key: shown[key] for key in ("Date (UTC)", "Scene", "Seed", "Perception", "Policy", "Transport")} == {
+        "Date (UTC)": "2026-11-22 10:30:00", "Scene": "mine.yaml (seed 7)", "Seed": "3", "Perception": "pixels",
+        "Policy": "scripted", "Transport": "process",
+    }  # fmt: skip
+    assert shown["Toolhand"] == "0.1.0"
+    assert "toolhand run 'pick up the <can>' --seed 3" in page.text
+
+
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        (
+            "pick up the far can",
+            {"Do": "pick it up and hold it", "What": "the can", "Which": "farthest from the camera"},
+        ),
+        ("grab the can left of the red box", {"What": "the can", "Which": "to the left of the red box"}),
+        (
+            "put the apple between the cup and the bowl",
+            {"Do": "pick it up and put it down", "What": "the apple", "Where": "between the cup and the bowl"},
+        ),
+        (
+            "put it in the black bin",
+            {"Do": "put it down", "What": "what the gripper holds", "Where": "in the black bin"},
+        ),
+        ("sing a song", {"Nothing": "I cannot "}),
+    ],
+)
+def test_what_the_scripted_policy_understood_is_told(tmp_path: Path, task: str, told: dict[str, str]) -> None:
+    report(tmp_path, run("<answer>a</answer>", task=task), BEGUN)
+    shown = rows(tmp_path)
+    for name, words in told.items():
+        assert shown[name].startswith(words)
+
+
+def test_of_a_model_the_goal_stands_for_what_was_understood(tmp_path: Path) -> None:
+    basis = {"goal": "pick apple_1", "source": "the task's own goal"}
+    model = BEGUN | {"policy": "openai:m"}
+    report(tmp_path, run("<answer>a</answer>"), model | {"judged_against": basis, "truth": {"picked": True}})
+    assert rows(tmp_path)["Goal"] == "pick apple_1 (the task&#x27;s own goal)"
+    assert "What was understood" not in report(tmp_path, run("<answer>a</answer>"), model).text
+
+
+def test_the_judgement_says_what_it_was_judged_against(tmp_path: Path) -> None:
+    basis = {"goal": "pick apple_1, place in black_bin_1", "source": "the robot's own reading"}
+    page = report(tmp_path, run("<answer>a</answer>"), {"truth": {"picked": False}, "judged_against": basis})
+    assert "Judged against: pick apple_1, place in black_bin_1 (the robot's own reading)." in page.text
+
+
+# -- candidates and placement --------------------------------------------------------------------------
+
+
+def sources(page: Page, alt: str) -> list[bytes]:
+    return [base64.b64decode(i["src"].split(",")[1]) for i in page.all("img") if alt in i["alt"]]
+
+
+def test_candidates_are_numbered_in_their_picture_and_told_beside_it(tmp_path: Path) -> None:
+    look = call("roborefer.detect_one", obj_name="red box", image_index=0)
+    page = report(tmp_path, run(LOOK, look, "<answer>AMBIGUOUS: Which?</answer>", robot=Robot((120, 160))))
+    assert "red box: 2 found by roborefer.detect_one(0.250, 0.500)(0.750, 0.500)" in page.text
+    (drawn,) = sources(page, "2 found for red box, numbered")
+    picture = np.asarray(Image.open(io.BytesIO(drawn)))
+    plain = np.abs(picture.astype(int) - 120).max(axis=2) < 20
+    assert not plain.all()
+    assert plain[:, :40].all()  # nothing is drawn away from the points
+    bare = report(tmp_path, run(LOOK, call("roborefer.detect_one", obj_name="nothing", image_index=0)))
+    assert "Candidates" not in bare.text
+
+
+def test_the_candidate_that_was_taken_is_marked(tmp_path: Path) -> None:
+    look = call("roborefer.detect_one", obj_name="red box", image_index=0)
+    page = report(tmp_path, run(LOOK, look, call("sam2.segment_from_point", x=0.75, y=0.5, image_index=0)))
+    assert "(0.250, 0.500)(0.750, 0.500) taken" in page.text
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_where_a_thing_should_stand_and_stands_is_drawn_with_the_distance(tmp_path: Path, seen: bool) -> None:
+    line = call("robot.place_object_at_3d_location", how="seen" if seen else "unseen")
+    page = report(tmp_path, run(LOOK, line, "<answer>Placed.</answer>", robot=Robot((120, 160))))
+    assert "it should stand at x = 0.400 m, y = 0.100 m" in page.text
+    assert ("it stands at x = 0.412 m, y = 0.100 m, 12 mm off" in page.text) is seen
+    assert ("shows nothing new" in page.text) is not seen
+    assert len(sources(page, "Where it should stand")) == 1
+    assert "should stand" not in report(tmp_path, run(LOOK, PLACE)).text
+
+
+# -- completed later -----------------------------------------------------------------------------------
+
+
+def test_a_report_that_is_completed_later_is_the_one_that_would_have_been_written_at_once(tmp_path: Path) -> None:
+    episode = run(LOOK, GRASP, "<answer>Done.</answer>", task=f"<!-- end of about -->{HOSTILE}")
+    frames, times = [np.zeros((8, 8, 3), np.uint8)] * 3, [0.0, 0.25, 0.5]
+    early = {"policy": "openai:m", "transport": "ros", "truth": None}
+    summary = BEGUN | early | {
+        "task": episode.task, "success": True, "truth": {"picked": True}, "sim_time_s": 3.0,
+        "judged_against": {"goal": "pick -->a", "source": "b"},
+    }  # fmt: skip
+    at_once, later = tmp_path / "at_once.html", tmp_path / "later.html"
+    write_report(at_once, episode, summary, frames, times)
+    write_report(later, episode, early, (), ())
+    complete_report(later, summary, frames, times)
+    assert later.read_bytes() == at_once.read_bytes()

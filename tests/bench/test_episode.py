@@ -84,7 +84,53 @@ def example() -> Station:
     ],
 )
 def test_a_sentence_means_true_objects_or_nothing(example: Station, text: str, goal: Goal | None) -> None:
-    assert ground(text, example) == goal
+    basis = ground(text, example)
+    assert basis.goal == goal
+    assert bool(basis.problem) == (goal is None)
+
+
+def test_put_it_down_means_what_the_gripper_holds_and_nothing_where_it_holds_nothing(
+    example: Station, picked: tuple[Station, Outcome]
+) -> None:
+    text = "put it in the black bin"
+    assert ground(text, picked[0]).goal == Goal(("coconut_water_1",), "in", ("black_bin_1",))
+    empty = ground(text, example)
+    assert empty.goal is None
+    assert "the gripper held none" in empty.problem
+
+
+def test_a_thing_held_from_an_earlier_command_is_judged_where_it_is_put() -> None:
+    station = fresh()
+    run_episode(station, ScriptedPolicy(), "pick up the red box")
+    outcome = run_episode(station, ScriptedPolicy(), "put it in the black bin")
+    assert outcome.episode.success, outcome.episode.answer
+    assert outcome.truth == Truth(True, True)
+    assert outcome.basis.goal == Goal(("red_box_1",), "in", ("black_bin_1",))
+
+
+@pytest.mark.parametrize(
+    ("goal", "words"),
+    [
+        (Goal(("apple_1",)), "pick apple_1"),
+        (Goal(("a", "b"), "in_front_of", ("c",)), "pick a or b, place in front of c"),
+        (Goal(("a",), "between", ("b", "c")), "pick a, place between b and c"),
+        (Goal(("a",), "anywhere"), "pick a, place anywhere"),
+    ],
+)
+def test_a_goal_is_told_in_words(goal: Goal, words: str) -> None:
+    assert str(goal) == words
+
+
+def test_a_result_says_what_it_was_judged_against_and_whose_goal_that_is(placed: tuple[Station, Outcome]) -> None:
+    station, outcome = placed
+    assert summarize(outcome, station)["judged_against"] == {
+        "goal": "pick cinnamon_1, place in front of rice_box_1",
+        "source": "the robot's own reading of the sentence, not independent",
+    }
+    told = run_episode(fresh(), Says("<answer>Done.</answer>"), PLACE, goal=Goal(("red_box_1",)))
+    assert summarize(told, station)["judged_against"] == {"goal": "pick red_box_1", "source": "the task's own goal"}
+    unread = run_episode(fresh(), Says("<answer>Done.</answer>"), "sing a song")
+    assert summarize(unread, station)["judged_against"]["goal"].startswith("nothing: ")
 
 
 def test_a_perfect_observer_sees_every_object_where_it_is(example: Station) -> None:
@@ -176,6 +222,18 @@ def test_a_stop_ends_the_episode_and_it_is_still_judged() -> None:
     assert not outcome.truth.picked
 
 
+def test_where_a_placed_thing_stands_is_measured_as_the_simulator_has_it(placed: tuple[Station, Outcome]) -> None:
+    station, outcome = placed
+    (fact,) = [record.result.facts["placed"] for record in outcome.episode.records if "placed" in record.result.facts]
+    true = station.world.snapshot().objects["cinnamon_1"].position_m
+    assert np.hypot(*(np.array(fact["found_m"])[:2] - true[:2])) < 0.01
+    assert fact["off_mm"] == pytest.approx(
+        1000 * np.hypot(*(np.array(fact["found_m"]) - fact["wanted_m"])[:2]), abs=0.2
+    )
+    assert all(0.0 < value < 1.0 for value in (*fact["wanted"], *fact["found"]))
+    assert json.loads(json.dumps(fact)) == fact
+
+
 # -- infrastructure errors are never scored --------------------------------------------------------
 
 
@@ -194,7 +252,8 @@ def test_physics_that_breaks_during_a_motion_leaves_no_score(monkeypatch: pytest
     assert outcome.truth is None
     assert not outcome.scored
     assert not outcome.false_success
-    assert summarize(outcome, station)["truth"] is None
+    result = summarize(outcome, station)
+    assert (result["truth"], result["judged_against"]) == (None, None)
 
 
 def test_physics_that_breaks_while_it_is_judged_leaves_no_score() -> None:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import bench.grasp
-from bench.grasp import Job, Record, bench_grasp, crashed, rows_of, run_one
+from bench.grasp import Job, Record, bench_grasp, crashed, jobs_of, rows_of, run_one
 from bench.parallel import run_jobs
 from sim.world import World
+from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 
 ALONE, CLUTTER = Job("toy block", 3, False), Job("cinnamon", 4, True)
@@ -112,21 +113,25 @@ def test_the_text_for_people_names_the_failures(
     assert captured.err.startswith("2 grasps of ")
 
 
-def test_every_product_is_grasped_alone_before_any_is_grasped_in_clutter(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    seen: list[Job] = []
+@pytest.mark.parametrize("n", [2, 10, 58, 59, 200])
+def test_any_number_of_grasps_is_spread_over_clutter_and_kinds(n: int) -> None:
+    jobs = jobs_of(n, 7)
+    catalogue = load_catalogue()
+    kinds = {item.kind for item in catalogue.values() if not item.container}
+    assert [job.seed for job in jobs] == list(range(7, 7 + n))
+    assert abs(sum(1 if job.clutter else -1 for job in jobs)) <= 2
+    assert len({catalogue[job.item].kind for job in jobs}) == min(n, len(kinds))
 
-    def note(job: Job) -> Record:
-        seen.append(job)
-        return replace(HELD, job=job)
 
-    monkeypatch.setattr(bench.grasp, "run_one", note)
-    bench_grasp(n=200, as_json=True)
-    products = len({job.item for job in seen})
-    assert len({job.item for job in seen[:products]}) == products
-    assert [job.clutter for job in seen[: 2 * products]] == [False] * products + [True] * products
-    assert json.loads(capsys.readouterr().out)["rows"][0]["n"] == 200
+def test_two_rounds_grasp_every_product_alone_and_in_clutter() -> None:
+    products = [item.name for item in load_catalogue().values() if not item.container]
+    found = {(job.item, job.clutter) for job in jobs_of(2 * len(products), 0)}
+    assert found == {(name, clutter) for name in products for clutter in (False, True)}
+
+
+def test_what_was_not_tried_has_no_rate() -> None:
+    clutter = rows(HELD)["clutter"]
+    assert (clutter["n"], clutter["rate"]) == (0, None)
 
 
 @pytest.mark.parametrize("wrong", [{"n": 0}, {"jobs": 0}, {"first_seed": -1}])

@@ -42,9 +42,11 @@ def test_a_rate_row_has_the_documented_fields_and_whatever_else_is_given() -> No
     }  # fmt: skip
 
 
-def test_a_rate_of_nothing_is_nothing_known() -> None:
+def test_a_rate_of_nothing_is_no_figure_at_all() -> None:
     row = rate_row("pick", 0, 0)
-    assert (row["rate"], row["low"], row["high"]) == (0.0, 0.0, 1.0)
+    assert (row["rate"], row["low"], row["high"]) == (None, None, None)
+    assert json.loads(json.dumps(row, allow_nan=False)) == row
+    assert format_rows([row]).splitlines()[1].split() == ["pick", "0", "0", "-", "-"]
 
 
 def test_a_timing_row_has_percentiles_in_milliseconds() -> None:

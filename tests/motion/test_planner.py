@@ -185,7 +185,7 @@ def test_a_blocked_line_names_what_is_in_the_way(planner: EmbeddedPlanner) -> No
     down = FK(start)
     down[2, 3] -= 0.15
     scene = CollisionScene((box(0.45, 0.0, 0.06, (0.06, 0.06, 0.06)),))
-    with pytest.raises(ToolError, match="obstacle box 0") as caught:
+    with pytest.raises(ToolError, match=r"with the obstacle near x=0\.45 m, y=0\.00 m \(0\.12 m high\)") as caught:
         planner.plan(start, LinearGoal(down), scene)
     assert caught.value.code is ErrorCode.PLAN_FAILED
 
@@ -251,7 +251,7 @@ def test_a_held_object_is_carried_clear_of_an_obstacle_that_the_bare_hand_clears
     across[1, 3] = -0.2
     bare = planner.plan(start, LinearGoal(across), CollisionScene((obstacle,)))
     assert_valid(bare, start)
-    with pytest.raises(ToolError, match="held object with obstacle box 0"):
+    with pytest.raises(ToolError, match=r"held object with the obstacle near x=0\.40 m, y=0\.00 m"):
         planner.plan(start, LinearGoal(across), CollisionScene((obstacle,), (HELD,)))
     carried = planner.plan(start, both_yaws(across), CollisionScene((obstacle,), (HELD,)))
     axis = np.linspace(-1, 1, 11)

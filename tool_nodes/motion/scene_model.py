@@ -63,6 +63,7 @@ class SceneModel:
 
     def __init__(self, scene: CollisionScene) -> None:
         self.opening_m = attached_opening(scene)
+        self._boxes, self._table_z = scene.boxes, scene.table_z
         self._model = _compile(scene)
         self._data = mujoco.MjData(self._model)
         assert [self._model.joint(j).name for j in range(7)] == list(ARM_JOINTS)
@@ -103,7 +104,25 @@ class SceneModel:
     def describe(self, pair: tuple[int, int]) -> str:
         """The two things that touch, in words."""
         names = sorted((self._model.geom(geom).name for geom in pair), key=lambda n: n.startswith(("box", _TABLE)))
-        return f"{_spoken(names[0])} with {_spoken(names[1])}"
+        return f"{self._spoken(names[0])} with {self._spoken(names[1])}"
+
+    def _spoken(self, name: str) -> str:
+        """A geom in words. Of an obstacle the planner knows where it is and how high, not what it is."""
+        if name == _TABLE:
+            return "the table"
+        kind, _, index = name.rpartition("_")
+        if kind == "box":
+            box = self._boxes[int(index)]
+            x, y, _ = box.T_parent_box[:3, 3]
+            return f"the obstacle near x={x:.2f} m, y={y:.2f} m ({self._height(box):.2f} m high)"
+        if kind == "held":
+            return "the held object"
+        return f"the robot's {name.removeprefix(GRIPPER_PREFIX)}"
+
+    def _height(self, box: Box) -> float:
+        """Height of a box's top above the table [m]."""
+        up = np.abs(box.T_parent_box[2, :3]) @ np.asarray(box.half_extents, float)
+        return float(box.T_parent_box[2, 3] + up - self._table_z)
 
 
 class SceneModels:
@@ -196,14 +215,3 @@ def _compile(scene: CollisionScene) -> mujoco.MjModel:
         held = _add_box(spec.body(TIP_FRAME), f"held_{index}", box, 0.0)
         held.contype, held.conaffinity, held.mass, held.margin = _HELD, 0, 0.0, NEAR
     return spec.compile()
-
-
-def _spoken(name: str) -> str:
-    if name == _TABLE:
-        return "the table"
-    kind, _, index = name.rpartition("_")
-    if kind == "box":
-        return f"obstacle box {index}"
-    if kind == "held":
-        return "the held object"
-    return f"the robot's {name.removeprefix(GRIPPER_PREFIX)}"

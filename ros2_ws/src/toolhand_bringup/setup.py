@@ -1,4 +1,4 @@
-"""Installs launch files, parameters and the robot description; the nodes themselves come with `pip install toolhand`.
+"""Installs launch files, parameters and the robot description; the nodes themselves come with `pip install -e .`.
 
 `launch` and `urdf` here are links to the folders of the repository. setup.cfg holds the table of executables, which
 the launcher of machines without ROS 2 reads too.

@@ -13,7 +13,7 @@ def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: py
     for name in ("agent_node.mcp_server", "agent_node.mcp_http"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
-    sentence = r"needs the extra mcp\. Install it with: pip install 'toolhand\[mcp\]'\."
+    sentence = r"needs the extra mcp\. Install it with: \S+ -m pip install -e \S+\[mcp\]"
     with pytest.raises(ToolError, match=sentence) as found:
         command.mcp()
     assert found.value.code is ErrorCode.UNAVAILABLE

@@ -78,7 +78,7 @@ def test_a_key_with_a_line_break_is_refused_and_not_shown(schemas):
 
 def test_without_its_extra_a_model_in_this_process_is_unavailable(schemas, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ToolError, match=r"pip install 'toolhand\[transformers\]'") as error:
+    with pytest.raises(ToolError, match=r"pip install -e \S+\[transformers\]") as error:
         make_policy("transformers:some/model", SPACETOOLS, schemas)
     assert error.value.code is ErrorCode.UNAVAILABLE
 

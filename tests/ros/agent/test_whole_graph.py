@@ -24,9 +24,16 @@ from rclpy_zenoh.launch import LaunchedGraph
 from sim.station import Station, StationConfig
 from sim.tasks import paper_task
 from tool_nodes.results import ErrorCode
+from tool_nodes.version import version
 
 SENTENCE = "pick up the far coconut water"
 PATIENCE_S = 60.0
+ABOUT = {
+    "scene": "example", "scene_seed": 1, "seed": 0, "perception": "sim", "policy": "scripted", "protocol": "spacetools",
+    "suite": "spacetools", "role": "operator", "approval": "auto", "transport": "ros", "turn_budget": 24,
+    "version": version(),
+}  # fmt: skip
+"""What the graph tells of itself, whatever its client was started with."""
 SAME_PLACE_M = 1e-4
 SAME_PICTURE = 0.005
 """Share of values that may differ between two pictures of the same thing."""
@@ -93,6 +100,8 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
     report = (run_dir / "report.html").read_text()
     assert "Not judged" not in report
     assert "film" in report
+    attempts = [json.loads(line) for line in (run_dir / "safety.jsonl").read_text().splitlines()]
+    assert [attempt["outcome"] for attempt in attempts] == ["begun"]
 
 
 @pytest.mark.parametrize(("sentence", "perception"), [(0, "sim"), (13, "pixels")])
@@ -144,12 +153,23 @@ def test_a_graph_that_runs_is_used_as_it_is(
         tmp_path,
         animation=False,
         listener=Heard(),
-        more={},
+        more={"scene": "3", "seed": 5, "approval": "dry-run", "version": version()},
     )
     assert "Using the graph that runs on this domain" in capsys.readouterr().err
     assert (run.success, run.error_code) == (False, ErrorCode.NOT_UNDERSTOOD)
     assert not list(tmp_path.iterdir())
-    assert Path(run.result["run_dir"]).is_dir()
+    run_dir = Path(run.result["run_dir"])
+    assert not (run_dir / "safety.jsonl").exists()  # what other commands tried is in their folders
+    told = json.loads((run_dir / "result.json").read_text())
+    for result in (run.result, told):
+        assert {key: result[key] for key in ABOUT} == ABOUT
+        assert result["command"] == (
+            "toolhand up launch/sim.launch.yaml lockstep:=true\ntoolhand run 'what a lovely day' --transport ros"
+        )
+        assert result["judged_against"]["source"] == "the robot's own reading of the sentence, not independent"
+    report = (run_dir / "report.html").read_text()
+    for words in ("To repeat it", "launch/sim.launch.yaml", "What was understood", "not independent"):
+        assert words in report
 
 
 def test_a_router_that_is_killed_in_the_middle_disturbs_nobody(graph: LaunchedGraph, link: RosLink) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -86,5 +88,8 @@ def test_without_zenoh_interfaces_are_shown_and_the_graph_says_what_is_missing(s
     assert (*process.communicate(timeout=60), process.returncode) == ("string data\n", "", 0)
     process = spawned("-c", WITHOUT_ZENOH, "topic", "list")
     assert (*process.communicate(timeout=60), process.returncode) == (
-        "", "This command needs zenoh and xxhash: install toolhand with its extra [ros].\n", 1,
+        "",
+        "This command needs zenoh and xxhash. Install them with: "
+        f"{shlex.quote(sys.executable)} -m pip install eclipse-zenoh xxhash\n",
+        1,
     )  # fmt: skip

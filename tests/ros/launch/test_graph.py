@@ -256,6 +256,38 @@ def test_the_command_ends_by_a_signal_and_leaves_nothing(
     assert not [pid for pid in pids if alive(pid)]
 
 
+def test_the_command_says_what_it_starts_waits_for_and_what_can_be_typed_then(write: Write, package: Path) -> None:
+    path = write(
+        """
+        - arg: {name: scene, default: "example"}
+        - node: {pkg: launch_test, exec: talker, name: agent}
+        - node: {pkg: launch_test, exec: talker, name: one}
+        """
+    )
+    process = command_line(str(path), "scene:=my scene.yaml", "--router-port", "0")
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line.strip())
+        if line.strip().endswith("toolhand ros node list"):
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=PATIENCE_S)
+    assert told[0] == f"Starting {path} ..."
+    assert told[1] == "Started 3 processes: router, agent, one."
+    assert told[2].startswith("Waiting for /agent")
+    ready = next(k for k, line in enumerate(told) if line.startswith("Ready after"))
+    endpoint = re.search(r"router (tcp/[\d.]+:\d+)", told[ready])
+    assert endpoint is not None
+    settings = f"ROS_DOMAIN_ID=79 RCLPY_ZENOH_ROUTER={endpoint[1]}"
+    assert told[ready + 1 :] == [
+        "In another terminal:",
+        "toolhand scene 'my scene.yaml'    # what stands on the table",
+        f'{settings} toolhand run "pick up the ..." --transport ros',
+        f"{settings} toolhand ros node list",
+    ]
+
+
 def test_nothing_is_left_when_the_launcher_itself_is_killed(write: Write, package: Path, tmp_path: Path) -> None:
     parent, mule = script(tmp_path, "parent.py", PARENT), script(tmp_path, "mule.py", STUBBORN)
     path = write(

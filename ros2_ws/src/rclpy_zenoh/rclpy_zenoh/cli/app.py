@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -19,6 +20,8 @@ from rclpy_zenoh.interfaces import InterfaceError, use_distro
 
 EXTRA = ("zenoh", "xxhash")
 """Modules that only the graph needs."""
+PACKAGES = ("eclipse-zenoh", "xxhash")
+"""What pip calls them."""
 
 
 def main(argv: Sequence[str], prog: str = "toolhand ros") -> int:
@@ -105,5 +108,6 @@ def load_verb(name: str) -> Callable[[Arguments], int]:
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
-        raise CliError(f"This command needs {' and '.join(EXTRA)}: install toolhand with its extra [ros].") from error
+        install = f"{shlex.quote(sys.executable)} -m pip install {' '.join(PACKAGES)}"
+        raise CliError(f"This command needs {' and '.join(EXTRA)}. Install them with: {install}") from error
     return verb

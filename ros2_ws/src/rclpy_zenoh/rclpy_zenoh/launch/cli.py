@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import signal
 import sys
 import threading
@@ -14,8 +15,11 @@ from rclpy_zenoh.launch.graph import LaunchedGraph, launch
 from rclpy_zenoh.launch.keys import HELP, stop_keys
 from rclpy_zenoh.launch.plan import Argument, declared_arguments
 from rclpy_zenoh.launch.process import Usage
+from rclpy_zenoh.wire import SessionOptions
 
 BAD_INPUT = 2
+DEFAULT_SCENE = "example"
+"""Of launch/sim.launch.yaml."""
 READY_TIMEOUT_S = 180.0
 _WAKE_S = 0.1
 
@@ -29,11 +33,12 @@ def main(argv: list[str] | None = None) -> int:
             print("\n".join(map(_describe, declared_arguments(given.file))))
             return 0
         arguments = dict(_assignment(text) for text in given.arguments)
+        _say(f"Starting {given.file} ...")
         graph = launch(given.file, arguments, domain=given.domain, router_port=given.router_port, sink=_say)
     except LaunchError as error:
         _say(str(error))
         return BAD_INPUT
-    return _run(graph, given.usage)
+    return _run(graph, given.usage, arguments.get("scene", DEFAULT_SCENE))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(graph: LaunchedGraph, usage: bool) -> int:
+def _run(graph: LaunchedGraph, usage: bool, scene: str) -> int:
     """Serve until the graph ends, or a signal asks for it; a second signal hurries the end. Keys stop the arm."""
     asked = threading.Event()
 
@@ -61,7 +66,7 @@ def _run(graph: LaunchedGraph, usage: bool) -> int:
         signal.signal(number, on_signal)
     end = None
     with stop_keys(graph.domain, graph.endpoint, _say) as keys:
-        watcher = threading.Thread(target=_announce, args=(graph, usage, keys.listening), daemon=True)
+        watcher = threading.Thread(target=_announce, args=(graph, usage, scene, keys.listening), daemon=True)
         watcher.start()
         while end is None and not asked.is_set():
             end = graph.wait(_WAKE_S)
@@ -72,18 +77,42 @@ def _run(graph: LaunchedGraph, usage: bool) -> int:
     return end.status if end is not None else 0
 
 
-def _announce(graph: LaunchedGraph, usage: bool, keys: bool) -> None:
+def _announce(graph: LaunchedGraph, usage: bool, scene: str, keys: bool) -> None:
+    _say(f"Started {len(graph.labels)} processes: {', '.join(graph.labels)}.")
     try:
-        seconds = graph.wait_ready(READY_TIMEOUT_S)
+        seconds = graph.wait_ready(READY_TIMEOUT_S, on_missing=_tell_missing)
     except LaunchError as error:
         if not graph.closing:
             _say(str(error))
         return
     _say(f"Ready after {seconds:.1f} s: domain {graph.domain}, router {graph.endpoint}. Ctrl-C ends it.")
+    _say("In another terminal:\n" + "\n".join(f"    {line}" for line in next_steps(graph, scene)))
     if keys:
-        _say(HELP)
+        _say(f"In this one: {HELP}")
     if usage:
         _say(usage_table(graph.usage()))
+
+
+def _tell_missing(missing: list[str]) -> None:
+    _say(f"Waiting for {', '.join(what.removeprefix('the node ') for what in missing)}.")
+
+
+def next_steps(graph: LaunchedGraph, scene: str) -> list[str]:
+    """Command lines, for another shell, that do something with a graph that is ready.
+
+    Args:
+        graph: Where its domain or router are not those of a shell without settings, they are set in each line.
+        scene: The launch file's argument of that name, for graphs with an agent.
+    """
+    usual = SessionOptions()
+    chosen = {"ROS_DOMAIN_ID": (graph.domain, usual.domain), "RCLPY_ZENOH_ROUTER": (graph.endpoint, usual.router)}
+    settings = "".join(f"{name}={value} " for name, (value, default) in chosen.items() if value != default)
+    steps = [f"{settings}toolhand ros node list"]
+    if "agent" in graph.labels:
+        thing = "red box" if scene == DEFAULT_SCENE else "..."
+        steps.insert(0, f"toolhand scene {shlex.quote(scene)}    # what stands on the table")
+        steps.insert(1, f'{settings}toolhand run "pick up the {thing}" --transport ros')
+    return steps
 
 
 def usage_table(rows: list[Usage]) -> str:

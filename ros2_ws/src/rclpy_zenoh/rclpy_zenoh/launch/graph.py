@@ -220,12 +220,18 @@ class LaunchedGraph:
 
     # -- looking at it -------------------------------------------------------------------------------
 
-    def wait_ready(self, timeout_s: float = 60.0, services: Collection[str] = ()) -> float:
+    def wait_ready(
+        self,
+        timeout_s: float = 60.0,
+        services: Collection[str] = (),
+        on_missing: Callable[[list[str]], None] = lambda missing: None,
+    ) -> float:
         """Wait until every node that the file names is seen in the graph.
 
         Args:
             timeout_s: Longest time to wait [s].
             services: Full names of services that must be there as well.
+            on_missing: Hears what is not there yet, each time that this changes.
 
         Returns:
             How long that took [s].
@@ -239,8 +245,12 @@ class LaunchedGraph:
             if time.monotonic() - began > timeout_s:
                 raise LaunchError(f"After {timeout_s:.0f} s no router answers at {self.endpoint}.")
             time.sleep(_POLL_S)
+        told: list[str] = []
         with contextlib.closing(_session(self._options)) as session:
             while missing := _missing(session, wanted, services):
+                if missing != told:
+                    told = missing
+                    on_missing(missing)
                 if failure := self._first_failure or self._hopeless(wanted, session):
                     raise LaunchError(f"The graph did not start: {failure}.")
                 if self.closing:
@@ -265,6 +275,11 @@ class LaunchedGraph:
         if label not in every:
             raise LaunchError(f"There is no process '{label}'; there are: {', '.join(every)}.")
         return every[label]
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of its processes, the router first where this graph has started it."""
+        return [process.plan.label for process in self._all()]
 
     def pids(self) -> dict[str, int]:
         """Label to process id, of those that run; with the router, where this graph started it."""

@@ -1,4 +1,4 @@
-"""Which Toolhand this is."""
+"""The installed version."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import metadata
 
 
 def version() -> str:
-    """The installed version."""
+    """Of the package, as pip knows it."""
     try:
         return metadata.version("toolhand")
     except metadata.PackageNotFoundError:

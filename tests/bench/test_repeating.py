@@ -1,0 +1,77 @@
+"""A run's record holds every option that shaped it, and the command line in it gives them all again."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import toolhand
+from bench.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
+from bench.replay import replay
+from bench.run_command import ModelSettings, run
+
+DEFAULTS: dict[str, Any] = {
+    name: parameter.default for name, parameter in inspect.signature(run).parameters.items() if name != "text"
+}
+OTHER: dict[str, Any] = {
+    "text": "don't \"drop\" it; $HOME `ls`", "scene": "my scenes/3.yaml", "perception": "pixels",
+    "policy": "openai:m@http://127.0.0.1:1/v1", "protocol": "native", "seed": 7, "suite": "spacetools,last",
+    "role": "observer", "approval": "dry-run", "turns": 5, "runs_dir": Path("other"), "animation": False,
+    "transport": "ros", "model": ModelSettings(max_tokens=99, cost_budget=0.5), "as_json": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """(folder, result.json) of an observer's run."""
+    runs = tmp_path_factory.mktemp("runs")
+    run("pick up the red box", role="observer", seed=2, turns=9, animation=False, runs_dir=runs)
+    (folder,) = runs.iterdir()
+    return folder, json.loads((folder / "result.json").read_text())
+
+
+@pytest.mark.parametrize("option", sorted(set(OTHER) - {"as_json"}))
+def test_every_option_of_a_run_is_in_its_result(option: str, observed: tuple[Path, dict[str, Any]]) -> None:
+    assert set(OTHER) == set(inspect.signature(run).parameters)
+    assert RECORDED_AS.get(option, option) in observed[1]
+
+
+def test_what_is_recorded_is_what_was_given(observed: tuple[Path, dict[str, Any]]) -> None:
+    _, result = observed
+    told = {key: result[key] for key in ("role", "seed", "turn_budget", "animation", "transport", "policy")}
+    assert told == {
+        "role": "observer", "seed": 2, "turn_budget": 9, "animation": False, "transport": "process",
+        "policy": "scripted",
+    }  # fmt: skip
+    assert result["model"]["max_tokens"] == ModelSettings().max_tokens
+    assert result["command"].startswith("toolhand run 'pick up the red box' --seed 2 --role observer --turns 9")
+
+
+def test_an_observers_run_is_carried_out_again_as_an_observers(
+    observed: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(observed[0], again=True) == 0
+    assert "the same as recorded" in capsys.readouterr().err
+
+
+def test_a_command_line_gives_every_option_again() -> None:
+    line = command_line(run, OTHER)
+    words = shlex.split(line)
+    assert words[:2] == ["toolhand", "run"]
+    bound = toolhand._parse(words[1:])
+    assert bound.args + tuple(bound.keywords.values()) == tuple(OTHER.values())  # type: ignore[attr-defined]
+
+
+def test_a_command_line_leaves_out_what_is_the_default() -> None:
+    assert command_line(run, {"text": "pick up the can"} | DEFAULTS) == "toolhand run 'pick up the can'"
+
+
+def test_options_are_recorded_as_plain_data() -> None:
+    entries = recorded(OTHER)
+    assert json.loads(json.dumps(entries)) == entries
+    assert not NOT_RECORDED & set(entries)

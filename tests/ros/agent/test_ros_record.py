@@ -1,0 +1,76 @@
+"""What the agent records of its graph: the attempts of one command, and the commands that start such a graph again."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+import pytest
+
+from rclpy_zenoh.overlay import install
+
+install()
+
+from agent_node.ros_record import as_text, safety_lines, up_command
+from tool_nodes.ros.attempts import Attempts, read_attempts
+
+ONE, TWO, THREE = ({"outcome": "begun", "what": word} for word in ("one", "two", "three"))
+
+
+def test_only_what_was_attempted_meanwhile_is_kept() -> None:
+    before, after = Attempts(1, (ONE,)), Attempts(3, (ONE, TWO, THREE))
+    assert safety_lines(before, after) == [TWO, THREE]
+    assert safety_lines(after, after) == []
+    assert as_text([ONE]) == '{"outcome": "begun", "what": "one"}\n'
+
+
+def test_of_a_motion_node_that_was_started_anew_everything_is_kept() -> None:
+    assert safety_lines(Attempts(9, ()), Attempts(1, (ONE,))) == [ONE]
+
+
+def test_what_the_motion_node_no_longer_holds_leaves_a_line() -> None:
+    assert safety_lines(Attempts(1, (ONE,)), Attempts(5, (TWO, THREE))) == [{"outcome": "lost", "count": 2}, TWO, THREE]
+
+
+def test_a_motion_node_that_did_not_answer_leaves_nothing() -> None:
+    assert safety_lines(None, None) == []
+    assert safety_lines(Attempts(0, ()), None) == []
+    assert safety_lines(None, Attempts(1, (ONE,))) == [ONE]
+
+
+@pytest.mark.parametrize("message", ["", "[]", "{}", '{"count": 1}', '{"count": "x", "newest": []}', '{"newest": 3}'])
+def test_an_answer_that_is_none_is_a_value_error(message: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - any
+        read_attempts(message)
+    assert read_attempts(json.dumps({"count": 1, "newest": [ONE]})) == Attempts(1, (ONE,))
+
+
+def test_the_commands_start_such_a_graph_and_send_the_sentence() -> None:
+    settings: dict[str, Any] = {
+        "scene": "my scene.yaml", "perception": "pixels", "seed": 0, "lockstep": True, "approval": "auto",
+        "policy": "openai:m", "protocol": "native", "role": "observer", "suite": "spacetools,last", "turn_budget": 9,
+    }  # fmt: skip
+    up, run = up_command("don't", settings).splitlines()
+    assert shlex.split(up) == [
+        "toolhand", "up", "launch/sim.launch.yaml", "scene:=my scene.yaml", "perception:=pixels", "lockstep:=true",
+        "policy:=openai:m", "protocol:=native", "role:=observer", "suites:=spacetools,last", "turns:=9",
+    ]  # fmt: skip
+    assert shlex.split(run) == ["toolhand", "run", "don't", "--transport", "ros"]
+
+
+def test_a_graph_without_a_simulator_is_not_started_again() -> None:
+    assert up_command("stop", {"approval": "ask-motion"}) == "toolhand run stop --transport ros"
+
+
+def test_the_defaults_that_are_left_out_are_those_of_the_launch_file() -> None:
+    from agent_node.ros_record import _ARGUMENTS
+    from rclpy_zenoh.launch.packages import share_folder
+    from rclpy_zenoh.launch.plan import declared_arguments
+
+    declared = {
+        argument.name: argument.default
+        for argument in declared_arguments(share_folder("toolhand_bringup") / "launch" / "sim.launch.yaml")
+    }
+    for argument, default in _ARGUMENTS.values():
+        assert declared[argument] == (str(default).lower() if isinstance(default, bool) else str(default))

@@ -1,0 +1,41 @@
+"""Where a thing stands that was put down, as the pictures before and after show it."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import ndimage
+
+from tool_nodes.perception.obstacles import height_map
+from tool_nodes.types import FloatArray, Frame
+
+_CELL_M = 0.005
+_RISE_M = 0.010
+"""The table rose by at least this where something new stands: several times the noise of the depth."""
+_TOP_M = 0.012
+"""So much below its highest point a thing's top ends: its middle is seen from the front as well as from above."""
+_NEAR_M = 0.12
+"""What rose further away than this is another thing, which was pushed or fell."""
+
+
+def standing_at(before: Frame, after: Frame, point_base: FloatArray) -> FloatArray | None:
+    """Middle of the top (3,) of what is new in the second picture, base frame [m]; None where nothing new is near.
+
+    Args:
+        before: A picture without the thing, with depth.
+        after: One of the same table with it.
+        point_base: (3,) where it was to be put, base frame [m].
+
+    Raises:
+        ToolError: NO_DEPTH for a picture without depth.
+    """
+    old, new = (height_map(frame, _CELL_M) for frame in (before, after))
+    risen = np.nan_to_num(new.heights) - np.nan_to_num(old.heights) > _RISE_M
+    xs, ys = new.centres()
+    away = np.hypot(xs[:, None] - point_base[0], ys[None, :] - point_base[1])
+    labels, count = ndimage.label(risen & (away <= _NEAR_M), structure=np.ones((3, 3)))
+    if not count:
+        return None
+    nearest = labels == 1 + int(np.argmin(ndimage.minimum(away, labels, range(1, count + 1))))
+    top = float(new.heights[nearest].max())
+    rows, columns = np.nonzero(nearest & (np.nan_to_num(new.heights) > top - _TOP_M))
+    return np.array([xs[rows].mean(), ys[columns].mean(), top])
