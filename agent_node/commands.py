@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from agent_node.verbs import CARRYING, LETTING_GO, MOVING, PRONOUNS, Clause, split_clauses, strip_politeness
-from tool_nodes.perception.phrases import (
+from tool_nodes.perception.phrases import NounPhrase, noun_phrase
+from tool_nodes.perception.relations import (
     STOP,
-    NounPhrase,
     RelationMark,
     find_relations,
-    noun_phrase,
     rewrite,
     split_list,
     split_references,

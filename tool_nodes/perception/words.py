@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from tool_nodes.perception.traced import Token, Traced
+
+_Word = TypeVar("_Word", bound=str)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -20,6 +24,7 @@ _CONTRACTIONS = (
     (r"\bcan'?t\b", "can not"),
     (r"\bwon'?t\b", "will not"),
     (r"\b(do|does|did|is|are|should|would|could|must)n'?t\b", r"\1 not"),
+    (r"\b(you|we|they)'re\b", r"\1 are"),
     (r"\b(i|you|we|they)'d\b", r"\1 would"),
     (r"\b(i|you|we|they)'ll\b", r"\1 will"),
     (r"\b(i|you|we|they)'ve\b", r"\1 have"),
@@ -62,6 +67,17 @@ _SPELLINGS = _meaning(
 _POSSESSIVE_SIDE = re.compile(
     r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
 )
+_NORMAL = (
+    *_CONTRACTIONS,
+    (_POSSESSIVE_SIDE, r"to the \2 of \1"),
+    (r"'", ""),
+    (r"see[- ]through", "seethrough"),
+    (r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most"),
+    (r"red bull", "redbull"),
+    (r"\bcoca[- ]?cola\b", "cola"),
+    (r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ","),
+)
+"""What is rewritten before a text falls into words."""
 _LONG_GRAMMAR = _words(
     "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
     "should something adjacent alongside anywhere somewhere wherever"
@@ -252,22 +268,21 @@ DISCRETE = _words("ball toy pencil pen tool block cube car egg shoe gift marble 
 """Things that are not what a package of them is: a box of pencils is not "the pencil"."""
 
 
-def tokenize(text: str) -> list[str]:
+_PUNCTUATION = ",.?!"
+
+
+def tokenize(text: str) -> list[Token]:
     """Lower-case words of a text, accents removed, contractions opened; `,` `.` `?` `!` stay as tokens.
 
     "Don't take Bob's T-shirt!" gives do not take bobs t shirt !
     """
-    plain = unicodedata.normalize("NFKD", text.lower().replace("’", "'").replace("‘", "'").replace("`", "'"))
-    plain = "".join(c for c in plain if not unicodedata.combining(c))
-    for pattern, replacement in _CONTRACTIONS:
-        plain = re.sub(pattern, replacement, plain)
-    plain = _POSSESSIVE_SIDE.sub(r"to the \2 of \1", plain)
-    plain = plain.replace("'", "").replace("see-through", "seethrough").replace("see through", "seethrough")
-    plain = re.sub(r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most", plain)
-    plain = re.sub(r"\bcoca[- ]?cola\b", "cola", plain.replace("red bull", "redbull"))
-    plain = re.sub(r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ",", plain)
-    tokens = re.findall(r"[^\W_]+|[,.?!&]", plain)
-    return [part for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
+    plain = Traced.spoken(text)
+    for pattern, replacement in _NORMAL:
+        plain = plain.sub(pattern, replacement)
+    tokens = [plain.token(match) for match in re.finditer(r"[^\W_]+|[,.?!&]", plain.text)]
+    return [
+        Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()
+    ]
 
 
 def _mended(token: str) -> str:
@@ -280,9 +295,9 @@ def _mended(token: str) -> str:
     return meant.pop() if len(meant) == 1 else token
 
 
-def words_only(tokens: Iterable[str]) -> list[str]:
+def words_only(tokens: Iterable[_Word]) -> list[_Word]:
     """The tokens without punctuation."""
-    return [token for token in tokens if token[0] not in ",.?!"]
+    return [token for token in tokens if token[0] not in _PUNCTUATION]
 
 
 def singular(word: str) -> str:
