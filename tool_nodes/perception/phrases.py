@@ -21,11 +21,16 @@ from tool_nodes.perception.relations import (
 )
 from tool_nodes.perception.words import (
     DETERMINERS,
+    FUNCTION_WORDS,
     GENERIC,
     NUMBERS,
     ORDINALS,
+    PARTICIPLES,
+    RELATIVE,
     SIDES,
     SIZES,
+    SURFACES,
+    UNCHECKED,
     is_plural,
     tokenize,
 )
@@ -71,6 +76,7 @@ class NounPhrase:
         count: 2 for "both" and "the two cans"; None when not said.
         plural: Several things are meant.
         indefinite: Any one will do ("a can", "one of the cans").
+        unread: Words of the phrase, and of those in it, that say nothing that can be told of a thing here.
     """
 
     text: str
@@ -84,6 +90,7 @@ class NounPhrase:
     count: int | None = None
     plural: bool = False
     indefinite: bool = False
+    unread: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def plain(self) -> str:
@@ -104,6 +111,7 @@ class _Core:
     all: bool = False
     indefinite: bool = False
     one_of: bool = False
+    unread: list[str] = field(default_factory=list)
 
     def selectors(self) -> list[Selector]:
         """The selectors; an ordinal without a side counts from the left."""
@@ -112,26 +120,47 @@ class _Core:
             keys = ["left"]
         return [Selector(key, self.rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
 
+    def add_key(self, word: str, key: str) -> None:
+        """Add a selector, unless the phrase has said the contrary."""
+        if _OPPOSITE.get(key) in self.keys:
+            self.unread.append(word)
+        else:
+            self.keys.append(key)
 
-def _core(words: Sequence[str]) -> _Core:
+
+_OPPOSITE = {"left": "right", "right": "left", "near": "far", "far": "near"}
+_BEFORE_ARTICLE = frozenset({"of", "and", "or", "than", "all", "both", "called", "named", "labelled", "saying"})
+"""Words of a phrase that an article may follow."""
+
+
+def _core(words: Sequence[str], placed: bool = False) -> _Core:
+    """Sort words; `placed` tells that a relation follows them."""
     core = _Core()
     contained: list[str] = []
     for i, word in enumerate(words):
+        following = words[i + 1] if i + 1 < len(words) else ""
+        if i and word in DETERMINERS - {"of"} and core.content and words[i - 1] in (*core.content[-1:], *GENERIC):
+            # "The lemon the baseball": a second thing, and nothing that joins them.
+            core.unread += words[i:]
+            break
         if word.startswith("<from:"):
+            core.unread += [word] if core.origin else []
             core.origin = SIDES[word[6:-1]]
         elif word.startswith("<"):
-            core.keys.append(SIDES[word[1:-1]])
+            core.add_key(word, SIDES[word[1:-1].split(":")[0]])
         elif word in ORDINALS:
+            core.unread += [word] if core.rank != 1 or "first" in words[:i] else []
             core.rank = ORDINALS[word]
-            if word == "first" and not core.keys:
+            if core.rank == 1 and not core.keys:
                 core.origin = core.origin or "left"
         elif word in SIDES or word in SIZES:
-            core.keys.append(SIDES.get(word) or SIZES[word])
+            core.add_key(word, SIDES.get(word) or SIZES[word])
         elif word in NUMBERS:
+            core.unread += [word] if core.count is not None else []
             core.count = core.count if core.one_of else NUMBERS[word]
         elif word in ("all", "every", "each", "everything"):
             core.all = True
-        elif word in ("a", "an", "any", "some", "either") or (word == "one" and list(words[i + 1 : i + 2]) == ["of"]):
+        elif word in ("a", "an", "any", "some", "either") or (word == "one" and following == "of"):
             core.indefinite = core.indefinite or not core.content
         elif word == "of" and core.content and core.content[-1] not in ("set", "group"):
             contained, core.content = core.content, []
@@ -147,8 +176,25 @@ def _core(words: Sequence[str]) -> _Core:
             core.content.append(word)
             # "The object milk carton" names it after all, "something red" does not.
             core.generic = core.generic and word in ADJECTIVES
+        if _says_nothing(word, words, i, core, placed):
+            core.unread.append(word)
     core.content += contained
     return core
+
+
+def _says_nothing(word: str, words: Sequence[str], i: int, core: _Core, placed: bool) -> bool:
+    """True for a word that no rule reads where it stands, such as "lying" and "flat" in "the lying bottle flat"."""
+    following = words[i + 1] if i + 1 < len(words) else ""
+    if word in PARTICIPLES:
+        return not (following.startswith("<") or (placed and not following))
+    if word in SURFACES:
+        return not following or following in CLOSED
+    if word in ("of", "and"):
+        return not following or i == 0
+    if word in RELATIVE:
+        named = any(before not in CLOSED for before in words[:i])
+        return named and not core.generic and all(after in CLOSED for after in words[i + 1 :])
+    return word in UNCHECKED or word in FUNCTION_WORDS
 
 
 def noun_phrase(words: Sequence[str]) -> NounPhrase:
@@ -158,14 +204,17 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     cut = next((i for i, word in enumerate(words) if word in BREAKS), len(words))
     kept, negated = list(words[:cut]), [w for w in words[cut:] if w not in (*BREAKS, "for")]
     marks = find_relations(kept)
+    late: list[str] = []
     relation: str | None = None
     references: tuple[NounPhrase, ...] = ()
     if marks:
         relation = marks[0].relation
+        # "Before" is in front of where something is to go; in a description it may as well be a time.
+        late = kept[marks[0].start :] if kept[marks[0].start] == "before" else []
         references = tuple(noun_phrase(part) for part in split_references(relation, kept[marks[0].end :]))
         kept = kept[: marks[0].start]
     at = next((i for i, word in enumerate(kept) if i and word in CLAUSES), len(kept))
-    core, clause = _core(kept[:at]), _core(kept[at + 1 :])
+    core, clause = _core(kept[:at], bool(marks)), _core(kept[at + 1 :], bool(marks))
     details: tuple[str, ...] = ()
     content = core.content
     if kept[at : at + 1] == ["with"]:
@@ -175,6 +224,13 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     head = content[-1] if core.content and not core.generic and content[-1] not in ADJECTIVES else ""
     selectors = core.selectors()
     plural = core.all or (core.count or 1) > 1 or (bool(head) and is_plural(head) and not core.one_of)
+    excluded = noun_phrase(negated) if negated else None
+    unread = [*core.unread, *clause.unread, *(word for reference in references for word in reference.unread)]
+    unread += [word for word in kept[at + 1 :] if word in NUMBERS] + late
+    if kept[at : at + 1] == ["with"] and not clause.content:
+        unread += kept[at:]
+    if cut < len(words) and not _excludable(words[cut + 1 :], excluded):
+        unread += words[cut:]
     return NounPhrase(
         text=_text(words),
         words=tuple(content),
@@ -183,11 +239,19 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         selectors=(*selectors, *(s for s in clause.selectors() if s not in selectors)),
         relation=relation,
         references=references,
-        excluded=noun_phrase(negated) if negated else None,
+        excluded=excluded,
         count=core.count,
         plural=plural,
         indefinite=core.indefinite or (core.one_of and not selectors),
+        unread=tuple(unread),
     )
+
+
+def _excludable(words: Sequence[str], excluded: NounPhrase | None) -> bool:
+    """True if what follows a "not" says by name or colour what is not meant, and nothing else."""
+    if excluded is None or any(word in BREAKS for word in words) or excluded.unread:
+        return False
+    return bool(excluded.words) and not (excluded.selectors or excluded.relation or excluded.details or excluded.count)
 
 
 def _text(words: Sequence[str]) -> str:
@@ -195,6 +259,7 @@ def _text(words: Sequence[str]) -> str:
     while len(shown) > 1 and shown[0] in _ARTICLES:
         shown.pop(0)
     text = re.sub(r"<from:(\w+)>", r"from the \1", " ".join(shown))
+    text = text.replace("<far:robot>", "closest to the robot").replace("<near:robot>", "furthest from the robot")
     text = re.sub(r"<(near|far)>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
     return re.sub(r"<(\w+)>", r"on the \1", text)
 

@@ -15,6 +15,7 @@ from tool_nodes.perception.words import (
     GENERIC,
     NUMBERS,
     ORDINALS,
+    PARTICIPLES,
     RELATIVE,
     SHADES,
     SIDES,
@@ -49,11 +50,12 @@ _FRONT = (
     rf"|before(?= \w)|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
 )
 _BACK = (
-    rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}|beyond"
+    r"(?:from )?behind(?: of)?|beyond"
+    rf"|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}"
 )
 _BESIDE = (
-    r"(?:next|adjacent|close|near|nearby|as (?:close|near) as possible) to|"
-    r"(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
+    r"(?:from )?(?:next|adjacent|close|near|nearby|as (?:close|near) as possible) to|"
+    r"(?:close )?by|(?:from )?besides?|near|nearby|alongside(?: of)?|touching|against"
 )
 _RELATIONS = tuple(
     (relation, re.compile(f"(?:{pattern})(?= |$)"))
@@ -70,7 +72,7 @@ _RELATIONS = tuple(
             r"inside of|in to|into|inside|within|in|(?:at|on|to|in) (?:the )?bottom of"
             r"|(?:from )?(?:out|inside) of|from inside|from within|from",
         ),
-        ("between", r"in between|between|midway between|halfway between|amid"),
+        ("between", r"(?:from )?(?:in )?between|midway between|halfway between|amid"),
         ("nearest_to", r"(?:the )?(?:closest|nearest|closer|nearer)(?: (?:to|by)|(?= (?:the|my|a)\b))"),
         ("farthest_from", r"(?:the )?(?:far|further|farther|furthest|farthest)(?: away)? from|away from"),
     )
@@ -103,9 +105,9 @@ _REWRITES = tuple(
         (r"\bup front\b", " <near> "),
         (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:(?:to|on|towards?) the )?(?:left|right)\b)", " "),
         (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
-        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far> "),
+        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far:robot> "),
         (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
-        (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near> "),
+        (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near:robot> "),
         (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
         (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
         (
@@ -125,7 +127,11 @@ _REWRITES = tuple(
         ),
         (r"\b(?:far|very|extreme) (left|right)\b(?! of)", r" \1 "),
         (r"\b(left|right) hand(?: side)?\b(?! of)", r" \1 "),
-        (rf"\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?(?:{_SCENE}|ground)(?: top)?{STOP}", " "),
+        (
+            rf"(?:\b(?:{'|'.join(sorted(PARTICIPLES))}) )?\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?"
+            rf"(?:{_SCENE}|ground)(?: top)?{STOP}",
+            " ",
+        ),
     )
 )  # fmt: skip
 BREAKS = ("not", "except", "excluding", "but", "without")
@@ -205,5 +211,3 @@ def split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
     if relation == "between" and len(joined) == 1 and len(parts) > 1:
         return [parts[0], [w for part in parts[1:] for w in part]]
     return joined
-
-

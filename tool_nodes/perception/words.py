@@ -178,6 +178,22 @@ FILLERS = _words(
     "table desk surface counter called named labelled labeled marked saying says been being be see over whole "
     "entire own"
 )
+UNCHECKED = _words("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
+"""Words of which no picture tells whether they are true: a pointer passes over them, a command may not."""
+PARTICIPLES = _words("sitting standing lying laying located placed positioned resting situated")
+"""They lead to a place: "the can standing next to the box"; of a thing itself nothing can tell whether it lies."""
+SURFACES = _words("table desk surface counter")
+FUNCTION_WORDS = _words(
+    "then than after before during while because since although though as if else too neither nor by for from to into "
+    "onto upon at in on with without within off out up down away again via per about along across through toward "
+    "towards around past until till it he she they them him i you we no never ever even much more less least few many "
+    "several lots enough would should could will shall must do does did done has have had where when why how what not "
+    "but except maybe perhaps instead rather apart opposite beneath under below underneath above inside outside "
+    "afterwards later soon today tomorrow twice once yet unless whether or anywhere somewhere elsewhere wherever next "
+    "beside besides behind between alongside beyond atop touching against amid "
+    "upside upright sideways horizontally vertically facing pointing lengthwise diagonally tilted flat flatly"
+)
+"""Words that name nothing: where no rule of the grammar has read one, it was not understood."""
 NUMBERS = {
     word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
 }
@@ -280,16 +296,14 @@ def tokenize(text: str) -> list[Token]:
     for pattern, replacement in _NORMAL:
         plain = plain.sub(pattern, replacement)
     tokens = [plain.token(match) for match in re.finditer(r"[^\W_]+|[,.?!&]", plain.text)]
-    return [
-        Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()
-    ]
+    return [Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
 
 
 def _mended(token: str) -> str:
     """A word of the grammar in place of a slip of it: "behidn" and "beehind" are "behind"."""
     if len(token) < 5:
         return token
-    meant = {word for word in _LONG_GRAMMAR if one_letter_apart(token, word) and token not in (word + "s", word + "d")}
+    meant = {word for word in _LONG_GRAMMAR if is_slip(token, word) and token not in (word + "s", word + "d")}
     swapped = {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
     meant |= swapped | ({re.sub(r"(.)\1", r"\1", token)} & _SHORT_GRAMMAR)
     return meant.pop() if len(meant) == 1 else token
@@ -348,3 +362,15 @@ def one_letter_apart(a: str, b: str) -> bool:
         return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
     longer, shorter = (a, b) if len(a) > len(b) else (b, a)
     return longer[i + 1 :] == shorter[i:]
+
+
+_LONG = 6
+"""From so many letters on, another letter inside a word makes a slip of it rather than another word."""
+
+
+def is_slip(said: str, meant: str) -> bool:
+    """True if a word is another one with a slip of one letter; "bear" is no slip of "pear", nor "love" of "move"."""
+    if not one_letter_apart(said, meant):
+        return False
+    other_letter = len(said) == len(meant) and sorted(said) != sorted(meant)
+    return not other_letter or (len(said) >= _LONG and said[0] == meant[0])
