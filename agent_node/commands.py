@@ -51,11 +51,12 @@ _MEASURE = re.compile(
     rf"\b(?:(?:about|around|exactly|roughly|approximately|only|at least|at most) )?{_AMOUNT}"
     rf"(?:[.,] \d+ )?(?:{_AMOUNT}|or |to )*{_UNIT}\b(?! (?:of|from|at)\b)"
 )
+_PART = r"(?:side|back|head|end|bottom|top|edge|front|face|belly|cap|lid|label|opening|handle|spout|logo|neck)"
 _POSE = re.compile(
     r"\bupside down\b|\bupright\b|\bsideways\b|\b(?:horizont|vertic)ally\b"
-    r"|\b(?:on|onto) (?:its|his|her|their|one) (?:\w+ )?(?:side|back|head|end|bottom|top|edge|front|face|belly)\b(?! of\b)"
+    rf"|\b(?:on|onto) (?:its|his|her|their|one) (?:\w+ )?{_PART}\b(?! of\b)"
+    rf"|\bwith (?:the |its )?(?:\w+ )?{_PART} (?:up|down)\b"
     r"|\b(?:with|so)(?: \w+){1,5} (?:facing|pointing|upwards?|downwards?)\b(?: \w+)*"
-    r"|\bwith (?:the |its )?(?:\w+ )?(?:cap|lid|label|top|bottom|opening|handle|spout|logo|neck|side|end|face) (?:up|down)\b"
     r"|\b(?:facing|pointing|turned|tilted|rotated)\b.*"
 )
 """How a thing is to stand or lie."""

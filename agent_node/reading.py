@@ -183,6 +183,8 @@ class Reader:
             self._account.give(text[parting.start() : parting.end()].words, PLACE if table else VERB)
         first, second = (self._polished(rewrite(part.split())) for part in (before, after))
         self._check_denied([*first, *second], len(first) if table else None)
+        if table and first and first[-1] in ("and", "or", "then"):
+            refuse(f"{SEVERAL} {self._account.quote(text[table.start() :].words)} is one too many.")
         if first and second and not starts_place(second):
             refuse(
                 f"I do not understand {self._account.quote(second)} here; "
@@ -204,6 +206,8 @@ class Reader:
             mark = None if onto else destination(rest, held, clause)
         place: Place | None = None
         if mark is not None:
+            if table and "else" in table.group():
+                refuse(SEVERAL)
             place = self._place(mark, rest)
             rest = rest[: mark.start]
         elif table or (placing and lowered):
@@ -220,16 +224,10 @@ class Reader:
             if word not in BREAKS:
                 continue
             tail = words[i + 1 :]
-            while tail and (
-                tail[0] in FILLERS or tail[0] in ("it", "that") or tail[:2] in (["to", "be"], ["to", "go"])
-            ):
+            while tail and (tail[0] in FILLERS or tail[0] in ("it", "that", "be", "go")):
                 tail = tail[1:]
-            if (
-                not tail
-                or tail[0].startswith("<")
-                or starts_place(tail, True)
-                or (table_at is not None and i >= table_at)
-            ):
+            placed = not tail or tail[0].startswith("<") or starts_place(tail, adjectives=True)
+            if placed or (table_at is not None and i >= table_at):
                 denied = self._account.quote(words[i:])
                 refuse(f"I do not understand {denied}: say only which thing, and where it is to go.")
 
@@ -263,7 +261,8 @@ class Reader:
     def _noun(self, words: Sequence[str], role: str) -> NounPhrase:
         """A noun phrase whose words go to the account, but for those that say nothing."""
         phrase = noun_phrase(words)
-        self._account.give((w for w in words if not any(w is other for other in phrase.unread)), role)
+        pronoun = len(words) == 1 and (words[0] in PRONOUNS or words[0] == "itself")
+        self._account.give((w for w in words if pronoun or not any(w is other for other in phrase.unread)), role)
         return phrase
 
     def _thing(self, words: Sequence[str]) -> NounPhrase:

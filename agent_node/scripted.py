@@ -18,7 +18,7 @@ from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.transcript import MISSING, Point, Response, read_episode
 from tool_nodes.perception.phrases import NounPhrase
-from tool_nodes.perception.referring import free_space_phrase, select_points
+from tool_nodes.perception.referring import free_space_phrase, on_side, select_points
 from tool_nodes.results import ErrorCode, ToolError
 
 MOVED = 0.06
@@ -295,11 +295,12 @@ class _Episode:
         by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
         if plain is not None and by_side and len(plain.points) > 1:
             picked = select_points(phrase.selectors, plain.points)
-            if picked:
+            if len(picked) == 1:
                 return plain.points[picked[0]]
         first = all(s.rank in (1, -1) for s in phrase.selectors)
-        if not response.points and plain is not None and by_side and first and len(plain.points) == 1:
-            return plain.points[0]
+        only = plain.points if plain is not None and by_side and first and len(plain.points) == 1 else ()
+        if not response.points and only and on_side(phrase.selectors, only[0]):
+            return only[0]
         points = self._points(phrase, response)
         if len(points) == 1 or phrase.indefinite:
             return points[0]
