@@ -35,7 +35,7 @@ _STOP = re.compile(
 _NEGATED = re.compile(
     r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
     r"|\b(?:do|did|would|should|must|can|could|will) not\b|\bnever\b"
-    r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:picking|lifting|moving|touching|taking)"
+    r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:\w+ing|release|grab)\b"
 )
 _CONDITION = re.compile(r"\b(?:if|unless|whenever|whether|as long as|until|otherwise)\b|^when\b")
 _BOTH_SIDES = re.compile(
@@ -131,9 +131,8 @@ def parse_command(text: str) -> Command:
     account.give(spoken.dropped, NO_EFFECT)
     if not words_only(spoken.split()):
         refuse("The command does not say what to do.")
-    spoken = spoken.sub(_INSTEAD, "not")
     _check_kind(spoken, polite, account)
-    draft = Reader(account).read(spoken, asked="please" in tokens)
+    draft = Reader(account).read(spoken.sub(_INSTEAD, "not"), asked="please" in tokens)
     if account.unread:
         refuse(f"I do not understand {account.quote(account.unread)} here; leave it out or say it in other words.")
     return _checked(_command(draft, account))

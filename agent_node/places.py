@@ -46,6 +46,7 @@ _ATTACHED = frozenset(
 """Words after which a relation does not say where to place."""
 _INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
 _SIDEWAYS = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to", "between"})
+_VAGUE = frozenset({"far", "further", "farther", "away", "closer", "nearer"})
 _TOUCHING = frozenset({"touching", "against"})
 
 
@@ -67,10 +68,9 @@ def is_second_place(words: Sequence[str]) -> bool:
 
 
 def refuse_second_relation(relation: str, words: Sequence[str], account: Account) -> None:
-    """Refuse "left of the bowl behind the box", which may mean two places or one bowl of several."""
-    marks = [
-        m for m in find_relations(words) if m.relation in _SIDEWAYS and words[m.start - 1] not in (*_ATTACHED, "one")
-    ]
+    """Refuse "left of the bowl behind the box", "far from the box": a second place, or which bowl is meant?"""
+    nested = (m for m in find_relations(words) if m.relation in _SIDEWAYS or words[m.start] in _VAGUE)
+    marks = [m for m in nested if words[m.start - 1] not in (*_ATTACHED, "one")]
     if relation in _SIDEWAYS and marks:
         more = account.quote(words[marks[0].start :])
         refuse(

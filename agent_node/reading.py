@@ -19,7 +19,7 @@ from agent_node.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_claus
 from tool_nodes.perception.phrases import NounPhrase, noun_phrase
 from tool_nodes.perception.relations import BREAKS, RelationMark, find_relations, rewrite, split_list, split_references
 from tool_nodes.perception.traced import Account, Token, Traced
-from tool_nodes.perception.words import DETERMINERS, FILLERS, stem, words_only
+from tool_nodes.perception.words import DETERMINERS, FILLERS, SIDES, stem, words_only
 from tool_nodes.results import ErrorCode
 
 NO_EFFECT = "no effect"
@@ -41,7 +41,7 @@ _PARTICIPLE = re.compile(
     r"\b(?:to be|be|being|to go|to end up)(?: (?:placed|put|moved|set|positioned))?\b|\b(?:placed|moved|put)\b"
 )
 _IN_HAND = re.compile(
-    r"\b(?:(?:over )?to (?:me|us)|(?:high |up )?(?:in|into) the air|off the ground|high(?=$)"
+    r"\b(?:(?:over )?to (?:me|us)|(?:high |up )?(?:in|into) the air|off the ground"
     r"|(?:in|with|between|inside) (?:the|your|its) (?:gripper|hand|claw|fingers|jaws))(?= |$)"
 )
 """Where a thing that is picked up is held."""
@@ -59,6 +59,7 @@ class Draft:
         picks: A clause asks to pick up.
         unplaced: A clause asks to place and says not where.
         lets_go: The only deed is to let go of what is held.
+        lead: The words before the first verb, where they name the target.
     """
 
     target: NounPhrase | None = None
@@ -66,6 +67,7 @@ class Draft:
     picks: bool = False
     unplaced: bool = False
     lets_go: bool = False
+    lead: tuple[str, ...] = ()
 
 
 class Reader:
@@ -145,7 +147,7 @@ class Reader:
         if not thing.words or thing.unread:
             refuse(f"I do not understand {self._account.quote(lead)} before the command; leave it out.")
         self._account.give(words[:announced], VERB)
-        draft.target = self._noun(words[announced:], OBJECT)
+        draft.target, draft.lead = self._noun(words[announced:], OBJECT), tuple(lead)
         return last
 
     def _without(self, pattern: re.Pattern[str], text: Traced) -> Traced:
@@ -156,7 +158,7 @@ class Reader:
 
     def _polished(self, words: Sequence[Token]) -> list[Token]:
         """Without the particles of a verb: "it back down" becomes "it"."""
-        kept = [word for word in words if word not in ("down", "up", "me", "us")]
+        kept = [w for i, w in enumerate(words) if w not in ("down", "up") and not (i == 0 and w in ("me", "us"))]
         polished = [word for i, word in enumerate(kept) if not _is_particle(word, kept[:i], kept[i + 1 :])]
         self._account.give((word for word in words if not any(word is other for other in polished)), VERB)
         return polished
@@ -172,6 +174,9 @@ class Reader:
             text = self._without(_IN_HAND, text)
             text = self._without(_HERE, text) if clause.verb in CARRYING else text
         if re.search(r"^(?:it |them )?(?:there|here)$", text.text):
+            if draft.place is not None and clause.verb in ("leave", "keep"):
+                self._account.give(text.words, PLACE)
+                return
             refuse("The command does not say where to place it: name a thing that is there.")
         table = find_place_on_table(text.text)
         if table and not placing and not table.group().startswith(("to ", "onto ")):
@@ -210,6 +215,7 @@ class Reader:
                 refuse(SEVERAL)
             place = self._place(mark, rest)
             rest = rest[: mark.start]
+            self._check_how_far(rest, placing)
         elif table or (placing and lowered):
             place = ("anywhere", ())
         elif placing and any(word.startswith("<") for word in rest):
@@ -217,6 +223,13 @@ class Reader:
             refuse(f'{side} alone is no place for me; name a thing as well, such as "to the left of the bowl".')
         thing = self._thing(rest) if rest else None
         self._merge(clause, draft, thing, place, explicit=mark is not None or bool(table))
+
+    def _check_how_far(self, words: list[Token], placing: bool) -> None:
+        """Refuse "far" in "put the can far to the left of the bowl": it says how far, and not which can."""
+        last = words[-1] if placing and len(words) > 1 else ""
+        how_far = SIDES.get(last) in ("far", "near") and words[-2] not in DETERMINERS
+        if how_far or (last.startswith("<") and self._account.quote([last]).startswith('"to ')):
+            refuse(f"I cannot choose how far: leave out {self._account.quote([last])}.")
 
     def _check_denied(self, words: list[Token], table_at: int | None) -> None:
         """Refuse a denied place: "not in the bin"; and anything denied after "on the table"."""
@@ -238,7 +251,10 @@ class Reader:
         verb_class = clause.verb_class
         lets_go = clause.verb in LETTING_GO and not draft.picks and draft.place is None
         if thing is not None:
-            if (draft.target is not None and not _same(thing, draft.target)) or (not draft.target and draft.place):
+            other = draft.target is not None and not _same(thing, draft.target)
+            if other and draft.lead:
+                refuse(f"I do not understand {self._account.quote(draft.lead)} before the command; leave it out.")
+            if other or (draft.target is None and draft.place):
                 refuse(SEVERAL)
             draft.target = draft.target or thing
         if verb_class != "place" and draft.place is not None:

@@ -112,7 +112,7 @@ _OPENERS = re.compile(
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
     r"|reach out and|it is time to|see (?:if|whether) (?:you|we) can|(?:make|let|have) the (?:arm|robot|gripper)(?= \w)"
     r"|(?:i|we) (?:will|should|shall|can|could)(?= (?!not\b)\w)|like(?= ,)"
-    r"|you(?= (?!are |is )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
+    r"|you(?= (?!are |is |were |was |did |do |have |had |know )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
 )
 _ASIDES = re.compile(
     r"\b(?:please|kindly|be (?:very |really )?careful(?: with (?:it|that|this))?"

@@ -13,7 +13,7 @@ import numpy as np
 
 from sim.predicates import PlaceRelation, Relation
 from sim.scene_generator import generate_scene
-from sim.scenes import SIDES, PlacedObject, Scene
+from sim.scenes import SIDES, PlacedObject, Scene, Side
 from sim.sentences import WHERE, choose, unique_descriptions
 from sim.tasks import placeable
 
@@ -185,7 +185,8 @@ def _denied_place(table: _Table) -> Sentence:
 def _part_of_table(table: _Table) -> Sentence:
     part = table.pick(
         "at the back", "on the right", "on the left", "in the middle of the table", "at the front", "on the far side",
-        "in the left corner of the table", "in the centre", "at the back of the table", "on the right side of the table",
+        "in the left corner of the table", "in the centre", "at the back of the table",
+        "on the right side of the table",
     )  # fmt: skip
     place = "" if "table" in part else table.pick("", " on the table", " down")
     return table.refusal("part of the table", f"put {table.name(table.target)}{place} {part}", part)
@@ -266,9 +267,9 @@ def _manner(table: _Table) -> Sentence:
     other = table.name(table.others[0])
     words, quoted = table.pick(
         f"without touching {other}|without touching", "with both hands|both hands", "with your left hand|left hand",
-        f"together with {other}|with {other}", f"avoiding {other}|{other}", "by the handle|by the handle",
+        f"together with {other}|with {other}", f"avoiding {other}|{other}", "by the handle|handle",
         f"like {other}|like {other}", "using a spoon|using a spoon", f"and not touch {other}|not touch",
-        "from above|from above", "by its lid|by its lid",
+        "from above|from above", "by its lid|lid",
     ).split("|")  # fmt: skip
     return table.refusal("manner", f"pick up {table.name(table.target)} {words}", quoted)
 
@@ -310,7 +311,7 @@ def _wrong_relation(table: _Table) -> Sentence | None:
 
 
 def _with_what_it_lacks(table: _Table) -> Sentence:
-    part = table.pick("a green stripe", "two handles", "a broken lid", "a paper flag", "a hole", "a face on it")
+    part = table.pick("a green stripe", "two handles", "a broken lid", "a paper flag", "a hole", "a big bow")
     return table.refusal("part it lacks", f"pick up {table.name(table.target)} with {part}", part.split(" ")[1])
 
 
@@ -319,8 +320,8 @@ def _with_what_it_lacks(table: _Table) -> Sentence:
 
 def _vague(table: _Table) -> Sentence | None:
     relation: Relation = table.pick("left_of", "right_of", "behind")  # type: ignore[assignment]
-    side = {"left_of": "left", "right_of": "right", "behind": "behind"}[relation]
-    direction = np.asarray(SIDES[side])  # type: ignore[index]
+    sides: dict[Relation, Side] = {"left_of": "left", "right_of": "right", "behind": "behind"}
+    direction = np.asarray(SIDES[sides[relation]], float)
     for reference in table.others:
         offsets = [_offset(placed, reference) for placed in table.scene.objects if placed.id != reference.id]
         if sum(offset @ direction > abs(offset @ direction[::-1]) + 0.03 for offset in offsets) >= 2:
@@ -347,8 +348,8 @@ def _apart(placed: PlacedObject, other: PlacedObject) -> float:
 
 FAMILIES: tuple[Callable[[_Table], Sentence | None], ...] = (
     _plain_deed, _plain_pick, _not_the_other, _turned_round, _somewhere, _denied_place, _part_of_table, _pose,
-    _second_deed, _second_place, _measure, _strange_adjective, _time_or_condition, _second_thought, _manner, _small_talk,
-    _two_things, _wrong_side, _wrong_relation, _with_what_it_lacks, _vague, _vague_middle,
+    _second_deed, _second_place, _measure, _strange_adjective, _time_or_condition, _second_thought, _manner,
+    _small_talk, _two_things, _wrong_side, _wrong_relation, _with_what_it_lacks, _vague, _vague_middle,
 )  # fmt: skip
 
 

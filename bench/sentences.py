@@ -1,4 +1,4 @@
-"""`toolhand bench sentences`: sentences that are easily half understood, done as meant or refused in the right words."""
+"""`toolhand bench sentences`: what is easily half understood, done as meant or refused in the right words."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def judge_refusal(sentence: Sentence, answer: str) -> Result:
         return "refused though fine"
     said = " ".join(answer.lower().replace("-", " ").split())
     fits = sentence.wanted == "refusal" and all(" ".join(words.lower().split()) in said for words in sentence.quoted)
-    asked = sentence.wanted == "question" and "several" in said or "which" in said
+    asked = sentence.wanted == "question" and "which" in said
     return "refused rightly" if fits or asked else "refused in other words"
 
 

@@ -23,6 +23,7 @@ from tool_nodes.perception.words import (
     DETERMINERS,
     FUNCTION_WORDS,
     GENERIC,
+    LEADING_ON,
     NUMBERS,
     ORDINALS,
     PARTICIPLES,
@@ -137,12 +138,13 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
     """Sort words; `placed` tells that a relation follows them."""
     core = _Core()
     contained: list[str] = []
+    lost = len(words)
     for i, word in enumerate(words):
         following = words[i + 1] if i + 1 < len(words) else ""
-        if i and word in DETERMINERS - {"of"} and core.content and words[i - 1] in (*core.content[-1:], *GENERIC):
-            # "The lemon the baseball": a second thing, and nothing that joins them.
-            core.unread += words[i:]
-            break
+        second = word in DETERMINERS - {"of"} and core.content and words[i - 1] in (*core.content[-1:], *GENERIC)
+        if word in LEADING_ON or (i and second):
+            # "The lemon the baseball", "the lemon after the baseball": a second thing, and nothing that joins them.
+            lost = min(lost, i)
         if word.startswith("<from:"):
             core.unread += [word] if core.origin else []
             core.origin = SIDES[word[6:-1]]
@@ -178,6 +180,7 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
             core.generic = core.generic and word in ADJECTIVES
         if _says_nothing(word, words, i, core, placed):
             core.unread.append(word)
+    core.unread += words[lost:]
     core.content += contained
     return core
 
@@ -192,7 +195,7 @@ def _says_nothing(word: str, words: Sequence[str], i: int, core: _Core, placed: 
     if word in ("of", "and"):
         return not following or i == 0
     if word in RELATIVE:
-        named = any(before not in CLOSED for before in words[:i])
+        named = any(before not in CLOSED or before in SURFACES for before in words[:i])
         return named and not core.generic and all(after in CLOSED for after in words[i + 1 :])
     return word in UNCHECKED or word in FUNCTION_WORDS
 
@@ -204,13 +207,12 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     cut = next((i for i, word in enumerate(words) if word in BREAKS), len(words))
     kept, negated = list(words[:cut]), [w for w in words[cut:] if w not in (*BREAKS, "for")]
     marks = find_relations(kept)
-    late: list[str] = []
     relation: str | None = None
     references: tuple[NounPhrase, ...] = ()
+    related: list[str] = []
     if marks:
         relation = marks[0].relation
-        # "Before" is in front of where something is to go; in a description it may as well be a time.
-        late = kept[marks[0].start :] if kept[marks[0].start] == "before" else []
+        related = kept[marks[0].start :]
         references = tuple(noun_phrase(part) for part in split_references(relation, kept[marks[0].end :]))
         kept = kept[: marks[0].start]
     at = next((i for i, word in enumerate(kept) if i and word in CLAUSES), len(kept))
@@ -225,11 +227,14 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     selectors = core.selectors()
     plural = core.all or (core.count or 1) > 1 or (bool(head) and is_plural(head) and not core.one_of)
     excluded = noun_phrase(negated) if negated else None
-    unread = [*core.unread, *clause.unread, *(word for reference in references for word in reference.unread)]
-    unread += [word for word in kept[at + 1 :] if word in NUMBERS] + late
-    if kept[at : at + 1] == ["with"] and not clause.content:
+    unread = [*core.unread, *clause.unread]
+    if kept[at : at + 1] == ["with"] and (not clause.content or clause.count):
         unread += kept[at:]
-    if cut < len(words) and not _excludable(words[cut + 1 :], excluded):
+    elif clause.count:
+        unread += [word for word in kept[at + 1 :] if word in NUMBERS]
+    if related:
+        unread += _unread_relation(related, marks[0].end - marks[0].start, references, lost=kept[-1] in LEADING_ON)
+    if cut < len(words) and not _excludable(words[cut:], excluded):
         unread += words[cut:]
     return NounPhrase(
         text=_text(words),
@@ -247,9 +252,18 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     )
 
 
+def _unread_relation(words: Sequence[str], length: int, references: Sequence[NounPhrase], lost: bool) -> Sequence[str]:
+    """What says nothing in a relation whose mark has so many words; all of it after words that are `lost`."""
+    inside = [word for reference in references for word in reference.unread]
+    nothing = all(any(word is other for other in inside) for word in words[length:])
+    # "Before" is in front of where something is to go; in a description it may as well be a time.
+    return words if lost or nothing or words[0] == "before" else inside
+
+
 def _excludable(words: Sequence[str], excluded: NounPhrase | None) -> bool:
     """True if what follows a "not" says by name or colour what is not meant, and nothing else."""
-    if excluded is None or any(word in BREAKS for word in words) or excluded.unread:
+    first = next((i for i, word in enumerate(words) if word not in (*BREAKS, "for")), 0)
+    if excluded is None or any(word in BREAKS for word in words[first:]) or excluded.unread:
         return False
     return bool(excluded.words) and not (excluded.selectors or excluded.relation or excluded.details or excluded.count)
 

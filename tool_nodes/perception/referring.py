@@ -301,7 +301,7 @@ class _Reader:
         if relation == "nearest_to":
             return apart
         if relation == "farthest_from":
-            return -apart
+            return -apart if not (strict and gap <= NEXT_TO_GAP / 2) else None
         if relation == "next_to":
             return max(gap, 0.02) if gap <= NEXT_TO_GAP else None
         if relation in ("in", "on"):

@@ -42,7 +42,7 @@ STOP = (
     r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<)|$)"
 )
 """Lookahead: the words end here, or go on with something other than a noun."""
-_LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |far |immediate )?|(?:on|to|at) )?"
+_LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |immediate )?|(?:on|to|at) )?"
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = (
@@ -103,7 +103,11 @@ _REWRITES = tuple(
         (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
         (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
         (r"\bup front\b", " <near> "),
-        (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:(?:to|on|towards?) the )?(?:left|right)\b)", " "),
+        (
+            r"\b(?:f[au]rthest|most|all the way|far) "
+            r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b))",
+            " ",
+        ),
         (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
         (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far:robot> "),
         (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),

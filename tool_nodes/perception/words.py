@@ -194,6 +194,12 @@ FUNCTION_WORDS = _words(
     "upside upright sideways horizontally vertically facing pointing lengthwise diagonally tilted flat flatly"
 )
 """Words that name nothing: where no rule of the grammar has read one, it was not understood."""
+LEADING_ON = _words(
+    "then after before during while because since although though as without via per along across through until till "
+    "unless whether plus like using avoiding followed above below under underneath beneath nor neither when where how "
+    "why what"
+)
+"""Words after which a phrase speaks of something else: what they lead to was not understood either."""
 NUMBERS = {
     word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
 }
