@@ -44,7 +44,8 @@ _BOTH_SIDES = re.compile(
 )
 _AMOUNT = rf"(?:\d+ ?|(?:half|quarter|few|an?|{'|'.join(sorted(word for word in NUMBERS if word.isalpha()))}) )"
 _UNIT = (
-    r"(?:cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hand ?widths?"
+    r"(?:places?|spots?|fingers?"
+    r"|cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hand ?widths?"
     r"|degrees?|radians?|percent|seconds?|minutes?|hours?|days?|times?|steps?|l|lit(?:er|re)s?|ml|g|kg|grams?|ounces?|oz)"
 )
 _MEASURE = re.compile(
@@ -60,6 +61,11 @@ _POSE = re.compile(
     r"|\b(?:facing|pointing|turned|tilted|rotated)\b.*"
 )
 """How a thing is to stand or lie."""
+_MANNER = re.compile(
+    r"\b(?:(?:slow|quick|swift|immediate|firm|neat|gentl|soft|precise|exact)\w*|real(?:ly)? quick|asap"
+    r"|as soon as possible|for a (?:moment|second|minute|while|bit))\b",
+    re.IGNORECASE,
+)
 _CORRECTION = re.compile(
     r"(?<=\w )(?:, )?(?:(?:no|sorry|actually|wait|oops|well)(?: ,)? )*"
     r"(?:i mean(?:t)?|no wait|wait no|(?<=, )(?:no|actually|wait|oops|rather)|scratch that|on second thoughts?"
@@ -106,6 +112,12 @@ class Command:
     def without_effect(self) -> tuple[str, ...]:
         """The words that change nothing, as they were said."""
         return tuple(words for role, words in self.reading if role == NO_EFFECT)
+
+    @property
+    def unheeded(self) -> str:
+        """Those of them that ask for a manner or a time that the arm does not have, quoted; or ""."""
+        found = [match.group() for words in self.without_effect for match in _MANNER.finditer(words)]
+        return " and ".join(f'"{words}"' for words in found)
 
 
 def parse_command(text: str) -> Command:

@@ -70,6 +70,15 @@ class Draft:
     lead: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Halves:
+    """The words before and after `table`, such as "on the table", which is empty where a clause has none."""
+
+    before: list[Token]
+    table: str
+    after: list[Token]
+
+
 class Reader:
     """Reads one sentence and keeps account of its words."""
 
@@ -178,10 +187,40 @@ class Reader:
                 self._account.give(text.words, PLACE)
                 return
             refuse("The command does not say where to place it: name a thing that is there.")
+        halves = self._halves(clause, text)
+        lowered = placing and (clause.verb in LETTING_GO or bool({"down", "aside"} & set(text.text.split())))
+        rest, split = [*halves.before, *halves.after], len(halves.before)
+        held = not rest or starts_place(rest)
+        if rest and rest[0] in PRONOUNS and (len(rest) == 1 or rest[0] in ("it", "them") or starts_place(rest[1:])):
+            self._account.give(rest[:1], OBJECT)
+            rest, split, held = rest[1:], max(split - 1, 0), True
+        mark: RelationMark | None
+        if halves.before and halves.after:
+            first = next(m for m in find_relations(rest[split : split + 12], noun_first=False) if m.start == 0)
+            mark = RelationMark(first.relation, split, split + first.end, first.directed)
+        else:
+            mark = None if re.match(r"(?:down )?(?:onto|to|into)\b", halves.table) else destination(rest, held, clause)
+        place: Place | None = None
+        if mark is not None:
+            if "else" in halves.table:
+                refuse(SEVERAL)
+            place = self._place(mark, rest)
+            rest = rest[: mark.start]
+            self._check_how_far(rest, placing)
+        elif halves.table or lowered:
+            place = ("anywhere", ())
+        elif placing and any(word.startswith("<") for word in rest):
+            side = self._account.quote(next([word] for word in rest if word.startswith("<")))
+            refuse(f'{side} alone is no place for me; name a thing as well, such as "to the left of the bowl".')
+        thing = self._thing(rest) if rest else None
+        self._merge(clause, draft, thing, place, explicit=mark is not None or bool(halves.table))
+
+    def _halves(self, clause: Clause, text: Traced) -> _Halves:
+        """Part the words of a clause at "on the table" or "down", after which only a place may follow a thing."""
+        placing = clause.verb_class == "place"
         table = find_place_on_table(text.text)
         if table and not placing and not table.group().startswith(("to ", "onto ")):
             table = None  # "The can on the table": where it is, not where it is to go
-        lowered = clause.verb in LETTING_GO or bool({"down", "aside"} & set(text.text.split()))
         parting = table or (re.search(r"\b(?:down|aside)\b", text.text) if placing else None)
         before, after = (text[: parting.start()], text[parting.end() :]) if parting else (text, Traced("", ()))
         if parting:
@@ -195,34 +234,7 @@ class Reader:
                 f"I do not understand {self._account.quote(second)} here; "
                 "I can put a thing somewhere on the table, or beside, in or on another thing."
             )
-        onto = bool(table and re.match(r"(?:down )?(?:onto|to|into)\b", table.group()))
-        rest, split = [*first, *second], len(first)
-        if rest and rest[0] in PRONOUNS and (len(rest) == 1 or rest[0] in ("it", "them") or starts_place(rest[1:])):
-            self._account.give(rest[:1], OBJECT)
-            rest, split = rest[1:], max(split - 1, 0)
-            held = True
-        else:
-            held = not rest or starts_place(rest)
-        mark: RelationMark | None
-        if first and second:
-            mark = next(m for m in find_relations(rest[split : split + 12], noun_first=False) if m.start == 0)
-            mark = RelationMark(mark.relation, split, split + mark.end, mark.directed)
-        else:
-            mark = None if onto else destination(rest, held, clause)
-        place: Place | None = None
-        if mark is not None:
-            if table and "else" in table.group():
-                refuse(SEVERAL)
-            place = self._place(mark, rest)
-            rest = rest[: mark.start]
-            self._check_how_far(rest, placing)
-        elif table or (placing and lowered):
-            place = ("anywhere", ())
-        elif placing and any(word.startswith("<") for word in rest):
-            side = self._account.quote(next([word] for word in rest if word.startswith("<")))
-            refuse(f'{side} alone is no place for me; name a thing as well, such as "to the left of the bowl".')
-        thing = self._thing(rest) if rest else None
-        self._merge(clause, draft, thing, place, explicit=mark is not None or bool(table))
+        return _Halves(first, table.group() if table else "", second)
 
     def _check_how_far(self, words: list[Token], placing: bool) -> None:
         """Refuse "far" in "put the can far to the left of the bowl": it says how far, and not which can."""

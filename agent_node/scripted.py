@@ -168,6 +168,11 @@ class _Episode:
         words = RELATION_WORDS[self._command.relation or "on"]
         return f"{words} {' and '.join(the(reference.text) for reference in self._command.references)}"
 
+    def _told(self, deed: str) -> str:
+        """What was done, and which wish the arm has no way to heed."""
+        unheeded = self._command.unheeded
+        return f"{deed} I move in one way only: {unheeded} changed nothing." if unheeded else deed
+
     def run(self) -> _Script:
         """Steps until `_Done`."""
         while True:
@@ -187,7 +192,7 @@ class _Episode:
                 yield from self._next_grasp()
             yield from self._grasp()
         if command.action == "pick":
-            raise _Done("The gripper reports the object; the pick is done.", f"Picked up {self._name}.")
+            raise _Done("The gripper reports the object; the pick is done.", self._told(f"Picked up {self._name}."))
         if self._image is None:
             yield from self._look("")
         if command.target is None and not self._references:
@@ -421,7 +426,8 @@ class _Episode:
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
         [response] = yield _Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
         if response.ok:
-            raise _Done("The gripper is open and the object is down.", f"Placed {self._name} {self._where}.")
+            done = self._told(f"Placed {self._name} {self._where}.")
+            raise _Done("The gripper is open and the object is down.", done)
         self._failed_spots.append(spot)
         self._refusal = response
         self.holding = self.holding and response.error not in _LOST

@@ -209,6 +209,11 @@ def test_an_ambiguous_target_is_asked_back_with_its_candidates_and_nothing_moves
     assert not set(world.names()) & set(MOTIONS)
 
 
+def test_a_manner_that_the_arm_does_not_have_is_not_passed_over() -> None:
+    answer, _ = run("Please pick up the red box SLOWLY, now", TextWorld(table()))
+    assert answer == 'Picked up the red box. I move in one way only: "SLOWLY" changed nothing.'
+
+
 def test_candidates_of_a_question_are_numbered() -> None:
     views = [item("can", x, 0.5, "can") for x in (0.2, 0.5, 0.8)]
     answer, _ = run("pick up the can", TextWorld(views))
