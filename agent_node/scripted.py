@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_node.calls import ToolCall
-from agent_node.commands import EXAMPLES, RELATION_WORDS, Command, parse_command
+from agent_node.commands import RELATION_WORDS, Command, parse_command
 from agent_node.picture import at, describe, near, nearest, still_there, the, untried
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.transcript import MISSING, Point, Response, read_episode
+from agent_node.wording import pointable, refusal, untagged
 from tool_nodes.perception.phrases import NounPhrase
 from tool_nodes.perception.referring import free_space_phrase, on_side, select_points
 from tool_nodes.results import ErrorCode, ToolError
@@ -96,7 +97,7 @@ class ScriptedPolicy:
         try:
             command = parse_command(text)
         except ToolError as error:
-            return self._answer("That is not a command I can carry out.", f"{error.code}: {_sentence(error)}")
+            return self._answer("That is not a command I can carry out.", f"{error.code}: {refusal(error)}")
         episode = _Episode(command, self._max_retries)
         script = episode.run()
         one_call = self._protocol.calls_in_a_turn != "all"
@@ -113,27 +114,10 @@ class ScriptedPolicy:
         except _Done as end:
             return self._answer(end.thought, end.answer)
         calls = step.calls[len(done) : len(done) + 1] if one_call else step.calls
-        return Reply(self._protocol.render_turn(_plain(step.thought), calls))
+        return Reply(self._protocol.render_turn(untagged(step.thought), calls))
 
     def _answer(self, thought: str, answer: str) -> Reply:
-        return Reply(self._protocol.render_turn(_plain(thought), (), _plain(answer)))
-
-
-def _plain(text: str) -> str:
-    """Text from tools and pictures is data: it must not open or close a tag of a turn."""
-    return text.replace("<", "(").replace(">", ")")
-
-
-def _sentence(error: ToolError) -> str:
-    return str(error) if error.hint or error.code is not ErrorCode.NOT_UNDERSTOOD else f"{error} {EXAMPLES}"
-
-
-def _pointable(reference: NounPhrase, relation: str | None) -> str:
-    """Words for the pointer. Of "a bowl" it is to choose the same one each time; one puts things in containers."""
-    bare = not (reference.selectors or reference.relation or reference.excluded)
-    if relation == "in" and bare and not reference.head and reference.words:
-        return f"{' '.join(reference.words)} container"
-    return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
+        return Reply(self._protocol.render_turn(untagged(thought), (), untagged(answer)))
 
 
 class _Episode:
@@ -257,7 +241,7 @@ class _Episode:
         )
 
     def _named_references(self) -> list[str]:
-        return [_pointable(reference, self._command.relation) for reference in self._command.references]
+        return [pointable(reference, self._command.relation) for reference in self._command.references]
 
     def _find(self) -> _Script:
         """Locate the target, every reference and a place for it, before anything moves."""
