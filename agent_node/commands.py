@@ -42,7 +42,7 @@ _BOTH_SIDES = re.compile(
     r"\b(?:(left|right) (?:side )?(?:and|or) (?:to the |on the )?(left|right)"
     r"|(front|behind)(?: of)? (?:and|or) (?:in )?(behind|front)|both sides|(inside|outside) and (outside|inside))\b"
 )
-_AMOUNT = rf"(?:\d+ ?|(?:half|quarter|few|an?|{'|'.join(sorted(word for word in NUMBERS if word.isalpha()))}) )"
+_AMOUNT = rf"(?:\d++ ?|(?:half|quarter|few|an?|{'|'.join(sorted(word for word in NUMBERS if word.isalpha()))}) )"
 _UNIT = (
     r"(?:places?|spots?|fingers?"
     r"|cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hand ?widths?"

@@ -169,7 +169,8 @@ class Reader:
         """Without the particles of a verb: "it back down" becomes "it"."""
         kept = [w for i, w in enumerate(words) if w not in ("down", "up") and not (i == 0 and w in ("me", "us"))]
         polished = [word for i, word in enumerate(kept) if not _is_particle(word, kept[:i], kept[i + 1 :])]
-        self._account.give((word for word in words if not any(word is other for other in polished)), VERB)
+        left = {id(word) for word in polished}
+        self._account.give((word for word in words if id(word) not in left), VERB)
         return polished
 
     # ---- One clause ----

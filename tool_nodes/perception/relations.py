@@ -150,7 +150,8 @@ def rewrite(tokens: Sequence[str]) -> list[Token]:
     """The words with position phrases folded into one: "on the left side" becomes `<left>`."""
     text = Traced.join(words_only(tokens))
     for pattern, replacement in _REWRITES:
-        text = text.sub(pattern, replacement).tidied()
+        text = text.sub(pattern, replacement)
+        text = text.tidied() if "  " in text.text or text.text[:1] == " " or text.text[-1:] == " " else text
     return text.folded()
 
 
