@@ -172,6 +172,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     from bench.perception import bench_perception
     from bench.redteam import bench_redteam
     from bench.ros import bench_ros
+    from bench.sentences import bench_sentences
     from bench.tools import bench_tools
 
     bench = tyro.extras.SubcommandApp()
@@ -183,6 +184,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     bench.command(name="agent")(_bound(bench_agent))
     bench.command(name="redteam")(_bound(bench_redteam))
     bench.command(name="ros")(_bound(bench_ros))
+    bench.command(name="sentences")(_bound(bench_sentences))
     mock = tyro.extras.SubcommandApp()
     mock.command(name="record")(_bound(mock_record))
     app = tyro.extras.SubcommandApp()

@@ -51,7 +51,7 @@ def at(point: Point) -> str:
 
 
 def describe(points: Sequence[Point]) -> str:
-    """ "the left one at (0.21, 0.53) or the right one at (0.48, 0.42)": words that also work in a command."""
+    """ "1. the left one at (0.21, 0.53) or 2. the right one at (0.48, 0.42)": words that also work in a command."""
     order = sorted(range(len(points)), key=lambda i: points[i][0])
     if len(points) == 2:
         (x1, y1), (x2, y2) = (points[i] for i in order)
@@ -59,9 +59,12 @@ def describe(points: Sequence[Point]) -> str:
         shown = [f"the {name} one" for name in names]
     else:
         ordinals = ["second", "third", "fourth", "fifth", "sixth", "seventh"]
-        middle = [f"the {ordinals[min(k, 5)]} from the left" for k in range(len(points) - 2)]
-        shown = ["the leftmost", *middle, "the rightmost"]
-    listed = [f"{words} at {at(points[i])}" for words, i in zip(shown, order, strict=True)]
+        middle = [
+            f"the {ordinals[k]} one from the left" if k < len(ordinals) else "one further to the right"
+            for k in range(len(points) - 2)
+        ]
+        shown = ["the leftmost one", *middle, "the rightmost one"]
+    listed = [f"{k}. {words} at {at(points[i])}" for k, (words, i) in enumerate(zip(shown, order, strict=True), 1)]
     return ", ".join(listed[:-1]) + " or " + listed[-1]
 
 

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from agent_node.calls import ToolCall
-from agent_node.commands import EXAMPLES, RELATION_WORDS, Command, parse_command
+from agent_node.commands import RELATION_WORDS, Command, parse_command
 from agent_node.picture import at, describe, near, nearest, still_stands, still_there, the, untried
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.transcript import MISSING, Point, Response, read_episode
+from agent_node.wording import pointable, refusal, untagged
 from tool_nodes.perception.phrases import NounPhrase
-from tool_nodes.perception.referring import free_space_phrase, select_points
+from tool_nodes.perception.referring import free_space_phrase, on_side, select_points
 from tool_nodes.results import ErrorCode, ToolError
 
 MOVED = 0.06
@@ -105,7 +106,7 @@ class ScriptedPolicy:
         try:
             command = parse_command(text)
         except ToolError as error:
-            return self._answer("That is not a command I can carry out.", f"{error.code}: {_sentence(error)}")
+            return self._answer("That is not a command I can carry out.", f"{error.code}: {refusal(error)}")
         episode = _Episode(command, self._max_retries)
         script = episode.run()
         one_call = self._protocol.calls_in_a_turn != "all"
@@ -122,27 +123,10 @@ class ScriptedPolicy:
         except _Done as end:
             return self._answer(end.thought, end.answer)
         calls = step.calls[len(done) : len(done) + 1] if one_call else step.calls
-        return Reply(self._protocol.render_turn(_plain(step.thought), calls))
+        return Reply(self._protocol.render_turn(untagged(step.thought), calls))
 
     def _answer(self, thought: str, answer: str) -> Reply:
-        return Reply(self._protocol.render_turn(_plain(thought), (), _plain(answer)))
-
-
-def _plain(text: str) -> str:
-    """Text from tools and pictures is data: it must not open or close a tag of a turn."""
-    return text.replace("<", "(").replace(">", ")")
-
-
-def _sentence(error: ToolError) -> str:
-    return str(error) if error.hint or error.code is not ErrorCode.NOT_UNDERSTOOD else f"{error} {EXAMPLES}"
-
-
-def _pointable(reference: NounPhrase, relation: str | None) -> str:
-    """Words for the pointer. Of "a bowl" it is to choose the same one each time; one puts things in containers."""
-    bare = not (reference.selectors or reference.relation or reference.excluded)
-    if relation == "in" and bare and not reference.head and reference.words:
-        return f"{' '.join(reference.words)} container"
-    return f"leftmost {reference.plain}" if reference.indefinite and bare else reference.text
+        return Reply(self._protocol.render_turn(untagged(thought), (), untagged(answer)))
 
 
 class _Episode:
@@ -182,6 +166,11 @@ class _Episode:
         words = RELATION_WORDS[self._command.relation or "on"]
         return f"{words} {' and '.join(the(reference.text) for reference in self._command.references)}"
 
+    def _told(self, deed: str) -> str:
+        """What was done, and which wish the arm has no way to heed."""
+        unheeded = self._command.unheeded
+        return f"{deed} I move in one way only: {unheeded} changed nothing." if unheeded else deed
+
     def run(self) -> _Script:
         """Steps until `_Done`."""
         while True:
@@ -207,7 +196,7 @@ class _Episode:
                 *(yield _Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
             )
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
-            raise _Done(thought, f"Picked up {self._name}.")
+            raise _Done(thought, self._told(f"Picked up {self._name}."))
         if command.target is None and not self._references:
             yield from self._find()
         else:
@@ -275,7 +264,7 @@ class _Episode:
         )
 
     def _named_references(self) -> list[str]:
-        return [_pointable(reference, self._command.relation) for reference in self._command.references]
+        return [pointable(reference, self._command.relation) for reference in self._command.references]
 
     def _find(self) -> _Script:
         """Locate the target, every reference and a place for it, before anything moves."""
@@ -321,11 +310,12 @@ class _Episode:
         by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
         if plain is not None and by_side and len(plain.points) > 1:
             picked = select_points(phrase.selectors, plain.points)
-            if picked:
+            if len(picked) == 1:
                 return plain.points[picked[0]]
         first = all(s.rank in (1, -1) for s in phrase.selectors)
-        if not response.points and plain is not None and by_side and first and len(plain.points) == 1:
-            return plain.points[0]
+        only = plain.points if plain is not None and by_side and first and len(plain.points) == 1 else ()
+        if not response.points and only and on_side(phrase.selectors, only[0]):
+            return only[0]
         points = self._points(phrase, response)
         if len(points) == 1 or phrase.indefinite:
             return points[0]
@@ -466,7 +456,8 @@ class _Episode:
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
         [response] = yield _Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
         if response.ok:
-            raise _Done("The gripper is open and the object is down.", f"Placed {self._name} {self._where}.")
+            done = self._told(f"Placed {self._name} {self._where}.")
+            raise _Done("The gripper is open and the object is down.", done)
         self._failed_spots.append(spot)
         self._refusal = response
         self.holding = self.holding and response.error not in _LOST

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from tool_nodes.perception.words import one_letter_apart
+from tool_nodes.perception.traced import Token, Traced
+from tool_nodes.perception.words import is_slip
 
 VerbClass = Literal["pick", "place", "mention", "unsupported"]
 
@@ -89,12 +90,15 @@ _WISH = (
     r"(?:i|we) (?:would|want|need|wish|will need|should)(?: really)?(?: (?:like|love|prefer|appreciate))?"
     r"(?: for)? (?:you to|it if you(?: could| would)?|you(?= \w+))"
 )
+_NICE = r"(?:nice|great|good|lovely|perfect|helpful|awesome|wonderful|fantastic|appreciated|kind|fine|ideal|cool)"
+_MAIN_VERB = r"(?:please|you|pick|put|take|grab|place|move|get|lift|find|fetch|bring|set|drop)"
 _TASK = r"(?:the |your |my |this |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?"
 _OPENERS = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand"
-    r"|kinova|arm|thanks|thank you|first|firstly|next|finally|maybe|perhaps|listen|all|buddy|sir|yo|right|cool|sorry"
-    r"|excuse me|actually|basically|my (?:dear |good )?(?:robot|friend|arm)|mate|dude|friend|assistant|[,.!?])(?= )"
-    r"|(?:it|that) would be \w+(?: \w+)?,? if (?:you|we)(?: (?:could|would|can))?"
+    r"|kinova|arm|thanks|thank you|firstly|finally|maybe|perhaps|listen|buddy|sir|yo|sorry"
+    rf"|(?:first|next|all|right|cool)(?= (?:,|{_MAIN_VERB}\b))|excuse me|actually"
+    r"|basically|my (?:dear |good )?(?:robot|friend|arm)|mate|dude|friend|assistant|[,.!?])(?= )"
+    rf"|(?:it|that) would be (?:\w+ )?{_NICE},? if (?:you|we)(?: (?:could|would|can))?"
     r"|(?:i|we) would be (?:very |so )?(?:glad|happy|grateful)(?: ,)? if you(?: (?:could|would|can))?"
     rf"|{_REQUEST}|{_WISH}"
     r"|(?:is|would) it (?:be )?possible (?:for you )?to|do you(?= see\b)|(?:how|what) about(?: you)?(?= \w+ing\b)"
@@ -108,10 +112,12 @@ _OPENERS = re.compile(
     r"|help me(?: to)?|start by|proceed to|proceed by|begin by|your turn to|how about you|why (?:do not|can not) you"
     r"|reach out and|it is time to|see (?:if|whether) (?:you|we) can|(?:make|let|have) the (?:arm|robot|gripper)(?= \w)"
     r"|(?:i|we) (?:will|should|shall|can|could)(?= (?!not\b)\w)|like(?= ,)"
-    r"|you(?= (?!are |is )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
+    r"|you(?= (?!are |is |were |was |did |do |have |had |know )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
 )
 _ASIDES = re.compile(
-    r"\b(?:please|kindly|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
+    r"\b(?:please|kindly|be (?:very |really )?careful(?: with (?:it|that|this))?"
+    r"(?: not to (?:drop|break|damage|tip|crush|spill) (?:it|anything))?"
+    r"|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
     r"|when (?:you (?:can|are ready|get a chance))"
     r"|for a (?:moment|second|minute|while|bit)|thx|ty|(?:next|first)$|(?:already|ok|okay|alright)(?=$| [.?!]$)"
@@ -149,7 +155,7 @@ _IDIOMS = (
         re.compile(r"^(?:have|get) ((?:(?!and )\w+ )*?(?!and )\w+) (?:placed|put|moved|set|positioned|moved over)\b"),
         r"put \1",
     ),
-    (re.compile(r"(?:,? (?:that|it))? (?:would|will) be (?:very )?\w+(?: [.!])?$"), ""),
+    (re.compile(rf"(?:,? (?:that|it))? (?:would|will) be (?:very )?{_NICE}(?: [.!])?$"), ""),
     (
         re.compile(
             r"\b(find|locate|look|search|approach|see|go(?! at)) (?:for|at|to|over to)(?= (?:the|a|my|that|this)\b)"
@@ -167,27 +173,30 @@ class Clause:
         verb: Base form, e.g. "pick".
         verb_class: What it asks of the arm.
         words: The words after it.
+        spoken: The verb as it was said.
     """
 
     verb: str
     verb_class: VerbClass
     words: tuple[str, ...]
+    spoken: tuple[str, ...] = ()
 
 
-def strip_politeness(text: str) -> tuple[str, bool]:
-    """The tokens of a sentence, joined by blanks, without greetings, requests and asides; True if it asked politely."""
+def strip_politeness(text: Traced) -> tuple[Traced, bool]:
+    """A sentence without greetings, requests and asides, which it has dropped; True if it asked politely."""
     asked = False
     before = ""
-    while before != text:
-        before = text
-        opener = _OPENERS.match(text)
+    while before != text.text:
+        before = text.text
+        opener = _OPENERS.match(text.text)
         if opener and opener.end():
             asked = asked or " " in opener.group().strip()
-            text = text[opener.end() :].strip()
-        text = " ".join(_ASIDES.sub(" ", text).split()).strip(" ,")
+            rest = text[opener.end() :]
+            text = Traced(rest.text, rest.origins, text.dropped | text[: opener.end()].words)
+        text = text.sub(_ASIDES, " ").tidied(",")
     for pattern, replacement in _IDIOMS:
-        text = pattern.sub(replacement, text)
-    return " ".join(text.split()), asked
+        text = text.sub(pattern, replacement)
+    return text.tidied(), asked
 
 
 def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
@@ -197,7 +206,7 @@ def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
     known = VERBS.get(token)
     if i == 0:
         if known is None and len(token) >= 3 and following:
-            near = {VERBS[form] for form in VERBS if len(form) >= 4 and one_letter_apart(token, form)}
+            near = {VERBS[form] for form in VERBS if len(form) >= 4 and is_slip(token, form)}
             supported = sorted(verb for verb in near if verb[1] != "unsupported")
             same_class = len({verb[1] for verb in near}) == 1
             known = supported[0] if supported and same_class else None
@@ -217,7 +226,7 @@ def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
     return known if following in ("it", "them") and known[1] != "unsupported" else None
 
 
-def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
+def split_clauses(tokens: Sequence[Token]) -> tuple[list[Token], list[Clause]]:
     """(words before the first verb, clauses) of tokens without politeness."""
     starts = [(i, verb) for i in range(len(tokens)) if (verb := _verb_at(tokens, i))]
     if not starts:
@@ -225,13 +234,13 @@ def split_clauses(tokens: Sequence[str]) -> tuple[list[str], list[Clause]]:
     ends = [i for i, _ in starts[1:]] + [len(tokens)]
     clauses = []
     for (start, (base, verb_class)), end in zip(starts, ends, strict=True):
-        words = list(tokens[start + 1 : end])
+        words, spoken = list(tokens[start + 1 : end]), [tokens[start]]
         while words and (words[-1] in (*_CONNECTORS, "the") or (words[-1] == "to" and end < len(tokens))):
-            words.pop()
-        clauses.append(
-            Clause(base, "place" if _LOOSELY.get(base, frozenset()) & set(words) else verb_class, tuple(words))
-        )
+            spoken.append(words.pop())
+        placing = _LOOSELY.get(base, frozenset()) & set(words)
+        clauses.append(Clause(base, "place" if placing else verb_class, tuple(words), tuple(spoken)))
     lead = list(tokens[: starts[0][0]])
     while lead and lead[-1] in _CONNECTORS:
-        lead.pop()
+        joined = lead.pop()
+        clauses[0] = replace(clauses[0], spoken=(joined, *clauses[0].spoken))
     return lead, clauses

@@ -295,7 +295,7 @@ def _as_view(
 
 def _describe(label: str, pixels: NDArray[np.uint8]) -> _Described:
     """What can be said of a thing that is in no catalogue: its name, the head noun, and the colour that it shows."""
-    words = words_only(tokenize(label))
+    words: list[str] = [*words_only(tokenize(label))]
     head = words[words.index("of", 1) - 1 :] if "of" in words[1:-1] else words[-1:]
     colours = main_colours(pixels)
     return _Described(label, singular(head[0]) if head else label, colours[0][0] if colours else "grey")
@@ -303,5 +303,5 @@ def _describe(label: str, pixels: NDArray[np.uint8]) -> _Described:
 
 def _words(text: str) -> list[str]:
     """The words of a name, without an article before them."""
-    words = words_only(tokenize(text)) or text.split()
+    words: list[str] = [*words_only(tokenize(text))] or text.split()
     return words[1:] if len(words) > 1 and words[0] in DETERMINERS else words

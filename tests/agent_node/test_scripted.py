@@ -264,6 +264,40 @@ def test_an_ambiguous_target_is_asked_back_with_its_candidates_and_nothing_moves
     assert not set(world.names()) & set(MOTIONS)
 
 
+def test_a_manner_that_the_arm_does_not_have_is_not_passed_over() -> None:
+    answer, _ = run("Please pick up the red box SLOWLY, now", TextWorld(table()))
+    assert answer == 'Picked up the red box. I move in one way only: "SLOWLY" changed nothing.'
+
+
+def test_candidates_of_a_question_are_numbered() -> None:
+    views = [item("can", x, 0.5, "can") for x in (0.2, 0.5, 0.8)]
+    answer, _ = run("pick up the can", TextWorld(views))
+    assert "1. the leftmost one at (0.20, 0.50), 2. the second one from the left at (0.50, 0.50)" in answer
+    assert answer.endswith("or 3. the rightmost one at (0.80, 0.50)?")
+
+
+@pytest.mark.parametrize("sentence", ["drop the pony", "release the pony", "let go of the pony", "let go", "drop it"])
+def test_letting_go_with_an_empty_hand_moves_nothing(sentence: str) -> None:
+    world = TextWorld(table())
+    answer, _ = run(sentence, world)
+    assert answer.startswith("NOT_HOLDING: ")
+    assert "robot.execute_grasp" not in world.names()
+
+
+def test_letting_go_puts_down_what_is_held() -> None:
+    world = TextWorld(table()[:-1], held=table()[-1])
+    answer, _ = run("drop the pony", world)
+    assert answer == "Placed the held object on the table."
+    assert "robot.execute_grasp" not in world.names()
+
+
+def test_the_only_one_is_not_taken_where_it_is_said_to_stand_elsewhere() -> None:
+    world = TextWorld(table())
+    answer, _ = run("pick up the pony on the left", world)
+    assert answer.startswith("OBJECT_NOT_FOUND: ")
+    assert not set(world.names()) & set(MOTIONS)
+
+
 @pytest.mark.parametrize(
     ("sentence", "code"),
     [

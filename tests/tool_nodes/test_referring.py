@@ -130,7 +130,7 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("pasta packet", [("pasta box", 0.50)]),
         ("red parcel", [("red box", 0.60)]),
         ("black box", [("black bin", 0.13)]),
-        ("stufed animal on the left", [("teddy bear", 0.72)]),
+        ("stufed animal on the right", [("teddy bear", 0.72)]),
         ("turquoise and white carton on the left", [("coconut water", 0.30)]),
         ("most distant coconut water", [("coconut water", 0.30)]),
         ("rightmost piece of food", [("pasta box", 0.50)]),
@@ -224,7 +224,8 @@ def test_a_colour_of_a_part_tells_things_apart() -> None:
     assert named("the bottle with the red cap", shelf) == [("mustard", 0.2)]
     assert named("the bottle with a white lid", shelf) == [("shampoo", 0.5)]
     assert named("bottle with the yellow label", shelf) == [("olive oil", 0.8)]
-    assert len(refer("bottle with a green cap", shelf)) == 3
+    with pytest.raises(ToolError, match="no 'bottle with a green cap' here"):
+        refer("bottle with a green cap", shelf)
 
 
 def test_the_clearly_nearer_of_two_on_a_side_is_meant_and_otherwise_both() -> None:
@@ -233,6 +234,65 @@ def test_the_clearly_nearer_of_two_on_a_side_is_meant_and_otherwise_both() -> No
     beside = thing("ketchup", "bottle", "red", 0.47, 0.55)
     assert refer("the bottle right of the strawberry jam", [jam, near, far]) == [1]
     assert sorted(refer("the bottle right of the strawberry jam", [jam, near, beside])) == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("phrase", "there"),
+    [
+        ("pony on the right", True),
+        ("pony on the left", False),
+        ("black bin on the left", True),
+        ("black bin on the right", False),
+        ("pasta box at the front", True),
+        ("pasta box at the back", False),
+        ("pony in the middle", False),
+        ("red box in front of the tennis ball tube", False),
+        ("pony left of the teddy bear", False),
+        ("pasta box in front of the tennis ball tube", True),
+        ("rotten pony", False),
+        ("bottle with a red cap", False),
+        ("red box, not the piano", False),
+        ("red box, not the pasta box", True),
+    ],
+)
+def test_what_is_said_of_the_only_candidate_has_to_hold(phrase: str, there: bool) -> None:
+    if there:
+        assert len(refer(phrase, TABLE)) == 1
+        return
+    with pytest.raises(ToolError) as caught:
+        refer(phrase, TABLE)
+    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_the_word_that_nothing_explains_is_named() -> None:
+    with pytest.raises(ToolError, match="no 'rotten red box' here: nothing here is called 'rotten'; I see:"):
+        refer("rotten red box", TABLE)
+
+
+def test_anything_beside_a_thing_may_be_each_of_several() -> None:
+    assert len(refer("the thing left of the red box", TABLE)) > 1
+    assert len(refer("the object in the middle", TABLE[:8])) > 1
+
+
+def test_equally_far_to_a_side_is_a_question() -> None:
+    near_tie = [(0.300, 0.5), (0.305, 0.5), (0.9, 0.5)]
+    assert sorted(select_points([Selector("left")], near_tie)) == [0, 1]
+    assert select_points([Selector("right")], near_tie) == [2]
+    assert select_points([Selector("left", 2)], near_tie) == [1]
+
+
+def test_the_middle_one_of_a_row_is_meant_and_of_a_heap_it_is_a_question() -> None:
+    row = [(x, 0.5) for x in (0.1, 0.3, 0.5, 0.7, 0.9)]
+    assert select_points([Selector("middle")], row) == [2]
+    assert len(select_points([Selector("middle")], row[:4])) == 2
+    heap = [(0.1, 0.2), (0.2, 0.9), (0.45, 0.95), (0.6, 0.5), (0.9, 0.4)]
+    assert len(select_points([Selector("middle")], heap)) > 1
+
+
+@pytest.mark.parametrize(("said", "seen"), [("pear", "bear"), ("cap", "cup"), ("bowl", "ball"), ("candle", "handle")])
+def test_another_word_is_no_slip_of_what_is_seen(said: str, seen: str) -> None:
+    with pytest.raises(ToolError):
+        refer(said, [thing(seen, seen, "grey", 0.5, 0.5)])
 
 
 def test_left_on_the_table_is_not_left_in_the_picture_when_depth_differs() -> None:

@@ -10,26 +10,37 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tool_nodes.perception.relations import (
+    ADJECTIVES,
+    BREAKS,
+    CLAUSES,
+    CLOSED,
+    find_relations,
+    rewrite,
+    split_references,
+)
 from tool_nodes.perception.words import (
-    COLOURS,
     DETERMINERS,
-    FILLERS,
+    FUNCTION_WORDS,
     GENERIC,
+    LEADING_ON,
     NUMBERS,
     ORDINALS,
+    PARTICIPLES,
     RELATIVE,
-    SHADES,
     SIDES,
     SIZES,
+    SURFACES,
+    UNCHECKED,
     is_plural,
     tokenize,
-    words_only,
 )
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""
 MAX_WORDS = 60
+_ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,7 @@ class NounPhrase:
         count: 2 for "both" and "the two cans"; None when not said.
         plural: Several things are meant.
         indefinite: Any one will do ("a can", "one of the cans").
+        unread: Words of the phrase, and of those in it, that say nothing that can be told of a thing here.
     """
 
     text: str
@@ -79,196 +91,12 @@ class NounPhrase:
     count: int | None = None
     plural: bool = False
     indefinite: bool = False
+    unread: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def plain(self) -> str:
         """The thing without selectors and relation: "coconut water" for "far coconut water"."""
         return " ".join(self.words if self.head else (*self.words, "object"))
-
-
-@dataclass(frozen=True)
-class RelationMark:
-    """A relation found in a text: where, and whether it speaks of a movement ("into", "to the left of")."""
-
-    relation: str
-    start: int
-    end: int
-    directed: bool
-
-
-_SCENE = r"(?:table|desk|picture|image|scene|view|photo|frame|workspace|counter|camera|screen|row|line|pile|bunch)"
-STOP = (
-    r"(?= (?:in|into|inside|on|onto|to|next|beside|besides|behind|between|near|by|and|then|that|which|is|with|from|at|"
-    r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<)|$)"
-)
-"""Lookahead: the words end here, or go on with something other than a noun."""
-_LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |far |immediate )?|(?:on|to|at) )?"
-_HAND = r"(?: hand)?(?: side| end)?"
-_NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
-_FRONT = (
-    rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
-    rf"|before(?= \w)|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
-)
-_BACK = (
-    rf"behind(?: of)?|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}|beyond"
-)
-_BESIDE = (
-    r"(?:next|adjacent|close|near|nearby|as (?:close|near) as possible) to|"
-    r"(?:close )?by|besides?|near|nearby|alongside(?: of)?|touching|against"
-)
-_RELATIONS = tuple(
-    (relation, re.compile(f"(?:{pattern})(?= |$)"))
-    for relation, pattern in (
-        ("left_of", rf"{_LEAD}left{_HAND} (?:of|from){_NOT_SCENE}"),
-        ("right_of", rf"{_LEAD}right{_HAND} (?:of|from){_NOT_SCENE}"),
-        ("in_front_of", _FRONT),
-        ("behind", _BACK),
-        ("next_to", _BESIDE),
-        ("next_to", r"(?:at|on|to|by) the side of|side by side with|in the (?:vicinity|neighbourhood) of|around"),
-        ("on", r"(?:from )?(?:on|onto|to|off) (?:the )?top of|on to|onto|on|upon|atop|over|above|off(?: of)?"),
-        (
-            "in",
-            r"inside of|in to|into|inside|within|in|(?:at|on|to|in) (?:the )?bottom of"
-            r"|(?:from )?(?:out|inside) of|from inside|from within|from",
-        ),
-        ("between", r"in between|between|midway between|halfway between|amid"),
-        ("nearest_to", r"(?:the )?(?:closest|nearest|closer|nearer)(?: (?:to|by)|(?= (?:the|my|a)\b))"),
-        ("farthest_from", r"(?:the )?(?:far|further|farther|furthest|farthest)(?: away)? from|away from"),
-    )
-)
-_DIRECTED = re.compile(r"^(?:into|in to|onto|on to|to |(?:on|to) (?:the )?top|toward)")
-_SIDE_WORD = "|".join(sorted(SIDES, key=len, reverse=True))
-_VIEWER = r"(?:the |this |your |my )?(?:camera|viewer|operator|front|me|us|lens)(?: lens)?"
-_ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base(?! ball)|you|yourself|back)(?: arm| base)?"
-_AWAY = r"(?:(?:far|f[au]rther|f[au]rthest)(?: away)?|away)"
-_CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
-_REWRITES = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"\bin the (?:middle|centre|space|gap|room|area) between\b", "between"),
-        (rf"\bin the (?:middle|centre) of (?!(?:the |this |my )?{_SCENE}\b)(?=(?:\w+ )+?and \w)", "between "),
-        (r"\b(?:a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
-        (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
-        (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
-        (
-            r"(?<!the )(?<!est )(?<!most )(?<!far )\bright "
-            r"(?=(?:next|behind|beside|between|near|by|in|on|inside|into|onto|at|alongside)\b)",
-            " ",
-        ),
-        (
-            r"\b(nearest|closest) (?!to )((?:\w+ ){1,4}?)to (?=(?:the|my|a) (?!left|right|front|back)|me\b|us\b|you\b)",
-            r"\2 \1 to ",
-        ),
-        (r"\b(f[au]rthest) ((?:\w+ ){1,4}?)from (?=the|my|a|me|us|you)", r"\2 \1 from "),
-        (rf"\bof (?:the |these |those |all )?(?:two|three|four|five|lot|bunch){STOP}", " "),
-        (r"\bup front\b", " <near> "),
-        (r"\b(?:f[au]rthest|most|all the way|far) (?=(?:(?:to|on|towards?) the )?(?:left|right)\b)", " "),
-        (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
-        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far> "),
-        (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
-        (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near> "),
-        (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),
-        (r"\b(?:far|f[au]rther|f[au]rthest) (?:away|back|off|out)\b(?! from)", " <far> "),
-        (
-            rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{STOP}",
-            r" <from:\1> ",
-        ),
-        (
-            r"\b(?:on|to|at|in|near|by) the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
-            rf"(?: of (?:the )?{_SCENE}{STOP}|{STOP})",
-            r" <\1> <\2> ",
-        ),
-        (
-            rf"\b(?:on|to|at|in|toward|towards|by|near) (?:the |your |my )?(?:(?:very|far|extreme) )*({_SIDE_WORD})"
-            r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
-            rf"(?: of (?:the |this |your |my )?{_SCENE}{STOP}|{STOP})",
-            r" <\1> ",
-        ),
-        (r"\b(?:far|very|extreme) (left|right)\b(?! of)", r" \1 "),
-        (r"\b(left|right) hand(?: side)?\b(?! of)", r" \1 "),
-        (rf"\b(?:on|from|off|in|at) (?:top of )?(?:the |this |your |my )?(?:{_SCENE}|ground)(?: top)?{STOP}", " "),
-    )
-)  # fmt: skip
-_BREAKS = ("not", "except", "excluding", "but", "without")
-_CLAUSES = frozenset({"that", "which", "who", "with"})
-ADJECTIVES = frozenset((*COLOURS, *SHADES, *RELATIVE))
-_CLOSED = frozenset(
-    (*DETERMINERS, *FILLERS, *NUMBERS, *ORDINALS, *SIDES, *SIZES, *ADJECTIVES, *_BREAKS, "of", "and", "all")
-)
-
-
-_ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
-
-
-def rewrite(tokens: Sequence[str]) -> list[str]:
-    """The words with position phrases folded into one: "on the left side" becomes `<left>`."""
-    text = " ".join(words_only(tokens))
-    for pattern, replacement in _REWRITES:
-        text = " ".join(pattern.sub(replacement, text).split())
-    return text.split()
-
-
-def _is_noun(word: str) -> bool:
-    return word in GENERIC or not (word in _CLOSED or word.startswith("<"))
-
-
-def find_relations(words: Sequence[str], noun_first: bool = True) -> list[RelationMark]:
-    """Relations in rewritten words, in order; start and end are word indices.
-
-    Args:
-        words: From `rewrite`.
-        noun_first: Ignore a relation before the first noun: "the near bottle" has none.
-    """
-    marks: list[RelationMark] = []
-    seen_noun = not noun_first
-    i = 0
-    while i < len(words):
-        rest = " ".join(words[i : i + 8])
-        found = [(m.end(), relation) for relation, pattern in _RELATIONS if (m := pattern.match(rest))]
-        end, relation = max(found, default=(0, ""))
-        length = len(rest[:end].split())
-        stands_for_noun = i > 0 and (words[i - 1] in COLOURS or words[i - 1] in SIZES or words[i - 1].startswith("<"))
-        if length == 1 and words[i] in SIDES and words[i + 1 : i + 2] and words[i + 1] not in DETERMINERS:
-            stands_for_noun = False
-        if length and i + length < len(words) and (seen_noun or stands_for_noun):
-            marks.append(RelationMark(relation, i, i + length, bool(_DIRECTED.match(rest))))
-            seen_noun = False
-            i += length
-        else:
-            seen_noun = seen_noun or _is_noun(words[i])
-            i += 1
-    return marks
-
-
-def split_list(words: Sequence[str]) -> list[list[str]]:
-    """Split "the red box and the bowl" at its conjunctions, but not those inside "between A and B"."""
-    parts: list[list[str]] = [[]]
-    open_betweens = 0
-    for i, word in enumerate(words):
-        open_betweens += word == "between" and i > 0
-        if word == "and" and parts[-1] and i + 1 < len(words):
-            if not open_betweens:
-                parts.append([])
-                continue
-            open_betweens -= 1
-        parts[-1].append(word)
-    return parts
-
-
-def split_references(relation: str, words: Sequence[str]) -> list[list[str]]:
-    """The words of each reference of a relation. "Salt and pepper" stays whole: no article follows "and"."""
-    parts = split_list(words)
-    if relation == "between" and len(parts) == 2:
-        return parts
-    joined: list[list[str]] = []
-    for part in parts:
-        if joined and part[0] not in DETERMINERS:
-            joined[-1] += ["and", *part]
-        else:
-            joined.append(part)
-    if relation == "between" and len(joined) == 1 and len(parts) > 1:
-        return [parts[0], [w for part in parts[1:] for w in part]]
-    return joined
 
 
 @dataclass
@@ -284,6 +112,7 @@ class _Core:
     all: bool = False
     indefinite: bool = False
     one_of: bool = False
+    unread: list[str] = field(default_factory=list)
 
     def selectors(self) -> list[Selector]:
         """The selectors; an ordinal without a side counts from the left."""
@@ -292,26 +121,48 @@ class _Core:
             keys = ["left"]
         return [Selector(key, self.rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
 
+    def add_key(self, word: str, key: str) -> None:
+        """Add a selector, unless the phrase has said the contrary."""
+        if _OPPOSITE.get(key) in self.keys:
+            self.unread.append(word)
+        else:
+            self.keys.append(key)
 
-def _core(words: Sequence[str]) -> _Core:
+
+_OPPOSITE = {"left": "right", "right": "left", "near": "far", "far": "near"}
+_BEFORE_ARTICLE = frozenset({"of", "and", "or", "than", "all", "both", "called", "named", "labelled", "saying"})
+"""Words of a phrase that an article may follow."""
+
+
+def _core(words: Sequence[str], placed: bool = False) -> _Core:
+    """Sort words; `placed` tells that a relation follows them."""
     core = _Core()
     contained: list[str] = []
+    lost = len(words)
     for i, word in enumerate(words):
+        following = words[i + 1] if i + 1 < len(words) else ""
+        second = word in DETERMINERS - {"of"} and core.content and words[i - 1] in (*core.content[-1:], *GENERIC)
+        if word in LEADING_ON or (i and second):
+            # "The lemon the baseball", "the lemon after the baseball": a second thing, and nothing that joins them.
+            lost = min(lost, i)
         if word.startswith("<from:"):
+            core.unread += [word] if core.origin else []
             core.origin = SIDES[word[6:-1]]
         elif word.startswith("<"):
-            core.keys.append(SIDES[word[1:-1]])
+            core.add_key(word, SIDES[word[1:-1].split(":")[0]])
         elif word in ORDINALS:
+            core.unread += [word] if core.rank != 1 or "first" in words[:i] else []
             core.rank = ORDINALS[word]
-            if word == "first" and not core.keys:
+            if core.rank == 1 and not core.keys:
                 core.origin = core.origin or "left"
         elif word in SIDES or word in SIZES:
-            core.keys.append(SIDES.get(word) or SIZES[word])
+            core.add_key(word, SIDES.get(word) or SIZES[word])
         elif word in NUMBERS:
+            core.unread += [word] if core.count is not None else []
             core.count = core.count if core.one_of else NUMBERS[word]
         elif word in ("all", "every", "each", "everything"):
             core.all = True
-        elif word in ("a", "an", "any", "some", "either") or (word == "one" and list(words[i + 1 : i + 2]) == ["of"]):
+        elif word in ("a", "an", "any", "some", "either") or (word == "one" and following == "of"):
             core.indefinite = core.indefinite or not core.content
         elif word == "of" and core.content and core.content[-1] not in ("set", "group"):
             contained, core.content = core.content, []
@@ -323,29 +174,49 @@ def _core(words: Sequence[str]) -> _Core:
         elif word in GENERIC or (word.endswith("s") and word[:-1] in GENERIC):
             core.generic = True
             core.all = core.all or (word.endswith("s") and not core.one_of)
-        elif word not in _CLOSED or word in ADJECTIVES:
+        elif word not in CLOSED or word in ADJECTIVES:
             core.content.append(word)
             # "The object milk carton" names it after all, "something red" does not.
             core.generic = core.generic and word in ADJECTIVES
+        if _says_nothing(word, words, i, core, placed):
+            core.unread.append(word)
+    core.unread += words[lost:]
     core.content += contained
     return core
+
+
+def _says_nothing(word: str, words: Sequence[str], i: int, core: _Core, placed: bool) -> bool:
+    """True for a word that no rule reads where it stands, such as "lying" and "flat" in "the lying bottle flat"."""
+    following = words[i + 1] if i + 1 < len(words) else ""
+    if word in PARTICIPLES:
+        return not (following.startswith("<") or (placed and not following))
+    if word in SURFACES:
+        return not following or following in CLOSED
+    if word in ("of", "and"):
+        return not following or i == 0
+    if word in RELATIVE:
+        named = any(before not in CLOSED or before in SURFACES for before in words[:i])
+        return named and not core.generic and all(after in CLOSED for after in words[i + 1 :])
+    return word in UNCHECKED or word in FUNCTION_WORDS
 
 
 def noun_phrase(words: Sequence[str]) -> NounPhrase:
     """The noun phrase of rewritten words (see `rewrite`). Raises ToolError NOT_UNDERSTOOD when it is too long."""
     if len(words) > MAX_WORDS:
         raise ToolError(ErrorCode.NOT_UNDERSTOOD, f"A description of a thing may have at most {MAX_WORDS} words.")
-    cut = next((i for i, word in enumerate(words) if word in _BREAKS), len(words))
-    kept, negated = list(words[:cut]), [w for w in words[cut:] if w not in (*_BREAKS, "for")]
+    cut = next((i for i, word in enumerate(words) if word in BREAKS), len(words))
+    kept, negated = list(words[:cut]), [w for w in words[cut:] if w not in (*BREAKS, "for")]
     marks = find_relations(kept)
     relation: str | None = None
     references: tuple[NounPhrase, ...] = ()
+    related: list[str] = []
     if marks:
         relation = marks[0].relation
+        related = kept[marks[0].start :]
         references = tuple(noun_phrase(part) for part in split_references(relation, kept[marks[0].end :]))
         kept = kept[: marks[0].start]
-    at = next((i for i, word in enumerate(kept) if i and word in _CLAUSES), len(kept))
-    core, clause = _core(kept[:at]), _core(kept[at + 1 :])
+    at = next((i for i, word in enumerate(kept) if i and word in CLAUSES), len(kept))
+    core, clause = _core(kept[:at], bool(marks)), _core(kept[at + 1 :], bool(marks))
     details: tuple[str, ...] = ()
     content = core.content
     if kept[at : at + 1] == ["with"]:
@@ -355,6 +226,16 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     head = content[-1] if core.content and not core.generic and content[-1] not in ADJECTIVES else ""
     selectors = core.selectors()
     plural = core.all or (core.count or 1) > 1 or (bool(head) and is_plural(head) and not core.one_of)
+    excluded = noun_phrase(negated) if negated else None
+    unread = [*core.unread, *clause.unread]
+    if kept[at : at + 1] == ["with"] and (not clause.content or clause.count):
+        unread += kept[at:]
+    elif clause.count:
+        unread += [word for word in kept[at + 1 :] if word in NUMBERS]
+    if related:
+        unread += _unread_relation(related, marks[0].end - marks[0].start, references, lost=kept[-1] in LEADING_ON)
+    if cut < len(words) and not _excludable(words[cut:], excluded):
+        unread += words[cut:]
     return NounPhrase(
         text=_text(words),
         words=tuple(content),
@@ -363,11 +244,28 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         selectors=(*selectors, *(s for s in clause.selectors() if s not in selectors)),
         relation=relation,
         references=references,
-        excluded=noun_phrase(negated) if negated else None,
+        excluded=excluded,
         count=core.count,
         plural=plural,
         indefinite=core.indefinite or (core.one_of and not selectors),
+        unread=tuple(unread),
     )
+
+
+def _unread_relation(words: Sequence[str], length: int, references: Sequence[NounPhrase], lost: bool) -> Sequence[str]:
+    """What says nothing in a relation whose mark has so many words; all of it after words that are `lost`."""
+    inside = [word for reference in references for word in reference.unread]
+    nothing = all(any(word is other for other in inside) for word in words[length:])
+    # "Before" is in front of where something is to go; in a description it may as well be a time.
+    return words if lost or nothing or words[0] == "before" else inside
+
+
+def _excludable(words: Sequence[str], excluded: NounPhrase | None) -> bool:
+    """True if what follows a "not" says by name or colour what is not meant, and nothing else."""
+    first = next((i for i, word in enumerate(words) if word not in (*BREAKS, "for")), 0)
+    if excluded is None or any(word in BREAKS for word in words[first:]) or excluded.unread:
+        return False
+    return bool(excluded.words) and not (excluded.selectors or excluded.relation or excluded.details or excluded.count)
 
 
 def _text(words: Sequence[str]) -> str:
@@ -375,6 +273,7 @@ def _text(words: Sequence[str]) -> str:
     while len(shown) > 1 and shown[0] in _ARTICLES:
         shown.pop(0)
     text = re.sub(r"<from:(\w+)>", r"from the \1", " ".join(shown))
+    text = text.replace("<far:robot>", "closest to the robot").replace("<near:robot>", "furthest from the robot")
     text = re.sub(r"<(near|far)>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
     return re.sub(r"<(\w+)>", r"on the \1", text)
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tool_nodes.perception.phrases import find_relations, noun_phrase, parse_noun_phrase, rewrite, split_references
+from tool_nodes.perception.phrases import noun_phrase, parse_noun_phrase
+from tool_nodes.perception.relations import find_relations, rewrite, split_references
 from tool_nodes.perception.words import DETERMINERS, SIDES, tokenize, words_only
 from tool_nodes.results import ErrorCode, ToolError
 

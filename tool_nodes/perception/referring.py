@@ -19,7 +19,7 @@ from tool_nodes.geometry import look_at
 from tool_nodes.perception.phrases import NounPhrase, Selector, parse_noun_phrase
 from tool_nodes.perception.places import FreeSpaceRequest, free_space_phrase, parse_free_space
 from tool_nodes.perception.vocabulary import Match, Vocabulary, correct, match
-from tool_nodes.perception.words import RELATIVE, plural, stem
+from tool_nodes.perception.words import COLOURS, RELATIVE, SHADES, plural
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, ObjectView
 
@@ -28,6 +28,7 @@ __all__ = [
     "NounPhrase",
     "Selector",
     "free_space_phrase",
+    "on_side",
     "parse_free_space",
     "parse_noun_phrase",
     "refer",
@@ -41,6 +42,14 @@ NEXT_TO_GAP = 0.30
 """Largest gap between things that are next to each other [m]."""
 CLEARLY_NEARER = 0.75
 """A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
+TIED = 0.02
+"""Things that differ by less than this in a direction are equally far in it [m]."""
+BESIDE_MIDDLE = 0.05
+"""A thing is on the left of the table if it is no further right of the middle than this [m]; so for every side."""
+AROUND_MIDDLE = 0.20
+"""A thing is in the middle of the table if it is at most this far from it in each direction [m]."""
+OBLIQUE = float(np.tan(np.radians(60.0)))
+"""The only candidate has to be this clearly to the side that is said: aside over ahead."""
 CLEARLY_SIZED = 1.08
 """Ratio from which a thing is "tall" or "small" beside another."""
 
@@ -75,7 +84,8 @@ def select_points(
         count: How many are meant; None for one.
 
     Returns:
-        No index when there are fewer points than the selectors count ("the third can" of two).
+        No index when there are fewer points than the selectors count ("the third can" of two); several where it cannot
+        be told which one is meant.
     """
     chosen = [s for s in selectors if s.positional]
     if not chosen or not points:
@@ -84,16 +94,46 @@ def select_points(
     spread = np.maximum(np.ptp(xy, axis=0), 1e-6)
     keys = {"left": xy[:, 0], "right": -xy[:, 0], "near": -xy[:, 1], "far": xy[:, 1]}
     if len(chosen) == 1 and chosen[0].key == "middle":
-        axis = int(spread[1] > spread[0])
-        order = np.argsort(np.abs(_ranks(xy[:, axis]) - (len(xy) - 1) / 2), kind="stable")
+        order = _middle(xy)
     elif len(chosen) == 1:
-        order = np.argsort(keys[chosen[0].key], kind="stable")
+        along = keys[chosen[0].key]
+        order = np.argsort(along, kind="stable").tolist()
+        tied = [i for i in order if along[i] - along[order[0]] < TIED]
+        if chosen[0].rank == 1 and count is None and len(tied) > 1:
+            return tied
     else:
         middle = np.abs(xy - np.median(xy, axis=0)).sum(axis=1)
         scale = {"left": spread[0], "right": spread[0], "near": spread[1], "far": spread[1]}
         cost = sum(keys[s.key] / scale[s.key] if s.key != "middle" else middle for s in chosen)
-        order = np.argsort(np.asarray(cost), kind="stable")
-    return _take(order.tolist(), chosen[0].rank, count)
+        order = np.argsort(np.asarray(cost), kind="stable").tolist()
+    if chosen[0].key == "middle" and len(chosen) == 1 and count is None:
+        return order
+    return _take(order, chosen[0].rank, count)
+
+
+def _middle(xy: FloatArray) -> list[int]:
+    """The middle one of a row; several where the points (N, 2) are no row, or an even number."""
+    spread = np.ptp(xy, axis=0)
+    ranks = np.abs(_ranks(xy[:, int(spread[1] > spread[0])]) - (len(xy) - 1) / 2)
+    chosen = np.flatnonzero(ranks == ranks.min()).tolist()
+    if len(xy) > 3:
+        away = np.linalg.norm(xy - xy.mean(axis=0), axis=1)
+        order = np.argsort(away, kind="stable").tolist()
+        clear = away[order[0]] < CLEARLY_NEARER * away[order[1]]
+        chosen += [i for i in order[: 1 if clear else 2] if i not in chosen]
+    return chosen
+
+
+def on_side(selectors: Sequence[Selector], point: tuple[float, float]) -> bool:
+    """True unless a thing at a normalized point is clearly not on the side of the table that selectors say."""
+    (x, y), (middle_x, middle_y) = table_points([point, (0.5, 0.5)])
+    right, near = float(x - middle_x), float(y - middle_y)
+    offsets = {"left": -right, "right": right, "near": near, "far": -near}
+    return all(
+        max(abs(right), abs(near)) <= AROUND_MIDDLE if s.key == "middle" else offsets[s.key] >= -BESIDE_MIDDLE
+        for s in selectors
+        if s.positional and s.rank == 1
+    )
 
 
 def table_points(points: Sequence[tuple[float, float]], height_m: float = MIDDLE_HEIGHT) -> FloatArray:
@@ -145,12 +185,14 @@ class _Reader:
         matches = self._matches(phrase)
         found = list(matches)
         if phrase.excluded is not None:
-            found = [i for i in found if i not in self._matches(phrase.excluded, required=False)]
+            found = [i for i in found if i not in self._matches(phrase.excluded)]
         if phrase.relation is not None:
             found = self._related(phrase, found)
         if not found:
             raise self._not_found(phrase)
         found = self._preferred(phrase, matches, found)
+        if not found:
+            raise self._not_found(phrase)
         found = self._selected(phrase, found)
         if not found:
             raise self._not_found(phrase)
@@ -163,7 +205,7 @@ class _Reader:
             )
         return found
 
-    def _matches(self, phrase: NounPhrase, required: bool = True) -> dict[int, Match]:
+    def _matches(self, phrase: NounPhrase) -> dict[int, Match]:
         words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
         for head, tried in correct(phrase.head, words, self._vocabularies):
             for near_synonyms in (False, True):
@@ -172,9 +214,7 @@ class _Reader:
                 exact = {i: m for i, m in found.items() if not m.approximate_colour}
                 if exact or (found and not near_synonyms):
                     return exact or found
-        if required:
-            raise self._not_found(phrase)
-        return {}
+        raise self._not_found(phrase)
 
     def _preferred(self, phrase: NounPhrase, matches: dict[int, Match], found: list[int]) -> list[int]:
         """Keep the best matches, as far as the phrase leaves a choice; best first."""
@@ -184,9 +224,7 @@ class _Reader:
             called = [i for i in found if self._vocabularies[i].has(word)]
             found = called or found
         with_part = [i for i in found if phrase.details and self._vocabularies[i].has_part(phrase.details)]
-        for word in () if with_part else phrase.details:
-            found = [i for i in found if self._vocabularies[i].has(word)] or found
-        found = with_part or found
+        found = with_part or [i for i in found if all(self._vocabularies[i].has(word) for word in phrase.details)]
         if not phrase.plural or phrase.count:
             rank = max((s.rank for s in phrase.selectors), default=1)
             needed = phrase.count or (max(2, rank) if phrase.selectors else 1)
@@ -215,6 +253,12 @@ class _Reader:
             half = len(found) - len(found) // 2
             found = [found[k] for k in select_points([replace(s, rank=1) for s in positions], points, half)]
         elif positions:
+            if len(found) == 1 and not phrase.plural and not on_side(positions, points[0]):
+                raise ToolError(
+                    ErrorCode.OBJECT_NOT_FOUND,
+                    f"the only '{phrase.plain[:80]}' here is not where '{phrase.text[:80]}' says it is; "
+                    f"I see: {self._seen()}",
+                )
             return [found[k] for k in select_points(positions, points, phrase.count)]
         for selector in sizes:
             order = sorted(found, key=lambda i: -_measure(self._views[i], selector.key))
@@ -233,14 +277,16 @@ class _Reader:
         relation = phrase.relation or ""
         distances: dict[int, float] = {}
         for i in found:
-            measured = [self._distance(relation, i, group) for group in self._groups(relation, i, references)]
+            groups = self._groups(relation, i, references)
+            measured = [self._distance(relation, i, group, strict=len(found) == 1) for group in groups]
             known = [d for d in measured if d is not None]
             if known:
                 distances[i] = min(known)
         order = sorted(distances, key=lambda i: distances[i])
         if relation in ("nearest_to", "farthest_from") and not phrase.plural:
             return order[:1]
-        if phrase.plural or phrase.selectors or relation in ("in", "on") or len(order) < 2:
+        named = bool(phrase.words or phrase.details) or relation == "between"
+        if phrase.plural or phrase.selectors or not named or relation in ("in", "on") or len(order) < 2:
             return order
         clear = distances[order[0]] < CLEARLY_NEARER * distances[order[1]]
         return order[:1] if clear else order
@@ -253,15 +299,18 @@ class _Reader:
             return [list(pair) for pair in pairs]
         return [[r] for group in references for r in group if r != i]
 
-    def _distance(self, relation: str, i: int, group: list[int]) -> float | None:
-        """How far thing i is from being the best example of the relation; None if it does not hold."""
+    def _distance(self, relation: str, i: int, group: list[int], strict: bool = False) -> float | None:
+        """How far thing i is from being the best example of the relation; None if it does not hold.
+
+        `strict` is for the only candidate, which no comparison makes right.
+        """
         thing, other = self._views[i], self._views[group[0]]
         apart = float(np.linalg.norm((thing.position_m - other.position_m)[:2]))
         gap = max(apart - float(thing.size_m[:2].mean() + other.size_m[:2].mean()) / 2, 0.0)
         if relation == "nearest_to":
             return apart
         if relation == "farthest_from":
-            return -apart
+            return -apart if not (strict and gap <= NEXT_TO_GAP / 2) else None
         if relation == "next_to":
             return max(gap, 0.02) if gap <= NEXT_TO_GAP else None
         if relation in ("in", "on"):
@@ -281,11 +330,18 @@ class _Reader:
             "in_front_of": (dy, dx),
             "behind": (-dy, dx),
         }[relation]
-        return apart * max(1.0, abs(aside) / ahead) ** 2 if ahead > 0.01 else None
+        if ahead <= 0.01 or (strict and abs(aside) > OBLIQUE * ahead):
+            return None
+        return apart * max(1.0, abs(aside) / ahead) ** 2
 
     def _not_found(self, phrase: NounPhrase) -> ToolError:
+        said = (*phrase.words, *phrase.details)
+        known = (*COLOURS, *SHADES, *RELATIVE)
+        strange = [word for word in said if word not in known and not any(v.has(word) for v in self._vocabularies)]
+        which = f": nothing here is called '{' '.join(strange)[:80]}'" if 0 < len(strange) < len(said) else ""
         unclear = f"; {self._unclear()}" if self._several else ""
-        return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no '{phrase.text[:80]}' here; I see: {self._seen()}{unclear}")
+        sentence = f"no '{phrase.text[:80]}' here{which}; I see: {self._seen()}{unclear}"
+        return ToolError(ErrorCode.OBJECT_NOT_FOUND, sentence)
 
     def _unclear(self) -> str:
         """What may be several things, and where."""
@@ -301,8 +357,3 @@ class _Reader:
         ]
         more = [f"and {len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
         return ", ".join(shown[:_SHOWN_NAMES] + more) or "nothing on the table"
-
-
-def same_words(a: NounPhrase, b: NounPhrase) -> bool:
-    """True if two phrases describe a thing in the same words, whatever their number and order."""
-    return sorted(stem(w) for w in a.words) == sorted(stem(w) for w in b.words) and a.selectors == b.selectors

@@ -17,7 +17,7 @@ from tool_nodes.perception.words import (
     PACKAGING,
     SAME_STEM,
     SHADES,
-    one_letter_apart,
+    is_slip,
     stem,
     tokenize,
     words_only,
@@ -234,7 +234,7 @@ def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iter
             replacement = (joined,)
         elif s in pairs and s not in known:
             replacement = pairs[s]
-        elif s not in sayable and word not in SHADES:
+        elif s not in sayable and word not in SHADES and s not in _product_words():
             replacement = (_meant(s, here) or _meant(s, sayable) or word,)
         if word == head:
             new_head = replacement[-1]
@@ -243,7 +243,13 @@ def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iter
         yield new_head, tuple(mended)
 
 
+@lru_cache(maxsize=1)
+def _product_words() -> frozenset[str]:
+    """Every word that names some product: a pear that is not there is no slip of a bear that is."""
+    return frozenset(word for item in load_catalogue().values() for text in item.words for word in stems(text))
+
+
 def _meant(slip: str, words: Iterable[str]) -> str | None:
     """The only word of which a word may be a slip of one letter."""
-    close = {stem(word) for word in words if min(len(slip), len(word)) >= 4 and one_letter_apart(slip, word)}
+    close = {stem(word) for word in words if min(len(slip), len(word)) >= 4 and is_slip(slip, word)}
     return close.pop() if len(close) == 1 else None

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from tool_nodes.perception.traced import Token, Traced
+
+_Word = TypeVar("_Word", bound=str)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -20,6 +24,7 @@ _CONTRACTIONS = (
     (r"\bcan'?t\b", "can not"),
     (r"\bwon'?t\b", "will not"),
     (r"\b(do|does|did|is|are|should|would|could|must)n'?t\b", r"\1 not"),
+    (r"\b(you|we|they)'re\b", r"\1 are"),
     (r"\b(i|you|we|they)'d\b", r"\1 would"),
     (r"\b(i|you|we|they)'ll\b", r"\1 will"),
     (r"\b(i|you|we|they)'ve\b", r"\1 have"),
@@ -62,6 +67,17 @@ _SPELLINGS = _meaning(
 _POSSESSIVE_SIDE = re.compile(
     r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
 )
+_NORMAL = (
+    *_CONTRACTIONS,
+    (_POSSESSIVE_SIDE, r"to the \2 of \1"),
+    (r"'", ""),
+    (r"see[- ]through", "seethrough"),
+    (r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most"),
+    (r"red bull", "redbull"),
+    (r"\bcoca[- ]?cola\b", "cola"),
+    (r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ","),
+)
+"""What is rewritten before a text falls into words."""
 _LONG_GRAMMAR = _words(
     "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
     "should something adjacent alongside anywhere somewhere wherever"
@@ -162,6 +178,28 @@ FILLERS = _words(
     "table desk surface counter called named labelled labeled marked saying says been being be see over whole "
     "entire own"
 )
+UNCHECKED = _words("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
+"""Words of which no picture tells whether they are true: a pointer passes over them, a command may not."""
+PARTICIPLES = _words("sitting standing lying laying located placed positioned resting situated")
+"""They lead to a place: "the can standing next to the box"; of a thing itself nothing can tell whether it lies."""
+SURFACES = _words("table desk surface counter")
+FUNCTION_WORDS = _words(
+    "then than after before during while because since although though as if else too neither nor by for from to into "
+    "onto upon at in on with without within off out up down away again via per about along across through toward "
+    "towards around past until till it he she they them him i you we no never ever even much more less least few many "
+    "several lots enough would should could will shall must do does did done has have had where when why how what not "
+    "but except maybe perhaps instead rather apart opposite beneath under below underneath above inside outside "
+    "afterwards later soon today tomorrow twice once yet unless whether or anywhere somewhere elsewhere wherever next "
+    "beside besides behind between alongside beyond atop touching against amid "
+    "upside upright sideways horizontally vertically facing pointing lengthwise diagonally tilted flat flatly"
+)
+"""Words that name nothing: where no rule of the grammar has read one, it was not understood."""
+LEADING_ON = _words(
+    "then after before during while because since although though as without via per along across through until till "
+    "unless whether plus like using avoiding followed above below under underneath beneath nor neither when where how "
+    "why what"
+)
+"""Words after which a phrase speaks of something else: what they lead to was not understood either."""
 NUMBERS = {
     word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
 }
@@ -252,37 +290,34 @@ DISCRETE = _words("ball toy pencil pen tool block cube car egg shoe gift marble 
 """Things that are not what a package of them is: a box of pencils is not "the pencil"."""
 
 
-def tokenize(text: str) -> list[str]:
+_PUNCTUATION = ",.?!"
+
+
+def tokenize(text: str) -> list[Token]:
     """Lower-case words of a text, accents removed, contractions opened; `,` `.` `?` `!` stay as tokens.
 
     "Don't take Bob's T-shirt!" gives do not take bobs t shirt !
     """
-    plain = unicodedata.normalize("NFKD", text.lower().replace("’", "'").replace("‘", "'").replace("`", "'"))
-    plain = "".join(c for c in plain if not unicodedata.combining(c))
-    for pattern, replacement in _CONTRACTIONS:
-        plain = re.sub(pattern, replacement, plain)
-    plain = _POSSESSIVE_SIDE.sub(r"to the \2 of \1", plain)
-    plain = plain.replace("'", "").replace("see-through", "seethrough").replace("see through", "seethrough")
-    plain = re.sub(r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most", plain)
-    plain = re.sub(r"\bcoca[- ]?cola\b", "cola", plain.replace("red bull", "redbull"))
-    plain = re.sub(r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ",", plain)
-    tokens = re.findall(r"[^\W_]+|[,.?!&]", plain)
-    return [part for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
+    plain = Traced.spoken(text)
+    for pattern, replacement in _NORMAL:
+        plain = plain.sub(pattern, replacement)
+    tokens = [plain.token(match) for match in re.finditer(r"[^\W_]+|[,.?!&]", plain.text)]
+    return [Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
 
 
 def _mended(token: str) -> str:
     """A word of the grammar in place of a slip of it: "behidn" and "beehind" are "behind"."""
     if len(token) < 5:
         return token
-    meant = {word for word in _LONG_GRAMMAR if one_letter_apart(token, word) and token not in (word + "s", word + "d")}
+    meant = {word for word in _LONG_GRAMMAR if is_slip(token, word) and token not in (word + "s", word + "d")}
     swapped = {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
     meant |= swapped | ({re.sub(r"(.)\1", r"\1", token)} & _SHORT_GRAMMAR)
     return meant.pop() if len(meant) == 1 else token
 
 
-def words_only(tokens: Iterable[str]) -> list[str]:
+def words_only(tokens: Iterable[_Word]) -> list[_Word]:
     """The tokens without punctuation."""
-    return [token for token in tokens if token[0] not in ",.?!"]
+    return [token for token in tokens if token[0] not in _PUNCTUATION]
 
 
 def singular(word: str) -> str:
@@ -333,3 +368,15 @@ def one_letter_apart(a: str, b: str) -> bool:
         return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
     longer, shorter = (a, b) if len(a) > len(b) else (b, a)
     return longer[i + 1 :] == shorter[i:]
+
+
+_LONG = 6
+"""From so many letters on, another letter inside a word makes a slip of it rather than another word."""
+
+
+def is_slip(said: str, meant: str) -> bool:
+    """True if a word is another one with a slip of one letter; "bear" is no slip of "pear", nor "love" of "move"."""
+    if not one_letter_apart(said, meant):
+        return False
+    other_letter = len(said) == len(meant) and sorted(said) != sorted(meant)
+    return not other_letter or (len(said) >= _LONG and said[0] == meant[0])
