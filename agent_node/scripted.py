@@ -7,8 +7,7 @@ conversation holds, so the same conversation always gives the same turn.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
 from agent_node.calls import ToolCall
@@ -16,6 +15,7 @@ from agent_node.commands import RELATION_WORDS, Command, parse_command
 from agent_node.picture import at, describe, near, nearest, still_stands, still_there, the, untried
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
+from agent_node.scripted_steps import Done, Script, Setback, Step, Unseen, unmet
 from agent_node.transcript import MISSING, Point, Response, read_episode
 from agent_node.wording import pointable, refusal, untagged
 from tool_nodes.perception.phrases import NounPhrase
@@ -46,42 +46,6 @@ _BEFORE_MOTION = _SAME_VIEW | {ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORK
 """Errors of a grasp that is refused before anything moves."""
 
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
-
-
-@dataclass(frozen=True)
-class _Step:
-    thought: str
-    calls: tuple[ToolCall, ...]
-
-
-class _Done(Exception):
-    """Ends the script with an answer."""
-
-    def __init__(self, thought: str, answer: str) -> None:
-        super().__init__(answer)
-        self.thought = thought
-        self.answer = answer
-
-
-class _Setback(Exception):
-    """A failure that another try may mend."""
-
-    def __init__(self, doing: str, response: Response) -> None:
-        super().__init__(doing)
-        self.doing = doing
-        self.response = response
-
-
-class _Unseen(_Setback):
-    """What should look at a picture had nothing to say about it; a new picture may mend that, once."""
-
-
-def _unmet(doing: str, response: Response) -> _Setback:
-    """The setback of a question about a picture."""
-    return (_Unseen if response.error is ErrorCode.UNAVAILABLE else _Setback)(doing, response)
-
-
-_Script = Generator[_Step, list[Response], None]
 
 
 class ScriptedPolicy:
@@ -119,8 +83,8 @@ class ScriptedPolicy:
                 if len(done) >= len(step.calls):
                     step, done = script.send(done), []
             if len(turns) >= self._max_turns - 1:
-                raise _Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
-        except _Done as end:
+                raise Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
+        except Done as end:
             return self._answer(end.thought, end.answer)
         calls = step.calls[len(done) : len(done) + 1] if one_call else step.calls
         return Reply(self._protocol.render_turn(untagged(step.thought), calls))
@@ -171,15 +135,15 @@ class _Episode:
         unheeded = self._command.unheeded
         return f"{deed} I move in one way only: {unheeded} changed nothing." if unheeded else deed
 
-    def run(self) -> _Script:
-        """Steps until `_Done`."""
+    def run(self) -> Script:
+        """Steps until `Done`."""
         while True:
             try:
                 yield from self._attempt()
-            except _Setback as setback:
+            except Setback as setback:
                 self._recover(setback)
 
-    def _attempt(self) -> _Script:
+    def _attempt(self) -> Script:
         command = self._command
         if not self.holding:
             if not self._segmented:
@@ -193,27 +157,27 @@ class _Episode:
             yield from self._look("")
         if command.action == "pick":
             self._check_lifted(
-                *(yield _Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
+                *(yield Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
             )
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
-            raise _Done(thought, self._told(f"Picked up {self._name}."))
+            raise Done(thought, self._told(f"Picked up {self._name}."))
         if command.target is None and not self._references:
             yield from self._find()
         else:
             yield from self._find_spot()
         yield from self._put()
 
-    def _recover(self, setback: _Setback) -> None:
-        """Prepare another try. Raises _Done when the failure is final or the tries are used up."""
+    def _recover(self, setback: Setback) -> None:
+        """Prepare another try. Raises Done when the failure is final or the tries are used up."""
         code = setback.response.error or ErrorCode.INTERNAL
         hopeless = code is ErrorCode.OUT_OF_WORKSPACE and not self.holding
-        again = isinstance(setback, _Unseen) and not self._unseen
+        again = isinstance(setback, Unseen) and not self._unseen
         self._unseen = self._unseen or again
         hopeless = hopeless or (code in _FINAL and not again) or (code in _LOST and self._command.target is None)
         if hopeless or self._retries_left == 0:
             tried = f" after {self._tries} tries" if self._tries > 1 else ""
             answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
-            raise _Done(f"I could not {setback.doing}, and another try would not help.", answer)
+            raise Done(f"I could not {setback.doing}, and another try would not help.", answer)
         self._retries_left -= 1
         self._trouble = setback.doing
         self._tries += 1
@@ -237,14 +201,14 @@ class _Episode:
         sentence = sentence.strip().rstrip(".")
         return f"{code}: {sentence[0].upper()}{sentence[1:]}; {held}."
 
-    def _look(self, purpose: str) -> _Script:
+    def _look(self, purpose: str) -> Script:
         again = (
             f"I could not {self._trouble}; I look again" if self._trouble else f"I need to find {self._name}: a picture"
         )
         calls = [ToolCall("robot.capture_image", {})]
         if purpose:
             calls.append(ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield _Step(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
+        responses = yield Step(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
         self._require(responses, "look at the table")
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
         self._segmented = False
@@ -252,7 +216,7 @@ class _Episode:
     def _require(self, responses: Sequence[Response], doing: str) -> None:
         failed = next((r for r in responses if not r.ok), None)
         if failed is not None:
-            raise _Setback(doing, failed)
+            raise Setback(doing, failed)
 
     def _detect(self, phrase: str, only_one: bool = False) -> ToolCall:
         name = "roborefer.detect_one" if only_one else "roborefer.detect_all"
@@ -266,7 +230,7 @@ class _Episode:
     def _named_references(self) -> list[str]:
         return [pointable(reference, self._command.relation) for reference in self._command.references]
 
-    def _find(self) -> _Script:
+    def _find(self) -> Script:
         """Locate the target, every reference and a place for it, before anything moves."""
         command, target = self._command, self._command.target
         wanted = [target] if target else []
@@ -276,7 +240,7 @@ class _Episode:
         calls += [self._ask_spot()] if command.action == "place" else []
         calls += [self._detect(target.plain)] if target and sides else []
         names = [phrase.text for phrase in [*wanted, *command.references]]
-        responses = yield _Step(
+        responses = yield Step(
             f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
             tuple(calls),
         )
@@ -301,9 +265,9 @@ class _Episode:
         text = response.text if response.error else f"no '{phrase.text}' in the picture"
         if error is ErrorCode.OBJECT_NOT_FOUND and self._missed:
             answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
-            raise _Done(f"Still no {phrase.text} in a second picture.", answer)
+            raise Done(f"Still no {phrase.text} in a second picture.", answer)
         self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
-        raise _unmet(f"find {the(phrase.text)}", Response(text, error))
+        raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> Point:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
@@ -322,7 +286,7 @@ class _Episode:
         if self._target is not None:
             return nearest(points, self._target)
         question = f"Which {phrase.plain} do you mean: {describe(points)}?"
-        raise _Done(
+        raise Done(
             f"{len(points)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
         )
 
@@ -333,10 +297,10 @@ class _Episode:
         others = [p for p in points if target is None or not near(p, target)]
         if not others:
             sentence = f"{self._name} and {the(phrase.text)} are the same thing"
-            raise _Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
+            raise Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
         if len(others) > 1 and not (phrase.plural or phrase.indefinite):
             question = f"Which {phrase.plain} do you mean as the reference: {describe(others)}?"
-            raise _Done(
+            raise Done(
                 f"{len(others)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
             )
         return others, len(others) < len(points)
@@ -356,11 +320,11 @@ class _Episode:
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
         if code is ErrorCode.PLACE_BLOCKED or (code in _FINAL and code is not ErrorCode.UNAVAILABLE):
-            raise _Done(
+            raise Done(
                 "There is no room there; better to say so before moving anything.",
                 self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),
             )
-        raise _unmet(f"find a place {self._where}", Response(response.text, code, response.image_index))
+        raise unmet(f"find a place {self._where}", Response(response.text, code, response.image_index))
 
     def _grasp_call(self) -> ToolCall:
         return ToolCall(
@@ -373,41 +337,41 @@ class _Episode:
             },
         )
 
-    def _segment(self) -> _Script:
+    def _segment(self) -> Script:
         assert self._target is not None
         x, y = self._target
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
         calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
         calls += [self._grasp_call()] * (1 + self._failed_grasps)
-        responses = yield _Step(
+        responses = yield Step(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
         if not responses[0].ok:
-            raise _unmet(f"segment {self._name}", responses[0])
+            raise unmet(f"segment {self._name}", responses[0])
         if not any(r.ok for r in responses[1:]):
-            raise _Setback(f"find a grasp for {self._name}", responses[1])
+            raise Setback(f"find a grasp for {self._name}", responses[1])
         self._segmented = True
 
-    def _next_grasp(self) -> _Script:
-        responses = yield _Step(
+    def _next_grasp(self) -> Script:
+        responses = yield Step(
             "The arm cannot do that grasp; nothing moved, so the next best one.", (self._grasp_call(),)
         )
         if not responses[0].ok:
             self._segmented = False
-            raise _Setback(f"find another grasp for {self._name}", responses[0])
+            raise Setback(f"find another grasp for {self._name}", responses[0])
 
-    def _grasp(self) -> _Script:
+    def _grasp(self) -> Script:
         call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
-        [response] = yield _Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
+        [response] = yield Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
         self._moved = self._moved or response.error not in _BEFORE_MOTION
         if not response.ok:
             self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
-            raise _Setback(f"pick up {self._name}", response)
+            raise Setback(f"pick up {self._name}", response)
         self.holding = True
         self._image = response.image_index
 
     def _check_lifted(self, response: Response) -> None:
-        """Raises _Done if the picture after the lift still shows the target: then something else was lifted."""
+        """Raises Done if the picture after the lift still shows the target: then something else was lifted."""
         self._checked = True
         target = self._command.target
         any_will_do = target is not None and target.indefinite and len(response.points) < len(self._alike)
@@ -416,17 +380,17 @@ class _Episode:
         self._wrong = True
         where = at(nearest(response.points, self._target))
         sentence = f"something else was lifted: {self._name} still stands at {where}"
-        raise _Done(
+        raise Done(
             f"{self._name.capitalize()} is still there, so what I hold is something else.",
             self.failure(ErrorCode.EXECUTION_FAILED, sentence),
         )
 
-    def _find_spot(self) -> _Script:
+    def _find_spot(self) -> Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
         calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
         check = [] if self._checked else [self._detect(self._likeness)]
         gone = f"Is {self._name} gone, and where" if check else "Where"
-        responses = yield _Step(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
+        responses = yield Step(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
         if check:
             self._check_lifted(responses[0])
             responses = responses[1:]
@@ -443,22 +407,22 @@ class _Episode:
         spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))
         if spot is None:
             none_left = self._refusal or Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
-            raise _unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
+            raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
     def _stays(self, references: list[Point], spot: Point) -> bool:
         return still_there(self._command.relation, spot, references)
 
-    def _put(self) -> _Script:
+    def _put(self) -> Script:
         assert self._spot is not None
         spot = self._spot
         point = [round(spot[0], 4), round(spot[1], 4)]
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
-        [response] = yield _Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
+        [response] = yield Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
         if response.ok:
             done = self._told(f"Placed {self._name} {self._where}.")
-            raise _Done("The gripper is open and the object is down.", done)
+            raise Done("The gripper is open and the object is down.", done)
         self._failed_spots.append(spot)
         self._refusal = response
         self.holding = self.holding and response.error not in _LOST
-        raise _Setback(f"place {self._name} {self._where}", response)
+        raise Setback(f"place {self._name} {self._where}", response)
