@@ -332,7 +332,7 @@ class Sequences:
         codes: How the requests ended; "done" where they were carried out.
         stale: Requests that a stop met, or that were made while one was latched.
         braked: Of these, those in whose name the arm was moving then.
-        moved: Requests that moved the arm as they were asked to.
+        moved: Requests that moved the arm, undisturbed or until they were stopped.
         violations: A sentence for every motion that nobody had asked for since the last stop.
     """
 
@@ -364,7 +364,7 @@ def run_sequences(n: int, seed: int, ground: Range, tell: Callable[[int], None] 
         found.codes.update(sequence.codes)
         found.stale += sum(request.stale for request in judge.requests)
         found.braked += sum(request.stale and bool(request.travel.any()) for request in judge.requests)
-        found.moved += sum(request.steps > 0 and not request.stale for request in judge.requests)
+        found.moved += sum(request.steps > 0 for request in judge.requests)
         found.violations += [
             f"sequence {number} of seed {seed} ({', '.join(sequence.events)}): {fault}" for fault in judge.faults
         ]
