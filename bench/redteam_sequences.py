@@ -45,9 +45,11 @@ RESET_BETWEEN = 0.6
 SPREAD = 10.0
 """Mean number of points until the next event; a grasp has about 40."""
 
-BRAKING_M = 1.05
+LATE_STEPS = 2
+"""Time steps until the brake: the one that is being made, and one that may still speed up."""
+
 BRAKING_RAD = 2e-3
-"""How much further than the acceleration limits need a stopped reference may go: a share, and a time step [rad]."""
+"""How much further than the acceleration limits need a stopped reference may go [rad]."""
 
 JAWS = 5e-3
 """How far the knuckle's reference may go on after a stop: what one time step makes of it [rad]."""
@@ -116,7 +118,9 @@ class Judge:
         for request in self._open:
             if not request.stale:
                 request.stale = True
-                request.allowed = BRAKING_M * self._velocity**2 / (2 * ACCELERATION_LIMITS)
+                late_s = LATE_STEPS * self._world.timestep
+                speed = self._velocity + ACCELERATION_LIMITS * late_s
+                request.allowed = speed**2 / (2 * ACCELERATION_LIMITS) + speed * late_s
 
     def reset(self) -> None:
         """Somebody resets."""
