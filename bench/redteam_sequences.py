@@ -45,9 +45,11 @@ RESET_BETWEEN = 0.6
 SPREAD = 10.0
 """Mean number of points until the next event; a grasp has about 40."""
 
-BRAKING_M = 1.05
+LATE_STEPS = 2
+"""Time steps until the brake: the one that is being made, and one that may still speed up."""
+
 BRAKING_RAD = 2e-3
-"""How much further than the acceleration limits need a stopped reference may go: a share, and a time step [rad]."""
+"""How much further than the acceleration limits need a stopped reference may go [rad]."""
 
 JAWS = 5e-3
 """How far the knuckle's reference may go on after a stop: what one time step makes of it [rad]."""
@@ -116,7 +118,9 @@ class Judge:
         for request in self._open:
             if not request.stale:
                 request.stale = True
-                request.allowed = BRAKING_M * self._velocity**2 / (2 * ACCELERATION_LIMITS)
+                late_s = LATE_STEPS * self._world.timestep
+                speed = self._velocity + ACCELERATION_LIMITS * late_s
+                request.allowed = speed**2 / (2 * ACCELERATION_LIMITS) + speed * late_s
 
     def reset(self) -> None:
         """Somebody resets."""
@@ -332,7 +336,7 @@ class Sequences:
         codes: How the requests ended; "done" where they were carried out.
         stale: Requests that a stop met, or that were made while one was latched.
         braked: Of these, those in whose name the arm was moving then.
-        moved: Requests that moved the arm as they were asked to.
+        moved: Requests that moved the arm, undisturbed or until they were stopped.
         violations: A sentence for every motion that nobody had asked for since the last stop.
     """
 
@@ -364,7 +368,7 @@ def run_sequences(n: int, seed: int, ground: Range, tell: Callable[[int], None] 
         found.codes.update(sequence.codes)
         found.stale += sum(request.stale for request in judge.requests)
         found.braked += sum(request.stale and bool(request.travel.any()) for request in judge.requests)
-        found.moved += sum(request.steps > 0 and not request.stale for request in judge.requests)
+        found.moved += sum(request.steps > 0 for request in judge.requests)
         found.violations += [
             f"sequence {number} of seed {seed} ({', '.join(sequence.events)}): {fault}" for fault in judge.faults
         ]

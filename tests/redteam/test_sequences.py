@@ -20,8 +20,7 @@ N = 24
 def test_after_a_stop_nothing_moves_that_nobody_asked_for_since(small_ground: Range) -> None:
     found = run_sequences(N, 1, small_ground)
     assert found.violations == []
-    assert found.moved > 5
-    assert found.braked > 5
+    assert found.moved >= found.braked > 0
     assert found.stale > found.braked
     assert {"stop", "stop and reset", "reset", "request", "a grasp", "a command", "an observation"} <= set(found.events)
     assert {"done", "STOPPED", "UNKNOWN_TOOL"} <= set(found.codes)
