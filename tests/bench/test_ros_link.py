@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -10,8 +12,11 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from bench import ros_link
+import rclpy
+
+from bench import over_ros, ros_link
 from bench.ros_link import RosLink
+from rclpy_zenoh.wire import start_router
 
 
 class Clock:
@@ -37,3 +42,20 @@ def test_a_service_that_discovery_finds_late_is_there(
     link.node = SimpleNamespace(get_service_names_and_types=lambda: [("/run", ["x"])] if clock.now >= appears_s else [])
     assert link.offers("/run") is found
     assert clock.now < 10.0
+
+
+def test_whether_a_graph_runs_is_looked_up_without_becoming_its_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with start_router() as router:
+        monkeypatch.setenv("RCLPY_ZENOH_ROUTER", router.endpoint)
+        monkeypatch.setattr(ros_link, "_DISCOVERY_S", 0.1)
+        opened: list[bool] = []
+        create_node = rclpy.create_node
+
+        def note(name: str, *, context: Any, **more: Any) -> Any:
+            opened.append(context._options.client)
+            return create_node(name, context=context, **more)
+
+        monkeypatch.setattr(rclpy, "create_node", note)
+        assert not over_ros.graph_runs(pip_client=True)
+    assert opened == [True]
+    assert "RCLPY_ZENOH_CLIENT" not in os.environ
