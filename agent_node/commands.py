@@ -67,9 +67,11 @@ _MANNER = re.compile(
     re.IGNORECASE,
 )
 _CORRECTION = re.compile(
-    r"(?<=\w )(?:, )?(?:(?:no|sorry|actually|wait|oops|well)(?: ,)? )*"
-    r"(?:i mean(?:t)?|no wait|wait no|(?<=, )(?:no|actually|wait|oops|rather)|scratch that|on second thoughts?"
-    r"|make that|or rather|correction|sorry)(?: ,)?(?= (?!and\b)\w).*"
+    r"(?<=\w )(?:[.,;:!?] )?(?:(?:no|sorry|actually|wait|oops|well)(?: ,)? )*"
+    r"(?:i mean(?:t)?|no wait|wait no|(?<=[.,;:!?] )(?:no|actually|wait|oops|rather)|scratch that|on second thoughts?"
+    r"|make that|or rather|correction|sorry"
+    r"|(?:actually|oops|wait)(?=(?: ,)? (?:the|an?|that|this|not|no|pick|put|take|grab|my)\b))"
+    r"(?: ,)?(?= (?!and\b)\w).*"
 )
 """A second thought, and all that follows it."""
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|other than|apart from|and not|and never|nor)\b")
