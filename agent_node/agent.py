@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_node.calls import ToolCall
 from agent_node.memory import Memory, without_arrays
+from agent_node.policies.scripted.transcript import NOTE
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import ParsedTurn, Protocol, load_protocol, render_response
 from agent_node.recovery import (
@@ -22,10 +23,9 @@ from agent_node.recovery import (
     passed_over,
     too_many_calls,
 )
-from agent_node.transcript import NOTE
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 TURN_BUDGET = 24
 """Assistant turns per command."""

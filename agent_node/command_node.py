@@ -26,27 +26,27 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import CommandStep, ToolStatus
 
 from agent_node.agent import TURN_BUDGET, Agent, Episode
-from agent_node.mcap_recording import Recorder, jpeg_bytes
 from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
-from agent_node.recording import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
-from agent_node.ros_joint_log import JointLog
-from agent_node.ros_progress import Progress
-from agent_node.ros_record import GraphRecord, as_text, safety_lines, up_command
-from agent_node.runs import write_run
+from agent_node.ros.joint_log import JointLog
+from agent_node.ros.progress import Progress
+from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
+from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
+from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
+from agent_node.runs.write import write_run
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot import ROLES
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import failure
 from tool_nodes.ros.stop_state import StopListener
-from tool_nodes.suites import parse_suites
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.spacetools.robot import ROLES
+from tool_nodes.tools.suites import parse_suites
 from tool_nodes.version import version
 
 ACTION = "run_command"

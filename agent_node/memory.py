@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 
 from agent_node.policy import Message
-from tool_nodes.pictures import PackedPicture, SessionImage
 from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox import CallRecord, Session
+from tool_nodes.toolbox.images import PackedPicture, SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session
 
 _NAMES = 256
 """So many names of dropped variables are remembered."""

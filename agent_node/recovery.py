@@ -27,10 +27,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.transcript import CHANGED
+from agent_node.policies.scripted.transcript import CHANGED
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 logger = logging.getLogger("toolhand.agent")
 

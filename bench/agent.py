@@ -12,18 +12,18 @@ from typing import Any
 
 from agent_node.agent import Agent, Episode
 from agent_node.calls import ToolCall
+from agent_node.console.terminal import AsJson, emit, say
 from agent_node.memory import held_bytes
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol, protocol_names
-from agent_node.scripted import ScriptedPolicy
-from bench.console import AsJson, emit, say
 from bench.stats import format_rows, machine, timing_row
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.kinds import Text
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import Toolbox, tool
+from tool_nodes.toolbox.arguments import Text
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 from tool_nodes.types import Frame
 
 TASK = "Pick up the cinnamon and place it in front of the rice box"

@@ -8,15 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.scripted import ScriptedPolicy
-from bench.console import AsJson, emit, say
-from bench.episode import Goal, lifted_ids, run_episode
+from agent_node.console.terminal import AsJson, emit, say
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.manipulation import Perception
-from bench.parallel import run_jobs
 from bench.stats import format_report, machine, rate_row
-from sim.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
+from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
+from sim.tasks.judge import Goal, lifted_ids
 from tool_nodes.results import ErrorCode, ToolError
+from training.episode import run_episode
+from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Record:
 
     Attributes:
         gap_mm: Edge to edge between the neighbours [mm].
-        pairing: What they have in common; see `sim.crowds.PAIRINGS`.
+        pairing: What they have in common; see `sim.scene.crowds.PAIRINGS`.
         scored: False after an infrastructure error.
         success: The simulator's truth.
         false_success: Success was claimed and the simulator disagrees.

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from bench.console import AsJson, emit, say
-from bench.parallel import run_jobs
+from agent_node.console.terminal import AsJson, emit, say
 from bench.stats import format_report, machine, rate_row, timing_row
-from sim.predicates import THRESHOLDS, judge_pick
-from sim.scene_generator import generate_scene
+from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
+from sim.tasks.predicates import THRESHOLDS, judge_pick
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox import CallRecord, Session
+from tool_nodes.toolbox.toolbox import CallRecord, Session
 from tool_nodes.types import Frame
+from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,19 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_node.agent import TURN_BUDGET
+from agent_node.console.terminal import AsJson, emit, say
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
-from agent_node.scripted import ScriptedPolicy
-from bench.console import AsJson, emit, say
-from bench.episode import TASK_GOAL, Goal, JudgedStation, run_episode
-from bench.over_ros import Transport, ros_station
-from bench.parallel import run_jobs
 from bench.stats import format_report, machine, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
+from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
-from sim.tasks import PAPER_SENTENCES, Task, paper_task
+from sim.tasks.judge import Goal, JudgedStation
+from sim.tasks.tasks import PAPER_SENTENCES, Task, paper_task
 from tool_nodes.results import ErrorCode, ToolError
+from training.episode import run_episode
+from training.goal_from_text import TASK_GOAL
+from training.parallel import run_jobs
 
 CATEGORIES = ("pick", "relational_pick", "pick_and_place")
 Perception = Literal["sim", "pixels"]

@@ -11,8 +11,7 @@ from typing import Any, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from bench.console import AsJson, emit, say
-from bench.parallel import run_jobs
+from agent_node.console.terminal import AsJson, emit, say
 from bench.perception_metrics import (
     box_iou,
     box_of_corners,
@@ -24,18 +23,19 @@ from bench.perception_metrics import (
 )
 from bench.perception_truth import Truth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, rate_row
-from sim.predicates import Relation
-from sim.scene_generator import generate_scene
-from sim.scenes import PlacedObject
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject
 from sim.station import PerceptionName, Station, StationConfig
-from tool_nodes.bounding_box import BoundingBoxTools
+from sim.tasks.predicates import Relation
 from tool_nodes.geometry import backproject, pixel
+from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.places import free_space_phrase
 from tool_nodes.ports import DepthEstimator, Pointer, Segmenter
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.types import BoolArray, Frame
+from training.parallel import run_jobs
 
 PERCEPTIONS: tuple[PerceptionName, ...] = get_args(PerceptionName)
 SHARES = (0.5, 0.75)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.cameras import make_camera
-from sim.objects import hull_points
+from sim.camera.ray import make_camera
 from sim.perception import MIN_VISIBLE_PX
-from sim.predicates import ObjectState, Relation, relation_fault
-from sim.scenes import PlacedObject, Scene, convex_outline, distances
+from sim.scene.objects import hull_points
+from sim.scene.scenes import PlacedObject, Scene, convex_outline, distances
 from sim.station import Station
+from sim.tasks.predicates import ObjectState, Relation, relation_fault
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, matrix_from_quat_wxyz, pixel, pose, transform
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame

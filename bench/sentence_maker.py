@@ -11,11 +11,11 @@ from typing import Literal
 
 import numpy as np
 
-from sim.predicates import PlaceRelation, Relation
-from sim.scene_generator import generate_scene
-from sim.scenes import SIDES, PlacedObject, Scene, Side
-from sim.sentences import WHERE, choose, unique_descriptions
-from sim.tasks import placeable
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import SIDES, PlacedObject, Scene, Side
+from sim.tasks.predicates import PlaceRelation, Relation
+from sim.tasks.sentences import WHERE, choose, unique_descriptions
+from sim.tasks.tasks import placeable
 
 Wanted = Literal["deed", "question", "refusal"]
 

@@ -10,17 +10,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agent_node.commands import Command, parse_command
-from agent_node.scripted import ScriptedPolicy
-from bench.console import AsJson, emit, say
-from bench.episode import Goal, run_episode, true_views
-from bench.parallel import run_jobs
+from agent_node.console.terminal import AsJson, emit, say
+from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.sentence_maker import Sentence, make_sentences
 from bench.stats import format_report, machine, rate_row
 from sim.station import Station, StationConfig
-from tool_nodes.perception.referring import refer
+from sim.tasks.judge import Goal
+from tool_nodes.language.referring import refer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
+from training.episode import run_episode
+from training.goal_from_text import true_views
+from training.parallel import run_jobs
 
 Result = Literal["done as meant", "refused rightly", "refused though fine", "refused in other words", "false success"]
 RESULTS: tuple[Result, ...] = (

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from bench.stats import timing_row
-from sim.scene_generator import generate_scene
+from sim.scene.generator import generate_scene
 from sim.station import Station
 from tool_nodes.ports import Planner
 from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory

@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, Literal, NotRequired, TypedDict
 
-from sim import pictures
-from tool_nodes.pictures import SessionImage
+from sim.drawings import samples as pictures
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.types import Frame
 
 PictureName = Literal["table", "street", "city_map", "formula", "ruled_table", "shapes"]

@@ -10,15 +10,15 @@ from typing import Any, get_args
 
 import numpy as np
 
-from bench.console import AsJson, emit, say
+from agent_node.console.terminal import AsJson, emit, say
 from bench.stats import format_rows, machine, timing_row
 from bench.tool_examples import EXAMPLES, Example, example_picture, set_up
-from sim.cameras import CameraModel
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.camera.ray import CameraModel
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import PerceptionName, Station, StationConfig
 from tool_nodes import workspace
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.suites import parse_suites
+from tool_nodes.tools.suites import parse_suites
 
 Size = tuple[int, int]
 PERCEPTIONS: tuple[PerceptionName, ...] = get_args(PerceptionName)

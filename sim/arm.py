@@ -19,7 +19,7 @@ import numpy as np
 from sim.world import World
 from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
 from tool_nodes.motion.kinematics import nearest_turn
-from tool_nodes.motion.robot import ACCELERATION_LIMITS
+from tool_nodes.motion.robot_model import ACCELERATION_LIMITS
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError

@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from sim.scenes import Scene
+from sim.scene.scenes import Scene
 from tool_nodes import workspace
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.language.referring import table_points
+from tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.extents import Extents, distance_to_outline, measure
 from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import inner_point, masks_at, window_of
-from tool_nodes.perception.referring import table_points
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
 from tool_nodes.perception.word_pointer import point_by_words
-from tool_nodes.perception.words import DETERMINERS, singular, tokenize, words_only
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame, ObjectView, Segmentation
 

@@ -1,7 +1,7 @@
 """The simulator as a ROS 2 node: from outside like ros2_kortex, two cameras and `simulation_interfaces`.
 
 Run it with `ros2 run toolhand_bringup sim_node`, or `python -m rclpy_zenoh.run sim.sim_node` without ROS 2. Its
-parameters are those of `sim.ros_settings.Settings`.
+parameters are those of `sim.ros.settings.Settings`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from sim.ros_cameras import CameraServer
-from sim.ros_controllers import GripperController, TrajectoryController
-from sim.ros_entities import Entities
-from sim.ros_physics import Physics
-from sim.ros_services import Services
-from sim.ros_settings import changed, declare
-from sim.ros_simulation import Simulation
-from sim.ros_state import StatePublisher
-from sim.ros_truth import Truth
+from sim.ros.cameras import CameraServer
+from sim.ros.controllers import GripperController, TrajectoryController
+from sim.ros.entities import Entities
+from sim.ros.physics import Physics
+from sim.ros.services import Services
+from sim.ros.settings import changed, declare
+from sim.ros.simulation import Simulation
+from sim.ros.state import StatePublisher
+from sim.ros.truth import Truth
 from sim.world import World
 from tool_nodes.camera_names import ZED
 from tool_nodes.ros.spinning import run_node

@@ -9,16 +9,13 @@ from typing import Literal, get_args
 import numpy as np
 
 from sim.arm import SimArm
-from sim.cameras import CameraModel, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera, wrist_camera
+from sim.drawings.text_truth import SimTextReader
 from sim.perception import PerceptionNoise, SimPerception
-from sim.scenes import Scene
-from sim.text_truth import SimTextReader
+from sim.scene.scenes import Scene
 from sim.world import World
 from tool_nodes import workspace
-from tool_nodes.bounding_box import BoundingBoxTools
-from tool_nodes.code_executor import CodeExecutor
-from tool_nodes.grasp_sampling import AnalyticGraspGenerator
-from tool_nodes.grasping import GraspTools
+from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
@@ -26,9 +23,12 @@ from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.ports import Camera, Planner, TextReader
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot import robot_tools
-from tool_nodes.suites import Backends, make_toolbox
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.sandbox.executor import CodeExecutor
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.tools.spacetools.grasping import GraspTools
+from tool_nodes.tools.spacetools.robot import robot_tools
+from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
 
 PerceptionName = Literal["sim", "pixels"]

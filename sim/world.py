@@ -10,12 +10,12 @@ from collections.abc import Sequence
 import mujoco
 import numpy as np
 
-from sim.objects import add_object
-from sim.predicates import ObjectState, Snapshot
-from sim.scenes import Scene
+from sim.scene.objects import add_object
+from sim.scene.scenes import Scene
+from sim.tasks.predicates import ObjectState, Snapshot
 from tool_nodes import workspace
 from tool_nodes.motion.gripper import opening_from_knuckle
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, load_robot_spec
+from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 

@@ -15,10 +15,10 @@ import pytest
 from PIL import Image
 
 import toolhand
-from bench import stations
-from bench.console import Interrupt
+from agent_node.console.terminal import Interrupt
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
+from toolhand import options as stations
 
 ROOT = Path(__file__).parents[1]
 PICK = "pick up the far coconut water"
@@ -148,7 +148,7 @@ def test_a_report_that_cannot_be_written_leaves_only_complete_files(
     def full(path: Path, *rest: Any) -> None:
         raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {path}: No space left on device.")
 
-    monkeypatch.setattr("agent_node.report.write_report", full)
+    monkeypatch.setattr("agent_node.runs.report.write_report", full)
     ended = cli("run", "sing a song", "--json")
     assert ended.status == 1
     assert ended.document["error_code"] == "UNAVAILABLE"
@@ -162,7 +162,7 @@ def test_a_run_that_never_began_leaves_no_folder(cli: Cli, tmp_path: Path, monke
     def crash(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("bench.episode.run_episode", crash)
+    monkeypatch.setattr("training.episode.run_episode", crash)
     assert cli("run", PICK).status == 1
     assert list((tmp_path / "runs").iterdir()) == []
 

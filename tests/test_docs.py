@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from bench.episode import ground
-from sim import scene_files
-from sim.scene_files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
-from sim.scenes import Scene
+from sim.scene import files as scene_files
+from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
+from sim.scene.scenes import Scene
 from sim.station import Station, StationConfig
 from tool_nodes import workspace
 from tool_nodes.results import ErrorCode
-from tool_nodes.suites import SUITES
+from tool_nodes.tools.suites import SUITES
+from training.goal_from_text import goal_from_text
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -101,7 +101,7 @@ def test_sentences_are_found_in_the_pages() -> None:
 def test_every_sentence_that_is_offered_means_something_in_its_scene(page: str, scene: str, sentence: str) -> None:
     if sentence.startswith("put it "):
         return  # what an earlier sentence of the same page has left in the gripper
-    basis = ground(sentence, Station(scene_of(scene)))
+    basis = goal_from_text(sentence, Station(scene_of(scene)))
     assert basis.goal is not None, basis.problem
     assert len(basis.goal.target_ids) == 1
 
@@ -118,7 +118,7 @@ def test_the_scene_in_the_documents_is_one_and_its_keys_are_all_that_there_are()
 def test_the_example_result_of_the_readme_has_the_fields_of_a_result() -> None:
     shown = json.loads(block("json", (ROOT / "README.md").read_text(encoding="utf-8")))
     station = Station(load_scene(EXAMPLE_SCENE))
-    basis = ground(shown["task"], station)
+    basis = goal_from_text(shown["task"], station)
     assert shown["judged_against"] == basis.document()
 
 

@@ -23,7 +23,6 @@ install()
 
 from std_srvs.srv import Trigger
 
-from bench import stop
 from rclpy_zenoh import trigger
 from rclpy_zenoh.interfaces import dds_name, serialize, type_hash
 from rclpy_zenoh.launch.keys import Keys, stop_keys
@@ -37,6 +36,7 @@ from rclpy_zenoh.wire import (
     open_session,
     start_router,
 )
+from toolhand import stop
 
 ROOT = Path(__file__).parents[1]
 PATIENCE_S = 20.0
@@ -200,7 +200,7 @@ def test_where_ros_is_installed_its_client_asks(
 def test_the_command_as_it_is_installed_loads_nothing_heavy(make_robot: Any, router: str) -> None:
     robot = make_robot()
     code = (
-        "import sys\nfrom bench.entry import main\n"
+        "import sys\nfrom toolhand.entry import main\n"
         f"sys.argv = ['toolhand', 'stop', '--router', {router!r}, '--domain', '{DOMAIN}']\n"
         "try:\n    main()\n"
         "finally:\n    print(*sorted({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"

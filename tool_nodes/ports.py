@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.motion.stop_latch import StopWatch
-from tool_nodes.pictures import SessionImage
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import (
     ArmState,
     BoolArray,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from tool_nodes.pictures import SessionImage, View
+    from tool_nodes.toolbox.images import SessionImage, View
 
 
 class ErrorCode(StrEnum):

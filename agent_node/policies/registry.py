@@ -11,10 +11,10 @@ from agent_node.policies.anthropic_messages import AnthropicMessages
 from agent_node.policies.openai_chat import OpenAIChat
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.replay import Replay
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.transport import check_url, is_private, plain_line
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
-from agent_node.scripted import ScriptedPolicy
 from tool_nodes.results import ErrorCode, ToolError
 
 FORMS = (

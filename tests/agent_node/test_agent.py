@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from agent_node.agent import Agent, Episode
 from agent_node.policy import Message, Reply
-from tool_nodes.kinds import Text
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import CallRecord, Toolbox, tool
+from tool_nodes.toolbox.arguments import Text
+from tool_nodes.toolbox.toolbox import CallRecord, Toolbox, tool
 
 
 class Tools:

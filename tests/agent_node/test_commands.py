@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.commands import MAX_COMMAND, RELATION_WORDS, Command, parse_command
-from agent_node.verbs import VERBS
-from tool_nodes.perception.phrases import Selector
+from agent_node.policies.scripted.commands import MAX_COMMAND, Command, parse_command
+from agent_node.policies.scripted.verbs import VERBS
+from tool_nodes.language.phrases import Selector
+from tool_nodes.language.relations import RELATION_WORDS
 from tool_nodes.results import ErrorCode, ToolError
 
 Row = tuple[str | None, ...]

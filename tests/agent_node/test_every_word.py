@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.commands import Command, parse_command
-from agent_node.verbs import VERBS
-from tool_nodes.perception.phrases import NounPhrase
-from tool_nodes.perception.words import (
+from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.verbs import VERBS
+from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.words import (
     COLOURS,
     DETERMINERS,
     FILLERS,

@@ -23,19 +23,19 @@ from mcap.writer import Writer
 from PIL import Image
 from rosbags.highlevel import AnyReader
 
-from agent_node import mcap_recording as recording
 from agent_node.agent import Agent
 from agent_node.calls import ToolCall
-from agent_node.mcap.reading import read_run
-from agent_node.mcap_recording import MotionLog, Recorder
 from agent_node.policy import Message, Reply
+from agent_node.runs.mcap.reading import read_run
+from agent_node.runs.mcap.recorder import MotionLog, Recorder
+from agent_node.runs.write.mcap import recorder as recording
 from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.kinds import ImageIndex, Text
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
-from tool_nodes.pictures import SessionImage, view_of
+from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import CallRecord, Toolbox, tool
+from tool_nodes.toolbox.arguments import ImageIndex, Text
+from tool_nodes.toolbox.images import SessionImage, view_of
+from tool_nodes.toolbox.toolbox import CallRecord, Toolbox, tool
 from tool_nodes.types import Frame
 
 JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
@@ -542,7 +542,9 @@ def test_without_mcap_one_sentence_says_what_to_install(
 
 
 def test_recording_needs_neither_rclpy_nor_zenoh_nor_mcap_until_it_writes() -> None:
-    code = "import sys, agent_node.mcap_recording; print([m for m in ('rclpy', 'zenoh', 'mcap') if m in sys.modules])"
+    code = (
+        "import sys, agent_node.runs.mcap.recorder; print([m for m in ('rclpy', 'zenoh', 'mcap') if m in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == "[]"
 

@@ -14,12 +14,12 @@ from PIL import Image
 from agent_node.agent import Agent, Episode
 from agent_node.memory import Memory, held_bytes, without_arrays
 from agent_node.policy import Message, Reply
-from agent_node.recording import write_trajectory
-from agent_node.report import write_report
-from tool_nodes.kinds import Data, ImageIndex
-from tool_nodes.pictures import PackedPicture, SessionImage
+from agent_node.runs.folder import write_trajectory
+from agent_node.runs.report import write_report
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import Session, Toolbox, tool
+from tool_nodes.toolbox.arguments import Data, ImageIndex
+from tool_nodes.toolbox.images import PackedPicture, SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox, tool
 from tool_nodes.types import Frame
 
 MIB = 1 << 20

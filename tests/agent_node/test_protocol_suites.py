@@ -7,9 +7,9 @@ import functools
 import pytest
 
 from agent_node.agent import TURN_BUDGET, Agent, Episode
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol, protocol_names
-from agent_node.scripted import ScriptedPolicy
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 
 PICK = "pick up the cinnamon"

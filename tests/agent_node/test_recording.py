@@ -15,10 +15,10 @@ from PIL import Image
 
 from agent_node.agent import Agent, Episode
 from agent_node.policy import Message, Reply
-from agent_node.recording import new_run_dir, write_atomically, write_json, write_trajectory
-from tool_nodes.kinds import Text
+from agent_node.runs.folder import new_run_dir, write_atomically, write_json, write_trajectory
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import Toolbox, tool
+from tool_nodes.toolbox.arguments import Text
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 
 
 class Tools:

@@ -13,16 +13,16 @@ import pytest
 
 from agent_node.agent import Agent, Episode
 from agent_node.calls import ToolCall
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol, protocol_names
 from agent_node.recovery import Recovery
-from agent_node.scripted import ScriptedPolicy
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.kinds import Text
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import Toolbox, tool
+from tool_nodes.toolbox.arguments import Text
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 from tool_nodes.types import Frame
 
 LOOK, GRASP, PLACE = (

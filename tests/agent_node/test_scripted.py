@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.picture import near
+from agent_node.policies.scripted.points import near
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policies.scripted.transcript import read_episode, read_response
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
-from agent_node.scripted import ScriptedPolicy
-from agent_node.transcript import read_episode, read_response
-from tool_nodes.perception.referring import parse_free_space, refer
+from tool_nodes.language.referring import parse_free_space, refer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 

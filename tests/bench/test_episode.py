@@ -8,9 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
-from agent_node.scripted import ScriptedPolicy
-from bench.episode import (
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+from tool_nodes.results import ErrorCode
+from training.episode import (
     ANIMATION_FRAMES,
     ANIMATION_SIZE,
     Goal,
@@ -22,9 +25,6 @@ from bench.episode import (
     summarize,
     true_views,
 )
-from sim.scene_files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
-from tool_nodes.results import ErrorCode
 
 PICK = "pick up the far coconut water"
 PLACE = "Pick up the cinnamon and place it in front of the rice box"

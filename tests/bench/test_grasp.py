@@ -11,10 +11,10 @@ import pytest
 
 import bench.grasp
 from bench.grasp import Job, Record, bench_grasp, crashed, jobs_of, rows_of, run_one
-from bench.parallel import run_jobs
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
+from training.parallel import run_jobs
 
 ALONE, CLUTTER = Job("toy block", 3, False), Job("cinnamon", 4, True)
 HELD = Record(ALONE, "block", True, True, True, "", 0.05)

@@ -10,10 +10,10 @@ import pytest
 
 import bench.manipulation
 from bench.manipulation import Job, Record, bench_manipulation, crashed, rows_of, run_one
-from bench.parallel import run_jobs
-from sim.tasks import PAPER_SENTENCES
+from sim.tasks.tasks import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.results import ErrorCode, ToolError
+from training.parallel import run_jobs
 
 DONE = Record(0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0)
 FAILED = replace(DONE, success=False, score=0, error_code="NO_GRASP", answer="No grasp.", reasons=("not held",))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.parallel import run_jobs
+from training.parallel import run_jobs
 
 DIES = "__import__('os')._exit(3)"
 """As a job of `eval`, ends its process at once."""

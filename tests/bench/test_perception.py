@@ -28,12 +28,12 @@ from bench.perception import (
 )
 from bench.perception_metrics import box_iou, box_of_corners, depth_errors, mask_iou, mean_row, outline_iou
 from bench.perception_truth import Truth, place_fault, true_box, truth_of
-from sim.scene_generator import generate_scene
-from sim.scenes import Side, free_side
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Side, free_side
 from sim.station import Station
 from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
+from tool_nodes.language.places import parse_free_space
 from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.places import parse_free_space
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, Frame, Segmentation
 

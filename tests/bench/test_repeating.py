@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import toolhand
-from bench.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
-from bench.replay import replay
-from bench.run_command import ModelSettings, run
+from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
+from toolhand.replay import replay
+from toolhand.run import ModelSettings, run
 
 DEFAULTS: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(run).parameters.items() if name != "text"

@@ -15,15 +15,16 @@ from mcap.records import Chunk
 from mcap.stream_reader import StreamReader
 from rosbags.highlevel import AnyReader
 
-from agent_node.mcap_recording import MotionLog, Recorder
-from agent_node.recording import write_json, write_trajectory
-from agent_node.scripted import ScriptedPolicy
-from bench.episode import run_episode, summarize
-from bench.recorded import JOINTS, motion_log
-from bench.replay import load, play, replay, tell_begin, tell_end, tell_step
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from agent_node.console.narration import print_header, print_step, print_summary
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.runs.folder import write_json, write_trajectory
+from agent_node.runs.mcap.recorder import MotionLog, Recorder
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tool_nodes.results import ErrorCode, ToolError
+from toolhand.replay import load, play, replay
+from training.episode import run_episode, summarize
+from training.recorded import JOINTS, motion_log
 
 TASK = "pick up the far coconut water"
 
@@ -38,11 +39,11 @@ class Done:
         about = {"scene": "example", "perception": "sim", "policy": "scripted"}
         told = io.StringIO()
         with redirect_stderr(told):
-            tell_begin(TASK, about | {"seed": 0})
-            recorder = Recorder(TASK, lambda: world.time, tell_step)
+            print_header(TASK, about | {"seed": 0})
+            recorder = Recorder(TASK, lambda: world.time, print_step)
             outcome = run_episode(self.station, ScriptedPolicy(), TASK, listener=recorder.listen)
             self.result = summarize(outcome, self.station) | about | {"run_dir": str(folder)}
-            tell_end(self.result)
+            print_summary(self.result)
         self.told = told.getvalue()
         recorder.write(folder, motion_log(self.station), self.result)
         write_trajectory(folder, outcome.episode, self.station.toolbox.schemas())

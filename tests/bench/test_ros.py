@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.ros import bench_ros, format_table, latency_row
+from bench.ros.latency import bench_ros, format_table, latency_row
 from tool_nodes.results import ErrorCode, ToolError
 
 NAMES = ["tiny_call", "rgb_720p_call", "rgbd_720p_call", "image_topic_30hz", "action_goal"]

@@ -14,9 +14,10 @@ install()
 
 import rclpy
 
-from bench import over_ros, ros_link
-from bench.ros_link import RosLink
 from rclpy_zenoh.wire import start_router
+from tool_nodes.ros import link as ros_link
+from tool_nodes.ros.link import RosLink
+from toolhand import run_over_ros as over_ros
 
 
 class Clock:

@@ -13,7 +13,7 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from bench.ros_command import Steps
+from agent_node.ros.operator import Steps
 
 NUMBERS = (1, 2, 3, 4)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from agent_node.runs_index import RunFilter, list_runs, parse_since
-from bench.runs import runs
+from agent_node.runs.index import RunFilter, list_runs, parse_since
 from tool_nodes.results import ErrorCode, ToolError
+from toolhand.runs import runs
 
 RESULT = {
     "task": "pick up the cinnamon", "answer": "Picked up the cinnamon.", "success": True, "error_code": None,

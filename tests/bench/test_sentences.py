@@ -11,11 +11,11 @@ import pytest
 
 import bench.sentence_maker
 import bench.sentences
-from bench.episode import true_views
 from bench.sentence_maker import FAMILIES, Sentence, make_sentences
 from bench.sentences import Judgement, bench_sentences, judge_all, judge_physics, judge_refusal, judge_words, rows_of
 from sim.station import Station
 from tool_nodes.results import ToolError
+from training.goal_from_text import true_views
 
 SEED = 3
 

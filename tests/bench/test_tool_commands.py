@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bench.tool_commands import call
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.suites import SUITES, parse_suites
+from tool_nodes.tools.suites import SUITES, parse_suites
+from toolhand.tools import call
 
 PAPER = (255, 255, 255)
 

@@ -14,7 +14,7 @@ from bench.tool_examples import EXAMPLES, example_picture, run_example
 from bench.tools import SizedStation, Timings, bench_tools, parse_sizes, time_tools
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.suites import SUITES
+from tool_nodes.tools.suites import SUITES
 
 SIZE = (640, 480)
 MOVING = [name for name in EXAMPLES if name.split(".")[-1].startswith(("execute_", "place_"))]

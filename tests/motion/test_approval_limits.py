@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene_files import parse_scene
+from sim.scene.files import parse_scene
 from sim.station import Station
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Motion
@@ -20,13 +20,13 @@ from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, check_trajectory
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot import NAMED_STATES, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import NAMED_STATES, VELOCITY_LIMITS
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot import RobotTools, robot_tools
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.spacetools.robot import RobotTools, robot_tools
 from tool_nodes.types import (
     ArmState,
     CollisionScene,

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from bench.approve import TerminalApprover
+from agent_node.console.approve import TerminalApprover
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.results import ErrorCode, ToolError
 

@@ -16,7 +16,7 @@ from tool_nodes.motion.gripper import MAX_OPENING, gripper_points
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, between, check_trajectory
-from tool_nodes.motion.robot import ACCELERATION_LIMITS, ARM_JOINTS, NAMED_STATES, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, ARM_JOINTS, NAMED_STATES, VELOCITY_LIMITS
 from tool_nodes.motion.timing import cubic_acceleration, overload, time_path, time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory

@@ -8,7 +8,7 @@ import pytest
 from tool_nodes.geometry import pose
 from tool_nodes.motion.collision import Checker
 from tool_nodes.motion.gripper import MAX_OPENING
-from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.scene_model import SceneModel, SceneModels, attached_opening
 from tool_nodes.types import Box, CollisionScene
 

@@ -15,7 +15,7 @@ from tool_nodes.motion.gripper import (
     opening_from_knuckle,
     pad_depth,
 )
-from tool_nodes.motion.robot import GRIPPER_JOINT, TIP_FRAME, load_robot_spec
+from tool_nodes.motion.robot_model import GRIPPER_JOINT, TIP_FRAME, load_robot_spec
 from tool_nodes.results import ToolError
 from tool_nodes.types import FloatArray
 

@@ -7,7 +7,7 @@ import pytest
 
 from tool_nodes.geometry import pose, rotation_angle, rotation_z
 from tool_nodes.motion.kinematics import Kinematics, nearest_turn
-from tool_nodes.motion.robot import CONTINUOUS, NAMED_STATES, POSITION_LIMITS
+from tool_nodes.motion.robot_model import CONTINUOUS, NAMED_STATES, POSITION_LIMITS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 

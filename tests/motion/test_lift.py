@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene_generator import generate_scene
-from sim.scenes import PlacedObject
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject
 from sim.station import Station
 from tool_nodes.geometry import pose
 from tool_nodes.motion.gripper import pad_depth

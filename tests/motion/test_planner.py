@@ -11,7 +11,7 @@ from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
 from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, gripper_points, knuckle_from_opening
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot import (
+from tool_nodes.motion.robot_model import (
     ACCELERATION_LIMITS,
     ARM_JOINTS,
     CONTINUOUS,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sim.scene_files import parse_scene
+from sim.scene.files import parse_scene
 from sim.station import Station
 from tool_nodes.geometry import pose
 from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, GripperOutcome, JointGoal, MotionOutcome, MotionStatus, Trajectory
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot import (
+from tool_nodes.motion.robot_model import (
     ARM_JOINTS,
     GRIPPER_JOINT,
     POSITION_LIMITS,

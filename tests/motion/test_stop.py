@@ -12,17 +12,17 @@ import pytest
 
 from agent_node.agent import Agent
 from agent_node.policy import Message, Reply
-from sim.scene_files import parse_scene
+from sim.scene.files import parse_scene
 from sim.station import Station
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import Session
+from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import CollisionScene, Frame, Goal, JointGoal, Trajectory
 
 SCENE = "objects:\n  - {name: toy block, position: [0.45, 0.0]}\n"

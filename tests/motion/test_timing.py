@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.motion.robot import ACCELERATION_LIMITS, NAMED_STATES, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, NAMED_STATES, VELOCITY_LIMITS
 from tool_nodes.motion.timing import SAMPLE_PERIOD, overload, time_path, time_waypoints
 from tool_nodes.types import FloatArray, Trajectory
 

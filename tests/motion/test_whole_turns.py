@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.scene_files import parse_scene
+from sim.scene.files import parse_scene
 from sim.station import Station
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Motion
@@ -18,7 +18,7 @@ from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics, joint_difference, nearest_turn
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import PlanBook
-from tool_nodes.motion.robot import CONTINUOUS, NAMED_STATES
+from tool_nodes.motion.robot_model import CONTINUOUS, NAMED_STATES
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (

@@ -9,9 +9,9 @@ import pytest
 from PIL import Image, ImageDraw
 
 from agent_node.calls import blocks, boxed_answers, json_call
-from tool_nodes.evic import EvicTools
-from tool_nodes.pictures import SessionImage
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.evic.visual_tools import EvicTools
 
 RED, BLUE, GREEN = [255, 0, 0], [0, 0, 255], [0, 128, 0]
 

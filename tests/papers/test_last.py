@@ -11,12 +11,12 @@ import pytest
 
 from agent_node.calls import action_call, blocks
 from sim.perception import SimPerception
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.pictures import SessionImage
-from tool_nodes.sight import Sight
-from tool_nodes.skills.tools import SkillTools
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.perception.object_finder import Sight
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.last.tools import SkillTools
 from tool_nodes.types import Frame
 
 LABELS = ("cup", "cup", "frisbee", "black bin", "lamp", "table", "person")

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tool_nodes import peria_perception
+from tool_nodes.perception.object_finder import Sight
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.peria import PeriaInteractionTools
-from tool_nodes.peria_perception import PeriaPerceptionTools
-from tool_nodes.pictures import SessionImage
-from tool_nodes.sight import Sight
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.peria import perception as peria_perception
+from tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 TABLE_7 = {  # name: (output, main parameters)
     "grounding_dino": ("Text", "image_index, question"),

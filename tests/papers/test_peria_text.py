@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from sim import pictures
-from sim.text_truth import SimTextReader
+from sim.drawings import samples as pictures
+from sim.drawings.text_truth import SimTextReader
 from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import TextReader
-from tool_nodes.text_reading import TextTools
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.peria.text_reading import TextTools
 from tool_nodes.types import Frame
 
 READERS: dict[str, TextReader] = {"pixels": PixelTextReader(), "sim": SimTextReader()}

@@ -13,11 +13,11 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 
 from agent_node.protocol import load_protocol
-from sim.mock_data import MockFrame
-from sim.mock_recording import record_frame
-from sim.mock_station import MockStation
+from sim.mock.data import MockFrame
+from sim.mock.recording import record_frame
+from sim.mock.station import MockStation
 from sim.station import StationConfig
-from tool_nodes.toolbox import Session
+from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import Frame
 
 Point = tuple[float, float]

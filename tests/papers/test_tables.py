@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from sim.mock_data import read_dataset
-from sim.mock_station import MockStation
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.mock.data import read_dataset
+from sim.mock.station import MockStation
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.suites import SUITES
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.suites import SUITES
 
 # (name, arguments in the paper's order, those of them that are optional)
 SPACETOOLS = [  # supplement, appendix B.5; `mock_data` of mock_robot is the data set's and no argument of a model

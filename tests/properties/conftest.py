@@ -11,24 +11,24 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from sim.drawings.text_truth import SimTextReader
 from sim.perception import SimPerception
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from sim.text_truth import SimTextReader
-from tool_nodes.bounding_box import BoundingBoxTools
-from tool_nodes.code_executor import CodeExecutor
 from tool_nodes.geometry import backproject
-from tool_nodes.grasp_sampling import AnalyticGraspGenerator
-from tool_nodes.grasping import GraspTools
-from tool_nodes.mock_robot import MockRobot
+from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot import RobotTools
-from tool_nodes.suites import Backends, make_toolbox
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.sandbox.executor import CodeExecutor
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.tools.spacetools.grasping import GraspTools
+from tool_nodes.tools.spacetools.mock_robot import MockRobot
+from tool_nodes.tools.spacetools.robot import RobotTools
+from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import FloatArray, Frame
 
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.bounding_box import BoundingBoxTools
-from tool_nodes.grasping import GraspAlternatives
-from tool_nodes.kinds import VARIABLE
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.robot import RobotTools
-from tool_nodes.suites import Backends, make_toolbox
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.arguments import VARIABLE
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from tool_nodes.tools.spacetools.robot import RobotTools
+from tool_nodes.tools.suites import Backends, make_toolbox
 
 
 def tool_names() -> list[str]:

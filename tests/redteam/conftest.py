@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.redteam_range import HostileStation, Range
+from bench.redteam.range import HostileStation, Range
 
 
 @pytest.fixture(scope="session")

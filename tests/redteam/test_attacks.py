@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from bench.redteam_attacks import LOOK, Attack, all_attacks, grasp
-from bench.redteam_direct import DirectAttack, direct_attacks, direct_attempt
-from bench.redteam_range import Range
-from bench.redteam_trial import attempt
+from bench.redteam.attacks import LOOK, Attack, all_attacks, grasp
+from bench.redteam.direct import DirectAttack, direct_attacks, direct_attempt
+from bench.redteam.range import Range
+from bench.redteam.trial import attempt
 from tool_nodes.motion.guard import Mode
 from tool_nodes.results import ErrorCode
 

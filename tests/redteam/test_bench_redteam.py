@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from bench.redteam import attack_rows, bench_redteam, families
-from bench.redteam_trial import Trial
+from bench.redteam.command import attack_rows, bench_redteam, families
+from bench.redteam.trial import Trial
 from tool_nodes.results import ToolError
 
 

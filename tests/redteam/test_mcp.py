@@ -12,10 +12,10 @@ pytest.importorskip("mcp")
 
 from mcp import Client
 
-from agent_node.mcp_conversations import Robot
-from agent_node.mcp_server import make_server
-from bench.redteam_attacks import UNREACHABLE, all_attacks
-from bench.redteam_range import Poison, Range, Witness, safety_log
+from agent_node.mcp.server import make_server
+from agent_node.mcp.sessions import Robot
+from bench.redteam.attacks import UNREACHABLE, all_attacks
+from bench.redteam.range import Poison, Range, Witness, safety_log
 from tool_nodes.motion.guard import Mode, MotionGuard
 
 pytestmark = pytest.mark.anyio

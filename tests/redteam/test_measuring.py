@@ -9,13 +9,13 @@ import pytest
 
 from agent_node.calls import ToolCall
 from agent_node.protocol import ParsedTurn, load_protocol
-from bench.redteam_direct import TAMPERINGS
-from bench.redteam_fuzz import RecordingArm, fuzz_calls
-from bench.redteam_range import Range, Witness
-from bench.redteam_turns import faults, fuzz_turns, mutated
+from bench.redteam.direct import TAMPERINGS
+from bench.redteam.fuzz import RecordingArm, fuzz_calls
+from bench.redteam.range import Range, Witness
+from bench.redteam.turns import faults, fuzz_turns, mutated
 from sim.world import World
 from tool_nodes import workspace
-from tool_nodes.motion.robot import ARM_JOINTS, NAMED_STATES
+from tool_nodes.motion.robot_model import ARM_JOINTS, NAMED_STATES
 from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.types import Trajectory
 

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from sim.arm import SimArm
-from sim.scene_generator import generate_scene
+from sim.scene.generator import generate_scene
 from sim.world import World
 from tool_nodes.motion.gripper import MAX_OPENING
-from tool_nodes.motion.robot import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, MotionStatus, Trajectory
 

@@ -8,9 +8,9 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim import cameras
-from sim.cameras import CameraModel, RayCamera, make_camera, scene_camera
-from sim.gl_camera import GlCamera
+from sim.camera import ray as cameras
+from sim.camera.gl import GlCamera
+from sim.camera.ray import CameraModel, RayCamera, make_camera, scene_camera
 from tool_nodes import geometry, workspace
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Frame

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sim.objects import add_object, cavity, hull_points
-from sim.scenes import PlacedObject
-from sim.shapes import item_parts
+from sim.scene.objects import add_object, cavity, hull_points
+from sim.scene.scenes import PlacedObject
+from sim.scene.shapes import item_parts
 from tool_nodes.catalogue import GRIP_WIDTH_M, CatalogueItem, load_catalogue, nearest_names
 from tool_nodes.results import ErrorCode, ToolError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sim.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_scene, crowded_tasks
-from sim.scenes import MIN_GAP, footprint, gap
-from sim.sentences import could_mean
+from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_scene, crowded_tasks
+from sim.scene.scenes import MIN_GAP, footprint, gap
+from sim.tasks.sentences import could_mean
 from tool_nodes import workspace
 from tool_nodes.results import ErrorCode, ToolError
 

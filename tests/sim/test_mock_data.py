@@ -14,11 +14,11 @@ import pytest
 import yaml
 from PIL import Image
 
-from bench.mock import mock_record
-from sim.mock_data import SHIPPED, MockFrame, read_dataset, write_dataset
-from sim.mock_recording import record_frame
+from sim.mock.data import SHIPPED, MockFrame, read_dataset, write_dataset
+from sim.mock.recording import record_frame
 from tool_nodes.geometry import backproject
 from tool_nodes.results import ErrorCode, ToolError
+from toolhand.mock import mock_record
 
 
 @cache

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.mock_recording import record_frame
+from sim.mock.recording import record_frame
 from sim.perception import PerceptionNoise, SimPerception
 from tool_nodes.geometry import pixel
 from tool_nodes.results import ErrorCode, ToolError

@@ -8,10 +8,10 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.cameras import make_camera, scene_camera
+from sim.camera.ray import make_camera, scene_camera
 from sim.perception import PerceptionNoise, SimPerception
-from sim.scene_generator import generate_scene
-from sim.scenes import Scene, footprint, gap
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene, footprint, gap
 from sim.world import World
 from tool_nodes.geometry import backproject, pixel, transform
 from tool_nodes.perception.masks import inner_point

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim import pictures
-from sim.picture_builder import COLOURS, PictureBuilder
+from sim.drawings import samples as pictures
+from sim.drawings.builder import COLOURS, PictureBuilder
+from sim.drawings.text_truth import SimTextReader, TextNoise, font_size
 from sim.station import Station
-from sim.tasks import random_task
-from sim.text_truth import SimTextReader, TextNoise, font_size
-from tool_nodes.pictures import SessionImage
+from sim.tasks.tasks import random_task
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame
 
 EXACT = SimTextReader(noise=TextNoise(confusion_rate=0.0))

@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.predicates import (
+from sim.scene.scenes import PlacedObject, Scene
+from sim.tasks.predicates import (
     RELATIONS,
     ObjectState,
     PlaceVerdict,
@@ -17,7 +18,6 @@ from sim.predicates import (
     relation_holds,
     score,
 )
-from sim.scenes import PlacedObject, Scene
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import look_at

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import sim.scenes
-from sim.scene_files import load_scene, named_scene, parse_scene, scene_document
-from sim.scene_generator import generate_scene
-from sim.scenes import (
+import sim.scene.scenes
+from sim.scene.files import load_scene, named_scene, parse_scene, scene_document
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
     FREE_RADIUS,
@@ -26,7 +26,7 @@ from sim.scenes import (
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.workspace import within_reach
 
-EXAMPLE = Path(sim.scenes.__file__).with_name("example_scene.yaml")
+EXAMPLE = Path(sim.scene.scenes.__file__).with_name("example_scene.yaml")
 
 
 def square(x: float, y: float, half: float = 0.05) -> np.ndarray:

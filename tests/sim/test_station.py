@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.scripted import ScriptedPolicy
-from bench.episode import run_episode
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.perception import SimPerception
-from sim.scene_files import EXAMPLE_SCENE, load_scene
-from sim.scene_generator import generate_scene
-from sim.scenes import Scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene
 from sim.station import PerceptionName, Station, StationConfig
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.suites import SUITES
-from tool_nodes.toolbox import Session
+from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.tools.suites import SUITES
+from training.episode import run_episode
 
 
 @pytest.fixture(scope="module")

@@ -6,10 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim import sentences
-from sim.predicates import RELATIONS
-from sim.scenes import PlacedObject
-from sim.tasks import CATEGORIES, PAPER_SENTENCES, Task, free_spot, furthest, paper_task, random_task
+from sim.scene.scenes import PlacedObject
+from sim.tasks.predicates import RELATIONS
+from sim.tasks.tasks import CATEGORIES, PAPER_SENTENCES, Task, free_spot, furthest, paper_task, random_task, sentences
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.workspace import within_reach

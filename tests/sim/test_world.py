@@ -11,19 +11,19 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim.scene_files import load_scene
-from sim.scene_generator import generate_scene
+from sim.scene.files import load_scene
+from sim.scene.generator import generate_scene
 from sim.world import LOG_PERIOD_S, World
-from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError
 
 ROOT = Path(__file__).parents[2]
 
 EPISODE = """
 import hashlib
-from agent_node.scripted import ScriptedPolicy
-from bench.episode import run_episode
-from sim.scene_generator import generate_scene
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from training.episode import run_episode
+from sim.scene.generator import generate_scene
 from sim.station import Station
 station = Station(generate_scene(7, required=("cinnamon", "rice box")))
 outcome = run_episode(station, ScriptedPolicy(), "Pick up the cinnamon and place it to the left of the rice box")

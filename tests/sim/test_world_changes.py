@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.arm import SimArm
-from sim.scene_files import named_scene, parse_scene, scene_yaml
-from sim.scene_generator import generate_scene
-from sim.scenes import PlacedObject
-from sim.tasks import random_task
+from sim.scene.files import named_scene, parse_scene, scene_yaml
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject
+from sim.tasks.tasks import random_task
 from sim.world import LOG_PERIOD_S, World
 from tool_nodes.results import ErrorCode, ToolError
 

@@ -7,13 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.bounding_box import oriented_box, support_plane
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import intrinsics, project, rotation_z
 from tool_nodes.results import ToolResult
-from tool_nodes.toolbox import Session
+from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.tools.spacetools.bounding_box import oriented_box, support_plane
 from tool_nodes.types import FloatArray
 
 

@@ -8,16 +8,16 @@ from functools import cache
 import numpy as np
 import pytest
 
-from sim.cameras import make_camera, scene_camera
-from sim.predicates import camera_directions
-from sim.scene_generator import generate_scene
-from sim.scenes import PlacedObject, Scene, footprint, gap
+from sim.camera.ray import make_camera, scene_camera
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject, Scene, footprint, gap
+from sim.tasks.predicates import camera_directions
 from sim.world import World
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import backproject, pixel, transform
+from tool_nodes.language.referring import FreeSpaceRequest
 from tool_nodes.perception.free_space import find_free_space
-from tool_nodes.perception.referring import FreeSpaceRequest
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 

@@ -8,10 +8,10 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim.cameras import RayCamera, scene_camera
+from sim.camera.ray import RayCamera, scene_camera
 from tool_nodes import geometry
-from tool_nodes.grasp_clearance import SceneHeights
-from tool_nodes.grasp_sampling import MAX_WIDTH, AnalyticGraspGenerator
+from tool_nodes.grasp.clearance import SceneHeights
+from tool_nodes.grasp.sampling import MAX_WIDTH, AnalyticGraspGenerator
 from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame, GraspSet

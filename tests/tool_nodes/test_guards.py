@@ -7,8 +7,8 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from tool_nodes.guards import Guard, Limits
-from tool_nodes.kinds import (
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import (
     Data,
     ImageIndex,
     IntegerKind,
@@ -16,9 +16,9 @@ from tool_nodes.kinds import (
     Points2D,
     Text,
 )
-from tool_nodes.pictures import SessionImage
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import CallRecord, Session, Toolbox, tool
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.limits import Guard, Limits
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
 
 
 class Tools:

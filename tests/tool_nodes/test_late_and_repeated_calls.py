@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.guards import Guard, Limits
-from tool_nodes.kinds import (
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import (
     Conversation,
     Data,
     IntegerKind,
@@ -22,8 +22,8 @@ from tool_nodes.kinds import (
     Text,
     Unit,
 )
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import CallRecord, Session, Toolbox, tool
+from tool_nodes.toolbox.limits import Guard, Limits
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
 
 TINY_S = 0.02
 

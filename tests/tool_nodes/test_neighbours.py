@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.cameras import jittered, make_camera, scene_camera
-from sim.crowds import crowded_scene
-from sim.scene_generator import generate_scene
-from sim.scenes import Scene
+from sim.camera.ray import jittered, make_camera, scene_camera
+from sim.scene.crowds import crowded_scene
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene
 from sim.world import World
+from tool_nodes.language.referring import refer
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.referring import refer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Frame, ObjectView
 

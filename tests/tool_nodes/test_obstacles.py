@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from sim.cameras import RayCamera, scene_camera
+from sim.camera.ray import RayCamera, scene_camera
 from tool_nodes import geometry, workspace
 from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles, height_map
 from tool_nodes.results import ErrorCode, ToolError

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tool_nodes.picture_files import USUAL, PictureFileError, opened
+from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
 ROOT = Path(__file__).parents[2]
 GREY = Image.new("RGB", (8, 6), (99, 99, 99))
@@ -74,7 +74,7 @@ def test_an_error_that_is_not_the_pictures_passes_as_it_is() -> None:
 
 def test_nothing_else_in_the_project_opens_pictures() -> None:
     found = []
-    for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "toolhand.py"):
+    for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "toolhand/cli.py"):
         path = ROOT / room
         for file in [path] if path.is_file() else path.rglob("*.py"):
             for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

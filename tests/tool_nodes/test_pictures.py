@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tool_nodes.geometry import backproject, intrinsics, project
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame
 
 WIDTH, HEIGHT = 60, 40

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import ndimage
 
-from sim.cameras import make_camera, scene_camera
-from sim.scene_generator import generate_scene
-from sim.scenes import PlacedObject, Scene
+from sim.camera.ray import make_camera, scene_camera
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject, Scene
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_z

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.scene_files import parse_scene
+from sim.scene.files import parse_scene
 from sim.station import Station
 from tool_nodes.perception.placed import standing_at
 from tool_nodes.results import ErrorCode, ToolError

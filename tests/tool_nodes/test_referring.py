@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.perception.referring import (
+from tool_nodes.language.referring import (
     FreeSpaceRequest,
     Selector,
     free_space_phrase,
@@ -16,7 +16,7 @@ from tool_nodes.perception.referring import (
     refer,
     select_points,
 )
-from tool_nodes.perception.words import one_letter_apart, plural, stem, tokenize
+from tool_nodes.language.words import one_letter_apart, plural, stem, tokenize
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 

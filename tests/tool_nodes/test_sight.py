@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.pictures import SessionImage
+from tool_nodes.perception.object_finder import Instance, Sight
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sight import Instance, Sight
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoolArray, Frame, Segmentation
 
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import numpy as np
 import pytest
 
-from tool_nodes.kinds import (
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import (
     BadValue,
     Conversation,
     IntegerKind,
@@ -19,9 +20,8 @@ from tool_nodes.kinds import (
     TextKind,
     Unit,
 )
-from tool_nodes.pictures import SessionImage
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import CallRecord, Session, Toolbox, ToolSpec, tool
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, ToolSpec, tool
 
 
 class LevelKind:

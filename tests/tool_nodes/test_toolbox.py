@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.kinds import Data, ImageIndex, Mask, Point2D, Text, Unit
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import CallRecord, Session, Toolbox, tool
+from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Point2D, Text, Unit
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
 from tool_nodes.types import Frame
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.grasping import GraspTools
-from tool_nodes.guards import CallHistory
-from tool_nodes.pictures import SessionImage
-from tool_nodes.pointing import variable_name
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.limits import CallHistory
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.spacetools.grasping import GraspTools
+from tool_nodes.tools.spacetools.pointing import variable_name
 from tool_nodes.types import GraspSet
 
 N = r"\d\.\d{3}"

@@ -9,9 +9,9 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.perception.relations import rewrite
-from tool_nodes.perception.traced import Account, Token, Traced, origin, spoken_words
-from tool_nodes.perception.words import tokenize
+from tool_nodes.language.relations import rewrite
+from tool_nodes.language.traced import Account, Token, Traced, origin, spoken_words
+from tool_nodes.language.words import tokenize
 
 
 def test_a_replacement_comes_from_what_it_replaces_and_a_group_from_itself() -> None:

@@ -35,7 +35,7 @@ from tool_nodes.motion.approval import (
 from tool_nodes.motion.gripper import MAX_OPENING
 from tool_nodes.motion.kinematics import Kinematics, nearest_turn
 from tool_nodes.motion.limits import MotionLimits, check_trajectory, invalid
-from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError

@@ -11,7 +11,7 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.motion.robot import (
+from tool_nodes.motion.robot_model import (
     ARM_JOINTS,
     CONTINUOUS,
     GRIPPER_PREFIX,

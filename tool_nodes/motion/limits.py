@@ -9,7 +9,7 @@ import numpy as np
 from tool_nodes import workspace
 from tool_nodes.motion.gripper import MAX_OPENING, gripper_points
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot import ACCELERATION_LIMITS, NAMED_STATES, POSITION_LIMITS
+from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, NAMED_STATES, POSITION_LIMITS
 from tool_nodes.motion.timing import cubic_acceleration, overload
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError

@@ -21,7 +21,7 @@ from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode
 from tool_nodes.motion.kinematics import Kinematics, nearest_turn
 from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
 from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
-from tool_nodes.motion.robot import NAMED_STATES
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.stop_latch import StopWatch

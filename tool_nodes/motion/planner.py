@@ -25,7 +25,7 @@ from tool_nodes.motion.kinematics import (
     check_pose,
     nearest_turn,
 )
-from tool_nodes.motion.robot import CONTINUOUS, NAMED_STATES, POSITION_LIMITS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import CONTINUOUS, NAMED_STATES, POSITION_LIMITS, VELOCITY_LIMITS
 from tool_nodes.motion.rrt import rrt_connect, shortcut
 from tool_nodes.motion.scene_model import SceneModels, attached_opening
 from tool_nodes.motion.timing import time_path, time_waypoints

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tool_nodes.motion.collision import RESOLUTION, Checker
-from tool_nodes.motion.robot import POSITION_LIMITS
+from tool_nodes.motion.robot_model import POSITION_LIMITS
 from tool_nodes.types import FloatArray
 
 STEP = 0.4

@@ -13,7 +13,7 @@ import mujoco
 import numpy as np
 
 from tool_nodes.motion.gripper import MAX_OPENING, gripper_points, knuckle_from_opening
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_PREFIX, TIP_FRAME, load_robot_spec
+from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_PREFIX, TIP_FRAME, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, CollisionScene, FloatArray
 

@@ -14,7 +14,7 @@ import numpy as np
 import ruckig
 from scipy.interpolate import CubicSpline
 
-from tool_nodes.motion.robot import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
 

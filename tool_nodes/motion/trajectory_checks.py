@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.motion.robot import ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import ARM_JOINTS, VELOCITY_LIMITS
 from tool_nodes.types import FloatArray, Trajectory
 
 JUMP = 1.1

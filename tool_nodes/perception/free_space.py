@@ -17,9 +17,9 @@ from scipy.spatial import cKDTree
 
 from tool_nodes import workspace
 from tool_nodes.geometry import invert, project, transform
+from tool_nodes.language.referring import FreeSpaceRequest
 from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
 from tool_nodes.perception.masks import window_of
-from tool_nodes.perception.referring import FreeSpaceRequest
 from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame

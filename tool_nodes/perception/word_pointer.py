@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
 from tool_nodes.perception.free_space import find_free_space
-from tool_nodes.perception.referring import parse_free_space, parse_noun_phrase, refer
 from tool_nodes.types import BoolArray, Frame, ObjectView
 
 

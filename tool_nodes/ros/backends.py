@@ -13,7 +13,7 @@ from tool_nodes.ports import DepthEstimator, Pointer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 
-FACTORIES: Mapping[str, str] = {"sim": "sim.ros_perception:factory", "pixels": "tool_nodes.ros.backends:pixels"}
+FACTORIES: Mapping[str, str] = {"sim": "sim.ros.perception:factory", "pixels": "tool_nodes.ros.backends:pixels"}
 """Short names, each of a `Factory` as "module:function"."""
 
 

@@ -17,7 +17,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from tool_nodes.motion.gripper import opening_from_knuckle
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT
+from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT
 from tool_nodes.ros.messages import nanoseconds
 from tool_nodes.types import ArmState, FloatArray
 

@@ -28,13 +28,9 @@ from toolhand_interfaces.srv import (
 )
 from vision_msgs.msg import Point2D
 
-from tool_nodes.bounding_box import BoundingBoxTools
-from tool_nodes.code_executor import CodeExecutor
-from tool_nodes.grasping import GraspAlternatives
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.results import ToolResult
-from tool_nodes.robot import robot_tools
 from tool_nodes.ros.calling import Deadlines, Service, run_goal
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import (
@@ -51,8 +47,12 @@ from tool_nodes.ros.messages import (
 )
 from tool_nodes.ros.status import raise_failure
 from tool_nodes.ros.stop_state import StopListener
-from tool_nodes.suites import Backends, make_toolbox
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.sandbox.executor import CodeExecutor
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from tool_nodes.tools.spacetools.robot import robot_tools
+from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
 
 

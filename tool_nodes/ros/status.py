@@ -11,10 +11,10 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 from toolhand_interfaces.msg import ToolStatus
 
-from tool_nodes.kinds import BadValue, Kind
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.ros.messages import BadMessage, rgb_to_image
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.toolbox.arguments import BadValue, Kind
+from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 
 def success(text: str, backend: str = "") -> ToolStatus:

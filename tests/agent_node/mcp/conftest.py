@@ -15,13 +15,13 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from agent_node.mcp_conversations import Robot
-from agent_node.mcp_http import ADDRESS, PATH, HttpSettings, listening_server
-from agent_node.mcp_http import _listen as listen
-from tool_nodes.kinds import Data, ImageIndex, Text
-from tool_nodes.pictures import SessionImage
+from agent_node.mcp.http import ADDRESS, PATH, HttpSettings, listening_server
+from agent_node.mcp.http import _listen as listen
+from agent_node.mcp.sessions import Robot
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import Toolbox, tool
+from tool_nodes.toolbox.arguments import Data, ImageIndex, Text
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 from tool_nodes.types import Frame
 
 ROOT = Path(__file__).parents[3]
@@ -201,7 +201,7 @@ class Process:
     """`toolhand mcp` as another program starts it."""
 
     def __init__(self, *arguments: str) -> None:
-        code = "import sys, toolhand\nfrom bench.mcp import mcp\nimport tyro\nsys.exit(tyro.cli(mcp))"
+        code = "import sys, toolhand\nfrom toolhand.mcp import mcp\nimport tyro\nsys.exit(tyro.cli(mcp))"
         command = [sys.executable, "-c", code, *arguments]
         pipe = subprocess.PIPE
         self.popen = subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe)

@@ -11,10 +11,10 @@ import pytest
 from mcp import Client
 from PIL import Image
 
-from agent_node.mcp_conversations import PNG_BYTES, WAITING, Conversation, Robot, let_go
-from agent_node.mcp_server import make_server
+from agent_node.mcp.server import make_server
+from agent_node.mcp.sessions import PNG_BYTES, WAITING, Conversation, Robot, let_go
 from agent_node.memory import held_bytes
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Toolbox
 
 pytestmark = pytest.mark.anyio
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from bench import mcp as command
 from tool_nodes.results import ErrorCode, ToolError
+from toolhand import mcp as command
 
 
 def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("agent_node.mcp_server", "agent_node.mcp_http"):
+    for name in ("agent_node.mcp.server", "agent_node.mcp.http"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     sentence = r"needs the extra mcp\. Install it with: \S+ -m pip install -e \S+\[mcp\]"

@@ -8,12 +8,12 @@ import anyio
 import pytest
 from mcp import Client
 
-from agent_node.mcp_calls import plain_numbers
-from agent_node.mcp_conversations import Robot
-from agent_node.mcp_server import make_server
-from bench.mcp import _robot as robot_of
+from agent_node.mcp.calls import plain_numbers
+from agent_node.mcp.server import make_server
+from agent_node.mcp.sessions import Robot
 from tests.agent_node.mcp.test_mcp_station import find_grasp
 from tool_nodes.motion.stages import SHARES
+from toolhand.mcp import _robot as robot_of
 
 pytestmark = pytest.mark.anyio
 

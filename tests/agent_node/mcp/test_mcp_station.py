@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from mcp import Client
 
-from agent_node.mcp_conversations import Robot
-from agent_node.mcp_server import make_server
-from bench.mcp import _robot as robot_of
-from bench.stations import named_scene
-from sim.scenes import Scene
+from agent_node.mcp.server import make_server
+from agent_node.mcp.sessions import Robot
+from sim.scene.scenes import Scene
 from sim.station import Station
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
+from toolhand.mcp import _robot as robot_of
+from toolhand.options import named_scene
 
 pytestmark = pytest.mark.anyio
 

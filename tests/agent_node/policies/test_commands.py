@@ -6,9 +6,9 @@ import pytest
 
 from agent_node.agent import Agent
 from agent_node.policies.registry import make_policy
+from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
-from agent_node.scripted import ScriptedPolicy
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.results import ErrorCode
 

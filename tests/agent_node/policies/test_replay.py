@@ -6,9 +6,9 @@ import pytest
 
 from agent_node.agent import Agent
 from agent_node.policies.replay import Replay
-from agent_node.recording import write_trajectory
-from agent_node.scripted import ScriptedPolicy
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.runs.folder import write_trajectory
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 

@@ -16,12 +16,12 @@ from PIL import Image
 from rclpy.action.server import ServerGoalHandle
 
 from agent_node.policy import Message, Reply
-from bench.over_ros import run_over_ros
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox import Toolbox, tool
+from tool_nodes.toolbox.toolbox import Toolbox, tool
+from toolhand.run_over_ros import run_over_ros
 
 Agent = Callable[..., Any]
 Operators = Callable[[], Operator]

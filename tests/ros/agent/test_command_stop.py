@@ -18,7 +18,7 @@ from agent_node.policy import Message, Reply
 from tests.ros.agent.conftest import PATIENCE_S, Operator, Spun, wait_until
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.ros.stop_state import QOS, StopListener
-from tool_nodes.toolbox import Toolbox, tool
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 
 Agent = Callable[..., Any]
 Operators = Callable[[], Operator]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sensor_msgs.msg import JointState
 
-from agent_node.ros_joint_log import JOINTS, PERIOD_S, JointLog
+from agent_node.ros.joint_log import JOINTS, PERIOD_S, JointLog
 
 
 class Node:

@@ -12,7 +12,7 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from agent_node.ros_record import as_text, safety_lines, up_command
+from agent_node.ros.record import as_text, safety_lines, up_command
 from tool_nodes.ros.attempts import Attempts, read_attempts
 
 ONE, TWO, THREE = ({"outcome": "begun", "what": word} for word in ("one", "two", "three"))
@@ -64,7 +64,7 @@ def test_a_graph_without_a_simulator_is_not_started_again() -> None:
 
 
 def test_the_defaults_that_are_left_out_are_those_of_the_launch_file() -> None:
-    from agent_node.ros_record import _ARGUMENTS
+    from agent_node.ros.record import _ARGUMENTS
     from rclpy_zenoh.launch.packages import share_folder
     from rclpy_zenoh.launch.plan import declared_arguments
 

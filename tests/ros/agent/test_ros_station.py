@@ -7,14 +7,16 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from bench.episode import animate, ground, judge
-from bench.ros_link import RosLink
-from bench.ros_station import RosStation, has_simulator
 from rclpy_zenoh.launch import launch
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.film import animate
+from sim.ros.station import RosStation, has_simulator
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from sim.tasks.judge import judge
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
+from tool_nodes.ros.link import RosLink
+from training.goal_from_text import goal_from_text
 
 LAUNCH = """
 launch:
@@ -67,7 +69,7 @@ def test_a_mark_begins_the_log_anew(link: RosLink) -> None:
 def test_a_command_that_nobody_carried_out_is_judged_as_not_done(link: RosLink) -> None:
     station = RosStation(link, StationConfig())
     before, start = station.world.snapshot(), station.world.time
-    goal = ground("pick up the far coconut water", station).goal
+    goal = goal_from_text("pick up the far coconut water", station).goal
     assert goal is not None
     assert len(goal.target_ids) == 1
     truth = judge(goal, station, before, start)
@@ -76,8 +78,8 @@ def test_a_command_that_nobody_carried_out_is_judged_as_not_done(link: RosLink) 
 
 
 def test_the_film_is_made_from_the_log(link: RosLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.episode.ANIMATION_FRAMES", 2)
-    monkeypatch.setattr("bench.episode.ANIMATION_SIZE", (32, 24))
+    monkeypatch.setattr("training.episode.ANIMATION_FRAMES", 2)
+    monkeypatch.setattr("training.episode.ANIMATION_SIZE", (32, 24))
     station = RosStation(link, StationConfig())
     station.world.hold(0.4)
     frames, times = animate(station)
@@ -88,7 +90,7 @@ def test_the_film_is_made_from_the_log(link: RosLink, monkeypatch: pytest.Monkey
 def test_a_graph_without_tools_is_told_as_such(link: RosLink) -> None:
     station = RosStation(link, StationConfig())
     link.deadlines = Deadlines(availability_s=0.2)
-    from tool_nodes.toolbox import Session
+    from tool_nodes.toolbox.toolbox import Session
 
     result = station.toolbox.call("robot.capture_image", {}, Session()).result
     assert result.error is not None

@@ -13,18 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.scripted import ScriptedPolicy
-from bench.episode import run_episode
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.ros.operator import Operator
 from bench.manipulation import Perception
-from bench.over_ros import READY_SERVICES, READY_TIMEOUT_S, ros_station, run_over_ros, started_graph
-from bench.ros_command import Operator
-from bench.ros_link import RosLink
-from bench.ros_station import RemoteWorld
 from rclpy_zenoh.launch import LaunchedGraph
+from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_graph
+from sim.ros.station import RemoteWorld
 from sim.station import Station, StationConfig
-from sim.tasks import paper_task
+from sim.tasks.tasks import paper_task
 from tool_nodes.results import ErrorCode
+from tool_nodes.ros.link import RosLink
 from tool_nodes.version import version
+from toolhand.run_over_ros import run_over_ros
+from training.episode import run_episode
 
 SENTENCE = "pick up the far coconut water"
 PATIENCE_S = 60.0
@@ -76,7 +77,7 @@ class Heard:
 
 def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
-    monkeypatch.setattr("bench.episode.ANIMATION_FRAMES", 3)
+    monkeypatch.setattr("training.episode.ANIMATION_FRAMES", 3)
     heard = Heard()
     run = run_over_ros(
         SENTENCE,

@@ -39,12 +39,12 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
-from bench.ros_stop import PLACE, SCENE, easy_grasp
+from bench.ros.stop import PLACE, SCENE, easy_grasp
 from rclpy_zenoh.wire import start_router
-from sim.scene_files import parse_scene
-from sim.scenes import Scene
+from sim.scene.files import parse_scene
+from sim.scene.scenes import Scene
 from sim.station import Station
-from tool_nodes.motion_node import MotionNode
+from tool_nodes.nodes.motion_node import MotionNode
 from tool_nodes.ros.messages import matrix_to_pose, nanoseconds
 from tool_nodes.types import FloatArray
 

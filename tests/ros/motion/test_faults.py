@@ -19,7 +19,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rclpy_zenoh.wire import start_router
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot import ARM_JOINTS
+from tool_nodes.motion.robot_model import ARM_JOINTS
 
 Record = Callable[[str, object], None]
 

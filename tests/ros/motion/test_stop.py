@@ -13,8 +13,8 @@ from simulation_interfaces.srv import ResetSimulation
 from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
-from bench.ros_stop import measure_stops, stop_rows
-from tool_nodes.motion.robot import NAMED_STATES
+from bench.ros.stop import measure_stops, stop_rows
+from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.ros.stop_state import QOS
 
 Record = Callable[[str, object], None]

@@ -17,14 +17,14 @@ from std_msgs.msg import Header
 from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
 from toolhand_interfaces.srv import ApproveMotion
 
-from bench.approve_command import approve
-from bench.ros_approve import approve_motions
-from bench.ros_link import RosLink
+from agent_node.ros.approve import approve_motions
 from tool_nodes.motion.approval import Approver, Decision, MotionRequest
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.link import RosLink
 from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
 from tool_nodes.ros.proofs import Proofs, read_token, same
 from tool_nodes.ros.status import success
+from toolhand.approve import approve
 
 TOKEN = "the operator's own token"
 

@@ -15,9 +15,9 @@ from simulation_interfaces.srv import LoadWorld, StepSimulation
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from sim.cameras import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
-from sim.ros_perception import IDS_KEPT, IDS_TOPICS
-from sim.scene_files import named_scene
+from sim.camera.ray import StampedCamera, jittered, make_camera, scene_camera, wrist_camera
+from sim.ros.perception import IDS_KEPT, IDS_TOPICS
+from sim.scene.files import named_scene
 from sim.world import World
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.test_state import LATCHED

@@ -24,8 +24,8 @@ from simulation_interfaces.srv import (
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from sim.ros_simulation import MAX_STEPS
-from sim.scene_files import named_scene, parse_scene, scene_yaml
+from sim.ros.simulation import MAX_STEPS
+from sim.scene.files import named_scene, parse_scene, scene_yaml
 from sim.world import World
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing

@@ -15,10 +15,10 @@ from simulation_interfaces.srv import StepSimulation
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from sim.cameras import camera_pose, jittered, scene_camera, wrist_camera
+from sim.camera.ray import camera_pose, jittered, scene_camera, wrist_camera
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
-from tool_nodes.motion.robot import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
+from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
 from tool_nodes.ros.messages import nanoseconds, rigid
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)

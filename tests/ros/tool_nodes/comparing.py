@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolResult
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 TOLERANCE = 1e-6
 """Of doubles [m], [s]: poses cross as quaternions and times are summed up, which changes the last digits."""

@@ -24,7 +24,7 @@ from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 
 from rclpy_zenoh.wire import start_router
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tests.ros.tool_nodes.fake_camera import FakeCamera
 

@@ -14,7 +14,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header, String
 from tf2_ros import StaticTransformBroadcaster
 
-from sim.ros_perception import IDS_TOPICS, LABELS_TOPIC
+from sim.ros.perception import IDS_TOPICS, LABELS_TOPIC
 from tool_nodes.camera_names import ZED, CameraTopics
 from tool_nodes.ros.messages import (
     BASE_FRAME,

@@ -14,8 +14,8 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
-from sim import ros_perception
-from sim.ros_perception import IDS_TOPICS, LABELS_TOPIC, RosSimPerception
+from sim.ros import perception as ros_perception
+from sim.ros.perception import IDS_TOPICS, LABELS_TOPIC, RosSimPerception
 from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import ids_message
 from tool_nodes.perception.pixels import PixelPerception

@@ -13,11 +13,11 @@ from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 from toolhand_interfaces.srv import CaptureImage
 
 from rclpy_zenoh.launch import declared_arguments
-from sim.cameras import camera_pose, wrist_camera
+from sim.camera.ray import camera_pose, wrist_camera
 from sim.station import Station
 from tool_nodes.camera_names import WRIST, WRIST_MOUNT
-from tool_nodes.camera_node import SILENT_DEADLINES, mount_message, mount_pose
 from tool_nodes.geometry import invert, pose
+from tool_nodes.nodes.camera_node import SILENT_DEADLINES, mount_message, mount_pose
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, Service
 from tool_nodes.ros.messages import rigid
@@ -31,7 +31,7 @@ MOUNT = str(ARGUMENTS["wrist_mount"].default)
 @pytest.fixture(scope="module")
 def program(start: Any) -> Any:
     options = ["-r", "__ns:=/deaf", "-p", "availability_deadline_s:=0.3", "-p", f"wrist_mount:='{MOUNT}'"]
-    return start("tool_nodes.camera_node", "--ros-args", *options)
+    return start("tool_nodes.nodes.camera_node", "--ros-args", *options)
 
 
 def simulated_mount(station: Station) -> np.ndarray:

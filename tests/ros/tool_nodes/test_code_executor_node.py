@@ -27,7 +27,7 @@ Ask = Callable[..., Any]
 @pytest.fixture(scope="module")
 def ask(start: Any, make_node: Any) -> Ask:
     """Calls the service of a node with two sessions and short runs."""
-    start("tool_nodes.code_executor_node", "--ros-args", "-p", "sessions:=2", "-p", "wall_limit_s:=1.0")
+    start("tool_nodes.nodes.code_executor_node", "--ros-args", "-p", "sessions:=2", "-p", "wall_limit_s:=1.0")
     client = make_node("code_caller").create_client(ExecuteCode, "execute_code")
 
     def use(code: str, mode: int = EXEC, **fields: Any) -> Any:
@@ -95,7 +95,7 @@ def test_what_was_printed_before_an_error_comes_back(ask: Ask) -> None:
 
 def test_the_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until: Any) -> None:
     watcher = make_node("watcher_of_code_executor")
-    program = start("tool_nodes.code_executor_node", "--ros-args", "-r", "__ns:=/lonely_code")
+    program = start("tool_nodes.nodes.code_executor_node", "--ros-args", "-r", "__ns:=/lonely_code")
     service = "/lonely_code/execute_code"
     wait_until(lambda: service in dict(watcher.get_service_names_and_types()), f"{service} is there")
     program.process.send_signal(signal.SIGINT)
@@ -109,7 +109,9 @@ def test_the_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until
     [("wall_limit_s:=0.0", "greater than 0"), ("wall_limit_s:=soon", "seconds"), ("sessions:=-1", "0 or more")],
 )
 def test_a_bad_parameter_ends_with_one_sentence(start: Any, parameter: str, words: str) -> None:
-    status, _, err = start("tool_nodes.code_executor_node", "--ros-args", "-p", parameter, "-r", "__ns:=/bad").wait()
+    status, _, err = start(
+        "tool_nodes.nodes.code_executor_node", "--ros-args", "-p", parameter, "-r", "__ns:=/bad"
+    ).wait()
     assert status == 2
     assert words in err
     assert err.count("\n") == 1

@@ -113,7 +113,7 @@ def test_a_bad_parameter_ends_with_one_sentence(start: Any, name: str, parameter
 
 
 def test_bad_arguments_end_with_one_sentence(start: Any) -> None:
-    status, _, err = start("tool_nodes.depth_node", "--ros-args", "-p", "no equals sign").wait()
+    status, _, err = start("tool_nodes.nodes.depth_node", "--ros-args", "-p", "no equals sign").wait()
     assert status == 2
     assert err.count("\n") == 1
 

@@ -12,7 +12,7 @@ from tests.ros.tool_nodes.comparing import Both
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.remote import remote_toolbox
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Toolbox
 
 CLOUD = {"point_cloud": "$point_cloud", "mask": "$segmentation_mask", "focal_length_px": "$focal_length_px"}
 BACKENDS = ("sim", "pixels")

@@ -9,7 +9,7 @@ import pytest
 from std_msgs.msg import Header
 from toolhand_interfaces.srv import ReadText
 
-from sim.picture_builder import PictureBuilder
+from sim.drawings.builder import PictureBuilder
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, Service
 from tool_nodes.ros.messages import image_to_rgb, rgb_to_image
@@ -24,7 +24,7 @@ def read(start: Any, make_node: Any) -> Any:
     services = {}
     for name in ("sim", "pixels"):
         arguments = ("-p", f"perception:={name}", "-r", f"__ns:=/{name}")
-        start("tool_nodes.text_reading_node", "--ros-args", *arguments)
+        start("tool_nodes.nodes.text_reading_node", "--ros-args", *arguments)
         services[name] = Service(caller, ReadText, f"/{name}/read_text", DEADLINES)
     return lambda name, rgb: services[name](ReadText.Request(image=rgb_to_image(rgb, Header(frame_id="camera"))))
 
@@ -61,7 +61,7 @@ def test_the_simulators_truth_about_texts_is_not_available_over_ros(read: Any) -
 
 
 def test_another_perception_ends_with_one_sentence(start: Any) -> None:
-    status, _, err = start("tool_nodes.text_reading_node", "--ros-args", "-p", "perception:=guess").wait()
+    status, _, err = start("tool_nodes.nodes.text_reading_node", "--ros-args", "-p", "perception:=guess").wait()
     assert status == 2
     assert "sim or pixels" in err
     assert err.count("\n") == 1

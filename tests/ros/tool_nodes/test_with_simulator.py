@@ -14,14 +14,14 @@ from rclpy.parameter_client import AsyncParameterClient
 from simulation_interfaces.srv import LoadWorld, StepSimulation
 
 from sim.perception import SimPerception
-from sim.scene_files import EXAMPLE_SCENE, load_scene, named_scene, scene_yaml
+from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, scene_yaml
 from sim.station import Station, StationConfig
 from tests.ros.tool_nodes.comparing import Both
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import RemoteCamera, RemotePerception, remote_toolbox
-from tool_nodes.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Toolbox
 
 NODES = str(Path(__file__).with_name("nodes_process.py"))
 LONG_S = 60.0
@@ -94,7 +94,7 @@ def test_every_tool_gives_the_same_as_in_process_now_and_later(
 
 def test_a_pick_and_place_ends_as_in_process(start: Any, serve: Callable[..., Any], make_node: Any) -> None:
     options = ["-p", "use_sim_time:=true", "-p", "lockstep:=true", "-p", "availability_deadline_s:=30"]
-    motion = start("tool_nodes.motion_node", "--ros-args", *options)
+    motion = start("tool_nodes.nodes.motion_node", "--ros-args", *options)
     scene = load_scene(EXAMPLE_SCENE)
     serve(LoadWorld, "/load_world", resource_string=scene_yaml(scene))
     both = Both(Station(scene).toolbox, remote_toolbox(make_node("mover"), DEADLINES))

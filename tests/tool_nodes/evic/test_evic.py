@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.evic import MAX_ASPECT, MAX_POINTS, MIN_SIDE, PALETTE, EvicTools, zoom_region
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.evic.visual_tools import MAX_ASPECT, MAX_POINTS, MIN_SIDE, PALETTE, EvicTools, zoom_region
 from tool_nodes.types import Frame
 
 WIDTH, HEIGHT = 200, 100

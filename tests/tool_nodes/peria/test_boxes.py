@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.kinds import BadValue, Kind, Level
-from tool_nodes.peria_boxes import MAX_POINTS, BoxKind, PlaceKind, box_pixels, boxed, point_pixels, show_box
-from tool_nodes.toolbox import Session
+from tool_nodes.toolbox.arguments import BadValue, Kind, Level
+from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.tools.peria.boxes import MAX_POINTS, BoxKind, PlaceKind, box_pixels, boxed, point_pixels, show_box
 
 BOX, POINT, LINE, PATH = BoxKind(), PlaceKind(1, 1), PlaceKind(2, 2), PlaceKind(2, MAX_POINTS)
 numbers = st.floats(0, 1000).map(lambda v: round(v, 3))

@@ -14,10 +14,10 @@ from hypothesis.extra import numpy as hnp
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
-from sim import pictures
-from tool_nodes.perception.flat import FlatPerception
-from tool_nodes.perception.flat_segments import find_regions
-from tool_nodes.perception.flat_shapes import measure_shape, name_flat_colour, name_shape
+from sim.drawings import samples as pictures
+from tool_nodes.perception.drawings.finder import FlatPerception
+from tool_nodes.perception.drawings.segments import find_regions
+from tool_nodes.perception.drawings.shapes import measure_shape, name_flat_colour, name_shape
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Segmentation
 
@@ -183,7 +183,9 @@ def test_a_large_picture_gives_masks_of_its_own_size(drawing: RGB) -> None:
 
 def test_the_same_picture_is_looked_at_once(drawing: RGB, monkeypatch: pytest.MonkeyPatch) -> None:
     looks = []
-    monkeypatch.setattr("tool_nodes.perception.flat.find_regions", lambda rgb: looks.append(rgb) or find_regions(rgb))
+    monkeypatch.setattr(
+        "tool_nodes.perception.drawings.finder.find_regions", lambda rgb: looks.append(rgb) or find_regions(rgb)
+    )
     flat = FlatPerception()
     flat.everything(drawing)
     flat.find(drawing, "star")

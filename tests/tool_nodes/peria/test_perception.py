@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
-from tool_nodes.perception.exemplar import Appearance
-from tool_nodes.peria_perception import PeriaPerceptionTools
-from tool_nodes.pictures import SessionImage
+from tool_nodes.perception.drawings.exemplar import Appearance
+from tool_nodes.perception.object_finder import Instance
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sight import Instance
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 BOXED = re.compile(r"\\boxed\{\d+,\d+,\d+,\d+\}")
 THINGS = {"coconut water": 2, "red box": 1, "black bin": 1, "cinnamon": 1, "rice box": 1, "teddy bear": 1}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.code_executor import CodeExecutor, CodeOutcome, Limits
 from tool_nodes.sandbox import seccomp
+from tool_nodes.sandbox.executor import CodeExecutor, CodeOutcome, Limits
 
 SECRET = "the secret of the parent"
 PROCESSES = Path("/proc")

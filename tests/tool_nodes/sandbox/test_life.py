@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.code_executor import CodeExecutor, CodeTools, Limits
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox import connection, landlock, seccomp
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.sandbox.executor import CodeExecutor, CodeTools, Limits
+from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 ROOT = Path(__file__).parents[3]
 DEADLINE_S = 30.0
@@ -183,7 +183,7 @@ def test_an_executor_that_nobody_holds_ends_its_server() -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from tool_nodes.code_executor import CodeExecutor
+from tool_nodes.sandbox.executor import CodeExecutor
 executor = CodeExecutor()
 executor.start()
 print(executor._servers[0].process_id, flush=True)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tool_nodes.pictures import SessionImage
+from tool_nodes.perception.object_finder import Instance
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sight import Instance
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame
 
 WIDTH, HEIGHT, FOCAL = 200, 100, 100.0
@@ -23,7 +23,7 @@ THINGS = {
 
 
 class KnownSight:
-    """Answers like tool_nodes.sight.Sight, from THINGS. Masks are the boxes without their lower right quarters."""
+    """Answers like the object finder, from THINGS. Masks are the boxes without their lower right quarters."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []

@@ -12,13 +12,22 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.pictures import SessionImage
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.skills.loading import FOLDER, load_skill, load_skills
-from tool_nodes.skills.operations import OPERATIONS
-from tool_nodes.skills.things import CentroidRow, CountRow, CropRow, DepthRange, DepthRow, MissingRow, PointRow, SizeRow
-from tool_nodes.skills.tools import SkillTools, paper_skills
-from tool_nodes.toolbox import Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.last.loading import FOLDER, load_skill, load_skills
+from tool_nodes.tools.last.operations import OPERATIONS
+from tool_nodes.tools.last.things import (
+    CentroidRow,
+    CountRow,
+    CropRow,
+    DepthRange,
+    DepthRow,
+    MissingRow,
+    PointRow,
+    SizeRow,
+)
+from tool_nodes.tools.last.tools import SkillTools, paper_skills
 
 PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.scene_files import EXAMPLE_SCENE, load_scene
+from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.pictures import SessionImage
+from tool_nodes.perception.object_finder import Sight
 from tool_nodes.results import ErrorCode
-from tool_nodes.sight import Sight
-from tool_nodes.skills.tools import SkillTools
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.last.tools import SkillTools
 
 
 @pytest.fixture(scope="module")

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.pictures import SessionImage
+from tool_nodes.perception.object_finder import Instance
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.sight import Instance
-from tool_nodes.skills.operations import reconstruct, region
-from tool_nodes.skills.tools import SkillTools
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.last.operations import reconstruct, region
+from tool_nodes.tools.last.tools import SkillTools
 
 Call = Callable[..., CallRecord]
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from sim.picture_builder import Colour, PictureBuilder
+from sim.drawings.builder import Colour, PictureBuilder
 from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.pictures import SessionImage
+from tool_nodes.toolbox.images import SessionImage
 
 Draw = Callable[..., SessionImage]
 

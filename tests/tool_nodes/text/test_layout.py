@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.picture_builder import PictureBuilder
+from sim.drawings.builder import PictureBuilder
 from tool_nodes.perception.text.layout import formulas, reading_order, table_rows, with_scripts
 from tool_nodes.perception.text.rulings import Rulings, find_rulings
 from tool_nodes.types import TextSpan

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.picture_builder import PictureBuilder
+from sim.drawings.builder import PictureBuilder
 from sim.station import Station
-from sim.tasks import random_task
+from sim.tasks.tasks import random_task
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.perception.text.reader import LONG_SIDE_PX
-from tool_nodes.pictures import SessionImage
+from tool_nodes.toolbox.images import SessionImage
 
 SAMPLE = ("Station Road 58", "PEINTRE - LE DANAY", "(+237) 650 58 49 04", "front_left, Visuel: 12.50")
 

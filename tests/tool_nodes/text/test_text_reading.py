@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim import pictures
-from sim.text_truth import SimTextReader, TextNoise
+from sim.drawings import samples as pictures
+from sim.drawings.text_truth import SimTextReader, TextNoise
 from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.peria import PeriaInteractionTools
-from tool_nodes.pictures import SessionImage
 from tool_nodes.ports import TextReader
 from tool_nodes.results import ErrorCode
-from tool_nodes.text_reading import TextTools, is_map_noise
-from tool_nodes.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from tool_nodes.tools.peria.text_reading import TextTools, is_map_noise
 from tool_nodes.types import Frame, TextSpan
 
 TOOLS = ("text_ocr", "text_spotting", "map_text_ocr", "formula_ocr", "table_ocr")

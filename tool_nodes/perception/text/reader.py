@@ -13,7 +13,7 @@ from tool_nodes.perception.text.decoding import BLANK_EM, COLUMN_EM, Character, 
 from tool_nodes.perception.text.glyphs import X_HEIGHT_EM
 from tool_nodes.perception.text.layout import reading_order, with_scripts
 from tool_nodes.perception.text.lines import Box, Strip, find_strips
-from tool_nodes.pictures import SessionImage
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
 
 LONG_SIDE_PX = 1024

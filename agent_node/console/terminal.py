@@ -1,0 +1,105 @@
+"""What commands share at the terminal: one JSON document on stdout, the rest on stderr, Ctrl-C stops the arm."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent_node.runs.folder import write_atomically
+from tool_nodes.results import ErrorCode, ToolError
+
+BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
+"""Errors of the input rather than of the task: exit status 2 instead of 1."""
+
+INTERRUPTED = 130
+"""Exit status that a shell gives to programs ended by Ctrl-C."""
+
+AsJson = Annotated[
+    bool,
+    tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout."),
+    tyro.conf.FlagCreatePairsOff,
+]
+
+
+def exit_status(code: ErrorCode | None, success: bool) -> int:
+    """0 if all was done, 2 for wrong input, 1 if the task was not done."""
+    return 0 if success else 2 if code in BAD_INPUT else 1
+
+
+def emit(document: Any) -> None:
+    """Print a document of finite numbers, text, lists and mappings as JSON."""
+    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+
+
+def say(text: str) -> None:
+    """Tell the person at the terminal; a terminal that has gone away is no reason to stop."""
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
+
+
+def plain(text: str) -> str:
+    """What a model or a tool wrote, without the control characters that a terminal would obey."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
+
+
+@contextlib.contextmanager
+def chosen_by_the_user() -> Iterator[None]:
+    """A place that cannot be written is wrong input (INVALID_ARGUMENT) when it was given on the command line."""
+    try:
+        yield
+    except ToolError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, error.message, "Choose a place that can be written.") from error
+
+
+def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
+    """Write a picture (H, W, 3). Raises ToolError INVALID_ARGUMENT when the file cannot be written."""
+    if path.is_dir():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot write {path}: it is a folder.", "Name a PNG file.")
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, format="PNG")
+    with chosen_by_the_user():
+        write_atomically(path, buffer.getvalue())
+
+
+class Interrupt:
+    """While entered, the first Ctrl-C stops the arm and lets the result be written; the second ends the program.
+
+    Args:
+        stop: Stops the arm; called from the signal handler.
+
+    Attributes:
+        hit: True from the first Ctrl-C on.
+    """
+
+    def __init__(self, stop: Callable[[], None]) -> None:
+        self.hit = False
+        self._stop = stop
+
+    def __enter__(self) -> Interrupt:
+        self._previous = signal.signal(signal.SIGINT, self._handle)
+        return self
+
+    def __exit__(self, *exception: type[BaseException] | BaseException | TracebackType | None) -> None:
+        signal.signal(signal.SIGINT, self._previous)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.hit:
+            raise KeyboardInterrupt
+        self.hit = True
+        self._stop()
+        # Not print: the signal may have come in the middle of one, and those do not nest.
+        with contextlib.suppress(OSError):
+            os.write(2, b"\nStopping: the arm holds its position. (Ctrl-C again ends at once.)\n")

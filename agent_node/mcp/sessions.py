@@ -1,0 +1,329 @@
+"""Several conversations over one robot: each has its own tools' memory, `$variables` and pictures; the robot is shared.
+
+Every call of every conversation runs in one thread, one after the other: two motions never overlap, no picture is taken
+in the middle of somebody else's motion, and what one conversation has seen never stands for what another has seen.
+"""
+
+from __future__ import annotations
+
+import io
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent_node.memory import Memory
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import PackedPicture, SessionImage
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+
+logger = logging.getLogger("toolhand.mcp")
+
+WAITING = 16
+"""Calls of one conversation that may wait for the robot; the one after is refused."""
+
+PNG_BYTES = 700_000
+"""Largest picture that is sent as PNG: with base64 around it, clients read messages of 1 MiB."""
+
+SENT_SIDE = 1568
+"""A picture that is too large for PNG is sent as JPEG, its longer side no longer than this [px]."""
+
+_NOT_BEGUN = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, ErrorCode.NOT_APPROVED})
+"""A motion call that ended so has not touched the robot."""
+
+
+_STOPPED = -1
+"""`Conversation.looked_after` from a stop to the next look."""
+
+_AFTER_A_STOP = "Ask the operator whether to go on; then look again: call robot.capture_image."
+
+
+class Brake(Protocol):
+    """What stops the arm, from any thread: `sim.arm.SimArm`, `tool_nodes.ros.controllers.RosArm`."""
+
+    def stop(self) -> None:
+        """Latch a stop; the running motion brakes at once, later ones are refused."""
+
+    def reset_stop(self) -> None:
+        """Release the latch."""
+
+
+class NoBrake:
+    """For a robot that never moves."""
+
+    def stop(self) -> None:
+        """Nothing moves."""
+
+    def reset_stop(self) -> None:
+        """Nothing was stopped."""
+
+
+_MEMORY = Memory()
+_DROPPED = PackedPicture(SessionImage(np.zeros((1, 1, 3), np.uint8)))
+
+
+def let_go(session: Session) -> None:
+    """Forget what is too old; no report will show the pictures, so that not even their pixels are kept."""
+    for index in range(1, len(session.images) - _MEMORY.pictures):
+        session.images[index] = _DROPPED
+    _MEMORY.trim(session, [])
+
+
+@dataclass
+class Conversation:
+    """One client's tools and what it has collected.
+
+    Attributes:
+        toolbox: Its own, over the shared robot: tools remember the last picture, and which grasps they gave.
+        session: Variables and pictures.
+        waiting: Calls that have been handed in and are not over.
+        looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
+        stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
+    """
+
+    toolbox: Toolbox
+    session: Session = field(default_factory=Session)
+    waiting: int = 0
+    looked_after: int | None = None
+    stops: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a call gives back, ready to be sent.
+
+    Attributes:
+        text: What the model reads.
+        picture: The result's picture as a PNG or JPEG file, or None.
+        media_type: Of the picture.
+        error: None when the call succeeded.
+    """
+
+    text: str
+    picture: bytes | None = None
+    media_type: str = "image/png"
+    error: ToolError | None = None
+
+
+class _State(Enum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    OVER = "over"
+
+
+class Job:
+    """One call on its way through the robot's thread; made by `Robot.submit`."""
+
+    def __init__(
+        self,
+        conversation: Conversation,
+        name: str,
+        arguments: Any,
+        on_end: Callable[[], None],
+        on_stage: Callable[[str], None],
+    ) -> None:
+        self.conversation = conversation
+        self.name = name
+        self.arguments = arguments
+        self.answer = _refusal(ErrorCode.CANCELLED, "The call was given up before it began.")
+        self.motion = conversation.toolbox.is_motion(name)
+        self.asked_after = conversation.stops
+        self.on_end = on_end
+        self.on_stage = on_stage
+        self.state = _State.WAITING
+        self.cancelled = False
+
+
+class Robot:
+    """The robot that all conversations share.
+
+    Args:
+        new_toolbox: A toolbox for one more conversation.
+        brake: Stops the arm.
+    """
+
+    def __init__(self, new_toolbox: Callable[[], Toolbox], brake: Brake | None = None) -> None:
+        self.catalogue = new_toolbox()
+        """A toolbox to list the tools from."""
+        self._new_toolbox = new_toolbox
+        self._brake = brake or NoBrake()
+        self._motions = 0
+        self._closed = False
+        self._running: Job | None = None
+        self._lock = threading.Lock()
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="robot", daemon=True)
+        self._thread.start()
+
+    def open(self) -> Conversation:
+        """A new conversation."""
+        return Conversation(self._new_toolbox())
+
+    def submit(
+        self,
+        conversation: Conversation,
+        name: str,
+        arguments: Any,
+        on_end: Callable[[], None],
+        on_stage: Callable[[str], None] = lambda stage: None,
+    ) -> Job:
+        """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there.
+
+        `on_stage` is called from that thread with the name of each stage of a motion that begins before.
+        """
+        job = Job(conversation, name, arguments, on_end, on_stage)
+        with self._lock:
+            if self._closed:
+                job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")
+            elif conversation.waiting >= WAITING:
+                message = f"{WAITING} calls of this conversation are waiting for the robot already."
+                job.answer = _refusal(ErrorCode.UNAVAILABLE, message, "Wait for their results.")
+            else:
+                conversation.waiting += 1
+                self._jobs.put(job)
+                return job
+            job.state = _State.OVER
+        on_end()
+        return job
+
+    def cancel(self, job: Job) -> bool:
+        """Give a call up. One that waits is not run, a motion is braked; anything else runs to its end, unheard.
+
+        Returns:
+            True if a motion was stopped, whose end should be waited for.
+        """
+        with self._lock:
+            job.cancelled = True
+            if job.state is not _State.RUNNING or not job.motion:
+                return False
+            self._brake.stop()
+        logger.warning("%s was cancelled: the arm is braked.", job.name)
+        return True
+
+    def shut_down(self) -> None:
+        """Stop the arm for good and run no further call; may be called more than once, from any thread."""
+        with self._lock:
+            self._closed = True
+            self._brake.stop()
+        self._jobs.put(None)
+
+    def enter(self, stage: str) -> None:
+        """A stage of the motion that runs begins, e.g. "the lift"; of use to a Manipulator as its `on_stage`."""
+        with self._lock:
+            job = self._running
+        if job is not None:
+            job.on_stage(stage)
+
+    @property
+    def interrupted(self) -> bool:
+        """True while a call runs that nobody waits for any more, or after `shut_down`: time to stop asking a person."""
+        with self._lock:
+            return self._closed or (self._running is not None and self._running.cancelled)
+
+    def join(self, timeout_s: float) -> bool:
+        """Wait for the call that runs [s]; True if none runs any more."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            with self._lock:
+                run = not (job.cancelled or self._closed)
+                job.state = _State.RUNNING
+                self._running = job
+            if run:
+                job.answer = self._run(job)
+            with self._lock:
+                job.state = _State.OVER
+                self._running = None
+                job.conversation.waiting -= 1
+                if run and job.cancelled and job.motion and not self._closed:
+                    self._brake.reset_stop()  # the latch was this cancellation's own
+            job.on_end()
+
+    def _run(self, job: Job) -> Answer:
+        """The answer to a call; nothing that goes wrong may end the thread."""
+        conversation = job.conversation
+        try:
+            if job.motion:
+                self._check_motion(job)
+            record = conversation.toolbox.call(job.name, job.arguments, conversation.session)
+            self._note(job, record)
+            return _answer(record)
+        except ToolError as error:
+            return _refused(error)
+        except Exception as error:
+            logger.exception("%.60r failed in the server", job.name)
+            return _refusal(ErrorCode.INTERNAL, f"{job.name[:60]!r} failed in the server: {type(error).__name__}.")
+
+    def _check_motion(self, job: Job) -> None:
+        """Refuse a motion that is wrong, or thought out on what is no longer so. Raises ToolError."""
+        conversation = job.conversation
+        conversation.toolbox.check(job.name, job.arguments, conversation.session)
+        if job.asked_after != conversation.stops:
+            raise ToolError(
+                ErrorCode.STOPPED, "Not run: it was asked for before the operator stopped the arm.", _AFTER_A_STOP
+            )
+        if conversation.looked_after == _STOPPED:
+            raise ToolError(
+                ErrorCode.STOPPED, "Not run: the operator has stopped this conversation's last motion.", _AFTER_A_STOP
+            )
+        if conversation.looked_after not in (None, self._motions):
+            raise ToolError(
+                ErrorCode.PLAN_FAILED,
+                "Another conversation has moved the robot since this one's newest picture.",
+                "Look again: call robot.capture_image.",
+            )
+
+    def _note(self, job: Job, record: CallRecord) -> None:
+        """Keep up with who has seen which state of the table."""
+        conversation, result = job.conversation, record.result
+        let_go(conversation.session)
+        if record.motion:
+            begun = result.error is None or result.error.code not in _NOT_BEGUN
+            self._motions += begun
+            if begun or conversation.looked_after is None:  # it looked before it planned
+                conversation.looked_after = self._motions
+            if result.error is not None and result.error.code is ErrorCode.STOPPED and not job.cancelled:
+                conversation.stops += 1
+                conversation.looked_after = _STOPPED
+        elif result.ok and conversation.toolbox.find(record.name).name.startswith("robot."):
+            conversation.looked_after = self._motions
+
+
+def _answer(record: CallRecord) -> Answer:
+    result = record.result
+    if result.image is None:
+        return Answer(result.text, error=result.error)
+    text = f"{result.text} This picture has the image_index {record.image_index}.".lstrip()
+    return Answer(text, *encoded(result.image), result.error)
+
+
+def encoded(rgb: NDArray[np.uint8]) -> tuple[bytes, str]:
+    """A picture (H, W, 3) as a file that clients can read, and the file's media type."""
+    image, buffer = Image.fromarray(rgb), io.BytesIO()
+    image.save(buffer, format="PNG", compress_level=1)
+    if buffer.tell() <= PNG_BYTES:
+        return buffer.getvalue(), "image/png"
+    image.thumbnail((SENT_SIDE, SENT_SIDE))
+    for quality in (90, 60, 30):
+        buffer = io.BytesIO()
+        image.save(buffer, format="JPEG", quality=quality)
+        if buffer.tell() <= PNG_BYTES:
+            break
+    return buffer.getvalue(), "image/jpeg"
+
+
+def _refusal(code: ErrorCode, message: str, hint: str = "") -> Answer:
+    return _refused(ToolError(code, message, hint))
+
+
+def _refused(error: ToolError) -> Answer:
+    return Answer(f"Error {error.code}: {error}", error=error)

@@ -1,0 +1,114 @@
+"""Where a clause says to place a thing: which of its relations, or anywhere on the table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from agent_node.policies.scripted.refusals import refuse
+from agent_node.policies.scripted.verbs import CARRYING, MOVING, Clause
+from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.relations import RELATION_WORDS, STOP, RelationMark, find_relations
+from tool_nodes.language.traced import Account
+from tool_nodes.language.words import DETERMINERS, SIDES
+
+Place = tuple[str, tuple[NounPhrase, ...]]
+"""(relation, references)."""
+
+_ALL = f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table."
+_TABLE = r"(?:the |this |my |your )?(?:table|desk|counter|surface|work surface|tabletop|workspace)(?: top)?"
+_SPOT = (
+    r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant|another|different) )+(?:table )?"
+    r"(?:space|spot|place|area|room|location|surface|table)"
+)
+_ANYWHERE = re.compile(
+    rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}"
+    rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
+    rf"|(?:any|some|else)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?"
+    rf"|wherever(?: you (?:like|want))?){STOP}"
+)
+_UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")
+_ATTACHED = frozenset(
+    {"and", "that", "which", "is", "are", "was", "sitting", "standing", "lying", "located", "placed", "resting"}
+)
+"""Words after which a relation does not say where to place."""
+_INTO = frozenset({"to", "toward", "towards", "into", "in to", "onto", "on to"})
+_SIDEWAYS = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to", "between"})
+_VAGUE = frozenset({"far", "further", "farther", "away", "closer", "nearer"})
+_TOUCHING = frozenset({"touching", "against"})
+
+
+def find_place_on_table(text: str) -> re.Match[str] | None:
+    """ "On the table", "in a free spot", "somewhere else": any place of the table will do."""
+    return _ANYWHERE.search(text)
+
+
+def starts_place(words: Sequence[str], adjectives: bool = False) -> bool:
+    """True if words begin with a relation; "near" is none in "near can" unless `adjectives` are to count as well."""
+    adjective = len(words) > 1 and words[0] in SIDES and words[1] not in (*DETERMINERS, "of", "to")
+    found = any(mark.start == 0 for mark in find_relations(words[:12], noun_first=False))
+    return found and (adjectives or not adjective)
+
+
+def is_second_place(words: Sequence[str]) -> bool:
+    """True if what should describe a thing says where to take something: "the can into the bin"."""
+    return any(" ".join(words[m.start : m.end]) in _INTO for m in find_relations(words))
+
+
+def refuse_second_relation(relation: str, words: Sequence[str], account: Account) -> None:
+    """Refuse "left of the bowl behind the box", "far from the box": a second place, or which bowl is meant?"""
+    nested = (m for m in find_relations(words) if m.relation in _SIDEWAYS or words[m.start] in _VAGUE)
+    marks = [m for m in nested if words[m.start - 1] not in (*_ATTACHED, "one")]
+    if relation in _SIDEWAYS and marks:
+        more = account.quote(words[marks[0].start :])
+        refuse(
+            f"I can place a thing in one relation at a time: {more} is a second one. "
+            f'If it tells which thing is meant, say "that is" before it.'
+        )
+
+
+def destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMark | None:
+    """The relation that says where to place, or None. Others belong to the description of a thing."""
+    placing = clause.verb_class == "place"
+    marks = [
+        m
+        for m in _marks(words, held)
+        if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] not in _ATTACHED)
+    ]
+    if _UNDER.search(" ".join(words)) and placing:
+        refuse(_ALL)
+    strong = [m for m in marks if " ".join(words[m.start : m.end]) in _INTO]
+    if clause.verb_class == "mention":
+        return None
+    if clause.verb_class == "pick":
+        near = [m for m in marks if words[m.start] in ("closer", "nearer")]
+        carried = marks if held else near + [m for m in marks if m.directed and clause.verb in MOVING]
+        usable = strong or (carried if clause.verb in CARRYING else [])
+        return usable[-1] if usable else None
+    if not marks:
+        return None
+    marks = [m for m in marks if m.relation not in ("nearest_to", "farthest_from")] or marks
+    if strong:
+        chosen = strong[-1]
+    elif marks[0].relation in ("in", "on") or held:
+        chosen = marks[0]
+    elif marks[-1].relation == "in":
+        chosen = marks[-1]
+    else:
+        sideways = [m for m in marks if m.directed]
+        chosen = sideways[-1] if sideways else marks[0]
+    if chosen.relation == "farthest_from":
+        refuse(_ALL)
+    if words[chosen.start] in _TOUCHING:
+        refuse(f'I leave a gap between things and cannot place one "{words[chosen.start]}" another. {_ALL}')
+    return chosen
+
+
+def _marks(words: Sequence[str], held: bool) -> list[RelationMark]:
+    """Relations, and "to the bin" as a destination of its own."""
+    marks = find_relations(words, noun_first=not held)
+    covered = {i for mark in marks for i in range(mark.start, mark.end)}
+    for i, word in enumerate(words):
+        if word in ("to", "toward", "towards") and i not in covered and i + 1 < len(words):
+            marks.append(RelationMark("to" if word == "to" else "next_to", i, i + 1, True))
+    return sorted(marks, key=lambda mark: mark.start)

@@ -1,0 +1,110 @@
+"""Points of the picture: compared, varied and put in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from agent_node.policies.scripted.transcript import Point
+from tool_nodes.language.referring import table_points
+
+SAME_POINT = 0.03
+"""Normalized distance below which two detections are of the same thing."""
+
+
+def near(a: Point, b: Point, distance: float = SAME_POINT) -> bool:
+    """True if two normalized points are at most a distance apart."""
+    return math.dist(a, b) <= distance
+
+
+def nearest(points: Sequence[Point], to: Point) -> Point:
+    """The point that is closest to another one."""
+    return min(points, key=lambda point: math.dist(point, to))
+
+
+UNMOVED = 0.08
+"""Normalized distance within which a thing is still where it was, pushed a little or seen better than before."""
+
+
+def still_stands(target: Point, before: Sequence[Point], after: Sequence[Point]) -> bool:
+    """True if what stood at a target is still there in a later picture.
+
+    Args:
+        target: Where it was.
+        before: All of its like that were seen with it.
+        after: All of its like in the later picture.
+    """
+    known = [target, *(point for point in before if point != target)]
+    return any(nearest(known, point) == target and near(point, target, UNMOVED) for point in after)
+
+
+def the(phrase: str) -> str:
+    """A noun phrase with its article: "the red box", but "a can"."""
+    return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"
+
+
+def at(point: Point) -> str:
+    """ "(0.41, 0.22)"."""
+    return f"({point[0]:.2f}, {point[1]:.2f})"
+
+
+def describe(points: Sequence[Point]) -> str:
+    """ "1. the left one at (0.21, 0.53) or 2. the right one at (0.48, 0.42)": words that also work in a command."""
+    order = sorted(range(len(points)), key=lambda i: points[i][0])
+    if len(points) == 2:
+        (x1, y1), (x2, y2) = (points[i] for i in order)
+        names = ["left", "right"] if abs(x2 - x1) >= abs(y2 - y1) else ["near", "far"] if y1 > y2 else ["far", "near"]
+        shown = [f"the {name} one" for name in names]
+    else:
+        ordinals = ["second", "third", "fourth", "fifth", "sixth", "seventh"]
+        middle = [
+            f"the {ordinals[k]} one from the left" if k < len(ordinals) else "one further to the right"
+            for k in range(len(points) - 2)
+        ]
+        shown = ["the leftmost one", *middle, "the rightmost one"]
+    listed = [f"{k}. {words} at {at(points[i])}" for k, (words, i) in enumerate(zip(shown, order, strict=True), 1)]
+    return ", ".join(listed[:-1]) + " or " + listed[-1]
+
+
+_DIRECTIONS = {"left_of": (-1, 0), "right_of": (1, 0), "in_front_of": (0, 1), "behind": (0, -1)}
+_WIDEST = math.radians(35.0)
+"""A place this far off a direction is still in it, although both ends were only seen as points [rad]."""
+
+
+def still_there(relation: str | None, spot: Point, references: Sequence[Point]) -> bool:
+    """True if a spot of the table is in a relation to the middle of the references, as far as points can tell."""
+    if relation == "on":
+        return False
+    if not references or relation not in (*_DIRECTIONS, "between"):
+        return True
+    (at_spot,), things = table_points([spot], 0.0), table_points(references)
+    offset = at_spot - things.mean(axis=0)
+    if relation == "between":
+        half = np.ptp(things, axis=0) / 2
+        return float(np.hypot(*offset)) <= 0.4 * float(np.hypot(*half))
+    along = float(offset @ _DIRECTIONS[relation])
+    across = math.sqrt(max(float(offset @ offset) - along**2, 0.0))
+    return along > 0 and math.atan2(across, along) <= _WIDEST
+
+
+def untried(
+    spot: Point, anchor: Point, failed: Sequence[Point], allowed: Callable[[Point], bool] = lambda point: True
+) -> Point | None:
+    """A spot for placing, or one beside it that is not among the failed ones; None when there is none left.
+
+    Args:
+        spot: The best place.
+        anchor: The thing that the place is relative to; the spot is moved away from it and turned about it.
+        failed: Places where placing has failed.
+        allowed: Which other spots would still be right.
+    """
+    dx, dy = spot[0] - anchor[0], spot[1] - anchor[1]
+    options = [spot, (anchor[0] + 1.2 * dx, anchor[1] + 1.2 * dy)]
+    for angle in (0.3, -0.3, 0.55, -0.55):
+        c, s = math.cos(angle), math.sin(angle)
+        options.append((anchor[0] + c * dx - s * dy, anchor[1] + s * dx + c * dy))
+    options += [(spot[0] + sx, spot[1] + sy) for sx, sy in ((0.02, 0.0), (-0.02, 0.0), (0.0, 0.02), (0.0, -0.02))]
+    inside = [p for p in options if min(p) >= 0.0 and max(p) <= 1.0 and (p == spot or allowed(p))]
+    return next((point for point in inside if not any(near(point, f, 0.012) for f in failed)), None)

@@ -1,0 +1,429 @@
+"""A policy without a model: rules that pick and place by words, looking again when something goes wrong.
+
+The policy keeps nothing between turns. Each turn it replays its script against the responses that the
+conversation holds, so the same conversation always gives the same turn.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+
+from agent_node.calls import ToolCall
+from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.points import at, describe, near, nearest, still_stands, still_there, the, untried
+from agent_node.policies.scripted.steps import Done, Script, Setback, Step, Unseen, unmet
+from agent_node.policies.scripted.transcript import MISSING, Point, Response, read_episode
+from agent_node.policies.scripted.wording import pointable, refusal, untagged
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol, load_protocol
+from tool_nodes.language.phrases import NounPhrase
+from tool_nodes.language.referring import free_space_phrase, on_side, select_points
+from tool_nodes.language.relations import RELATION_WORDS
+from tool_nodes.results import ErrorCode, ToolError
+
+MOVED = 0.06
+"""Normalized distance from which a reference is another one than before."""
+IN_THE_WAY = 0.25
+"""Normalized distance within which the target itself may take the room beside a reference."""
+
+_FINAL = frozenset(
+    {
+        ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
+        ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL, ErrorCode.INVALID_ARGUMENT,
+        ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
+    }
+)  # fmt: skip
+"""Errors that trying again does not mend."""
+_SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
+"""Refused grasps: nothing has moved, the next best grasp of the same view will do."""
+_NOTHING_MOVABLE = re.compile(
+    r": (?:(?:the limit of the arm's reach|the edge of the picture|space that the camera cannot see)[, and]*)+"
+    r"(?:is|are) in the way"
+)
+"""What is in the way of a place when no thing is."""
+_BEFORE_MOTION = _SAME_VIEW | {ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED}
+"""Errors of a grasp that is refused before anything moves."""
+
+_LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
+
+
+class ScriptedPolicy:
+    """Works the SpaceTools tools by rules.
+
+    Args:
+        max_retries: Further tries after a failure that another look, grasp or place point may mend.
+        max_turns: Turns that the agent allows; the last one is used for a truthful answer.
+        protocol: What it writes; SpaceTools' where None.
+    """
+
+    name = "scripted"
+
+    def __init__(self, max_retries: int = 2, max_turns: int = 24, protocol: Protocol | None = None) -> None:
+        self._max_retries = max_retries
+        self._max_turns = max_turns
+        self._protocol = protocol or load_protocol("spacetools")
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """The next turn: a thought and tool calls, or a thought and the answer."""
+        text, turns = read_episode(conversation)
+        try:
+            command = parse_command(text)
+        except ToolError as error:
+            return self._answer("That is not a command I can carry out.", f"{error.code}: {refusal(error)}")
+        episode = _Episode(command, self._max_retries)
+        script = episode.run()
+        one_call = self._protocol.calls_in_a_turn != "all"
+        try:
+            step = next(script)
+            done: list[Response] = []
+            for responses in turns:
+                asked = 1 if one_call else len(step.calls)
+                done += (responses + [MISSING] * asked)[:asked]
+                if len(done) >= len(step.calls):
+                    step, done = script.send(done), []
+            if len(turns) >= self._max_turns - 1:
+                raise Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
+        except Done as end:
+            return self._answer(end.thought, end.answer)
+        calls = step.calls[len(done) : len(done) + 1] if one_call else step.calls
+        return Reply(self._protocol.render_turn(untagged(step.thought), calls))
+
+    def _answer(self, thought: str, answer: str) -> Reply:
+        return Reply(self._protocol.render_turn(untagged(thought), (), untagged(answer)))
+
+
+class _Episode:
+    """One command, as a script of steps. `holding` is what the tools have reported so far."""
+
+    def __init__(self, command: Command, max_retries: int) -> None:
+        self._command = command
+        self._retries_left = max_retries
+        self._tries = 1
+        self._trouble = ""
+        self._image: int | None = None
+        self._target: Point | None = None
+        self._alike: tuple[Point, ...] = ()
+        self._likeness = command.target.text if command.target else ""
+        self._checked = command.target is None
+        self._wrong = False
+        self._references: list[list[Point]] = []
+        self._spot: Point | None = None
+        self._failed_spots: list[Point] = []
+        self._refusal: Response | None = None
+        self._failed_grasps = 0
+        self._segmented = False
+        self._missed = False
+        self._unseen = False
+        self._moved = False
+        self.holding = command.target is None
+
+    @property
+    def _name(self) -> str:
+        target = self._command.target
+        return the(target.text) if target else "the held object"
+
+    @property
+    def _where(self) -> str:
+        if self._command.relation == "anywhere":
+            return "on the table"
+        words = RELATION_WORDS[self._command.relation or "on"]
+        return f"{words} {' and '.join(the(reference.text) for reference in self._command.references)}"
+
+    def _told(self, deed: str) -> str:
+        """What was done, and which wish the arm has no way to heed."""
+        unheeded = self._command.unheeded
+        return f"{deed} I move in one way only: {unheeded} changed nothing." if unheeded else deed
+
+    def run(self) -> Script:
+        """Steps until `Done`."""
+        while True:
+            try:
+                yield from self._attempt()
+            except Setback as setback:
+                self._recover(setback)
+
+    def _attempt(self) -> Script:
+        command = self._command
+        if not self.holding:
+            if not self._segmented:
+                yield from self._look("depth")
+                yield from self._find()
+                yield from self._segment()
+            else:
+                yield from self._next_grasp()
+            yield from self._grasp()
+        if self._image is None:
+            yield from self._look("")
+        if command.action == "pick":
+            self._check_lifted(
+                *(yield Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
+            )
+            thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
+            raise Done(thought, self._told(f"Picked up {self._name}."))
+        if command.target is None and not self._references:
+            yield from self._find()
+        else:
+            yield from self._find_spot()
+        yield from self._put()
+
+    def _recover(self, setback: Setback) -> None:
+        """Prepare another try. Raises Done when the failure is final or the tries are used up."""
+        code = setback.response.error or ErrorCode.INTERNAL
+        hopeless = code is ErrorCode.OUT_OF_WORKSPACE and not self.holding
+        again = isinstance(setback, Unseen) and not self._unseen
+        self._unseen = self._unseen or again
+        hopeless = hopeless or (code in _FINAL and not again) or (code in _LOST and self._command.target is None)
+        if hopeless or self._retries_left == 0:
+            tried = f" after {self._tries} tries" if self._tries > 1 else ""
+            answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
+            raise Done(f"I could not {setback.doing}, and another try would not help.", answer)
+        self._retries_left -= 1
+        self._trouble = setback.doing
+        self._tries += 1
+        same_view = code in _SAME_VIEW and not setback.response.outdated
+        self._segmented = self._segmented and same_view and not self.holding
+        self._image = self._image if self._segmented else None
+
+    def failure(self, code: ErrorCode, sentence: str) -> str:
+        """A coded answer that says what happened and what is held now."""
+        unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
+        if self._wrong:
+            held = "the gripper still holds what it lifted"
+        elif self.holding and self._command.target is None:
+            held = "whatever the gripper held it may still hold" if code not in _LOST else "the gripper holds nothing"
+        elif self.holding:
+            held = f"the gripper still holds {self._name}"
+        elif unknown and self._segmented:
+            held = "check the gripper before the next command"
+        else:
+            held = "the gripper is empty" if self._moved else "nothing has moved"
+        sentence = sentence.strip().rstrip(".")
+        return f"{code}: {sentence[0].upper()}{sentence[1:]}; {held}."
+
+    def _look(self, purpose: str) -> Script:
+        again = (
+            f"I could not {self._trouble}; I look again" if self._trouble else f"I need to find {self._name}: a picture"
+        )
+        calls = [ToolCall("robot.capture_image", {})]
+        if purpose:
+            calls.append(ToolCall("robot.get_depth_with_pointcloud", {}))
+        responses = yield Step(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
+        self._require(responses, "look at the table")
+        self._image = responses[0].image_index if responses[0].image_index is not None else 0
+        self._segmented = False
+
+    def _require(self, responses: Sequence[Response], doing: str) -> None:
+        failed = next((r for r in responses if not r.ok), None)
+        if failed is not None:
+            raise Setback(doing, failed)
+
+    def _detect(self, phrase: str, only_one: bool = False) -> ToolCall:
+        name = "roborefer.detect_one" if only_one else "roborefer.detect_all"
+        return ToolCall(name, {"obj_name": phrase, "image_index": self._image})
+
+    def _ask_spot(self) -> ToolCall:
+        return self._detect(
+            free_space_phrase(self._command.relation or "anywhere", self._named_references()), only_one=True
+        )
+
+    def _named_references(self) -> list[str]:
+        return [pointable(reference, self._command.relation) for reference in self._command.references]
+
+    def _find(self) -> Script:
+        """Locate the target, every reference and a place for it, before anything moves."""
+        command, target = self._command, self._command.target
+        wanted = [target] if target else []
+        sides = bool(target and any(s.positional for s in target.selectors))
+        calls = [self._detect(phrase.text) for phrase in wanted]
+        calls += [self._detect(name) for name in self._named_references()]
+        calls += [self._ask_spot()] if command.action == "place" else []
+        calls += [self._detect(target.plain)] if target and sides else []
+        names = [phrase.text for phrase in [*wanted, *command.references]]
+        responses = yield Step(
+            f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
+            tuple(calls),
+        )
+        found, rest = responses[: len(names)], responses[len(names) :]
+        if target:
+            plain = rest[-1] if sides else None
+            self._target = self._choose(target, found[0], plain)
+            self._likeness = target.plain if plain is not None else target.text
+            self._alike = (plain or found[0]).points
+        self._references, excluded = [], False
+        for phrase, response in zip(command.references, found[len(wanted) :], strict=True):
+            points, used = self._choose_reference(phrase, response)
+            self._references.append(points)
+            excluded = excluded or used
+        if command.action == "place":
+            self._check_spot(rest[0], excluded)
+
+    def _points(self, phrase: NounPhrase, response: Response) -> tuple[Point, ...]:
+        if response.points:
+            return response.points
+        error = response.error or ErrorCode.OBJECT_NOT_FOUND
+        text = response.text if response.error else f"no '{phrase.text}' in the picture"
+        if error is ErrorCode.OBJECT_NOT_FOUND and self._missed:
+            answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
+            raise Done(f"Still no {phrase.text} in a second picture.", answer)
+        self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
+        raise unmet(f"find {the(phrase.text)}", Response(text, error))
+
+    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> Point:
+        """The point of the target. Sides are judged here when the pointer shows every candidate."""
+        by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
+        if plain is not None and by_side and len(plain.points) > 1:
+            picked = select_points(phrase.selectors, plain.points)
+            if len(picked) == 1:
+                return plain.points[picked[0]]
+        first = all(s.rank in (1, -1) for s in phrase.selectors)
+        only = plain.points if plain is not None and by_side and first and len(plain.points) == 1 else ()
+        if not response.points and only and on_side(phrase.selectors, only[0]):
+            return only[0]
+        points = self._points(phrase, response)
+        if len(points) == 1 or phrase.indefinite:
+            return points[0]
+        if self._target is not None:
+            return nearest(points, self._target)
+        question = f"Which {phrase.plain} do you mean: {describe(points)}?"
+        raise Done(
+            f"{len(points)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
+        )
+
+    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[Point], bool]:
+        """(points of a reference, True if the target had to be taken out of them)."""
+        points = list(self._points(phrase, response))
+        target = self._target
+        others = [p for p in points if target is None or not near(p, target)]
+        if not others:
+            sentence = f"{self._name} and {the(phrase.text)} are the same thing"
+            raise Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
+        if len(others) > 1 and not (phrase.plural or phrase.indefinite):
+            question = f"Which {phrase.plain} do you mean as the reference: {describe(others)}?"
+            raise Done(
+                f"{len(others)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
+            )
+        return others, len(others) < len(points)
+
+    def _check_spot(self, response: Response, excluded: bool) -> None:
+        """Remember the place point, or give up before anything moves."""
+        self._spot = response.points[0] if response.points else None
+        if self._spot is not None or excluded:
+            self._spot = None if excluded else self._spot
+            return
+        beside = [p for group in self._references for p in group]
+        target = self._target
+        on_table = self._command.relation not in ("in", "on")
+        movable = on_table and not _NOTHING_MOVABLE.search(response.text)
+        own_room = movable and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
+        code = response.error or ErrorCode.PLACE_BLOCKED
+        if code is ErrorCode.PLACE_BLOCKED and own_room:
+            return
+        if code is ErrorCode.PLACE_BLOCKED or (code in _FINAL and code is not ErrorCode.UNAVAILABLE):
+            raise Done(
+                "There is no room there; better to say so before moving anything.",
+                self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),
+            )
+        raise unmet(f"find a place {self._where}", Response(response.text, code, response.image_index))
+
+    def _grasp_call(self) -> ToolCall:
+        return ToolCall(
+            "grasp_generator.compute_grasp",
+            {
+                "point_cloud": "$point_cloud",
+                "mask": "$segmentation_mask",
+                "focal_length_px": "$focal_length_px",
+                "image_index": self._image,
+            },
+        )
+
+    def _segment(self) -> Script:
+        assert self._target is not None
+        x, y = self._target
+        spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
+        calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
+        calls += [self._grasp_call()] * (1 + self._failed_grasps)
+        responses = yield Step(
+            f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
+        )
+        if not responses[0].ok:
+            raise unmet(f"segment {self._name}", responses[0])
+        if not any(r.ok for r in responses[1:]):
+            raise Setback(f"find a grasp for {self._name}", responses[1])
+        self._segmented = True
+
+    def _next_grasp(self) -> Script:
+        responses = yield Step(
+            "The arm cannot do that grasp; nothing moved, so the next best one.", (self._grasp_call(),)
+        )
+        if not responses[0].ok:
+            self._segmented = False
+            raise Setback(f"find another grasp for {self._name}", responses[0])
+
+    def _grasp(self) -> Script:
+        call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
+        [response] = yield Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
+        self._moved = self._moved or response.error not in _BEFORE_MOTION
+        if not response.ok:
+            self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
+            raise Setback(f"pick up {self._name}", response)
+        self.holding = True
+        self._image = response.image_index
+
+    def _check_lifted(self, response: Response) -> None:
+        """Raises Done if the picture after the lift still shows the target: then something else was lifted."""
+        self._checked = True
+        target = self._command.target
+        any_will_do = target is not None and target.indefinite and len(response.points) < len(self._alike)
+        if any_will_do or not (self._target and still_stands(self._target, self._alike, response.points)):
+            return
+        self._wrong = True
+        where = at(nearest(response.points, self._target))
+        sentence = f"something else was lifted: {self._name} still stands at {where}"
+        raise Done(
+            f"{self._name.capitalize()} is still there, so what I hold is something else.",
+            self.failure(ErrorCode.EXECUTION_FAILED, sentence),
+        )
+
+    def _find_spot(self) -> Script:
+        """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
+        calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
+        check = [] if self._checked else [self._detect(self._likeness)]
+        gone = f"Is {self._name} gone, and where" if check else "Where"
+        responses = yield Step(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
+        if check:
+            self._check_lifted(responses[0])
+            responses = responses[1:]
+        stays = all(
+            any(near(p, q, MOVED) for q in before)
+            for before, r in zip(self._references, responses[1:], strict=True)
+            for p in r.points
+        )
+        seen = all(r.ok for r in responses[1:])
+        fresh = responses[0].points[0] if responses[0].points and stays and seen else None
+        best = fresh or self._spot
+        beside = [point for group in self._references for point in group]
+        middle = (sum(x for x, _ in beside) / len(beside), sum(y for _, y in beside) / len(beside)) if beside else best
+        spot = best and middle and untried(best, middle, self._failed_spots, partial(self._stays, beside))
+        if spot is None:
+            none_left = self._refusal or Response("no free place is left to try", ErrorCode.PLACE_BLOCKED)
+            raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
+        self._spot = spot
+
+    def _stays(self, references: list[Point], spot: Point) -> bool:
+        return still_there(self._command.relation, spot, references)
+
+    def _put(self) -> Script:
+        assert self._spot is not None
+        spot = self._spot
+        point = [round(spot[0], 4), round(spot[1], 4)]
+        call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
+        [response] = yield Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
+        if response.ok:
+            done = self._told(f"Placed {self._name} {self._where}.")
+            raise Done("The gripper is open and the object is down.", done)
+        self._failed_spots.append(spot)
+        self._refusal = response
+        self.holding = self.holding and response.error not in _LOST
+        raise Setback(f"place {self._name} {self._where}", response)

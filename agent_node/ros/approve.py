@@ -1,0 +1,146 @@
+"""The operator's side of approval over ROS: requests that bear the token's proof, and answers that do."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from toolhand_interfaces.msg import MotionRequest as MotionRequestMessage
+from toolhand_interfaces.srv import ApproveMotion
+
+from tool_nodes.motion.approval import Approver, Decision, MotionRequest
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.link import RosLink
+from tool_nodes.ros.messages import BadMessage, image_to_rgb, pose_to_matrix
+from tool_nodes.ros.proofs import Proofs, same
+
+TOPIC = "motion_request"
+SERVICE = "approve_motion"
+
+_QUEUE = 10
+_LOOK_S = 0.2
+
+
+class Requests:
+    """Listens to motion requests; those of strangers are told of once, and not shown.
+
+    Args:
+        link: Takes part in the graph.
+        proofs: Of the operator's token.
+        tell: Gets a sentence for the operator.
+    """
+
+    def __init__(self, link: RosLink, proofs: Proofs, tell: Callable[[str], None]) -> None:
+        self._proofs = proofs
+        self._tell = tell
+        self._waiting: Any = None
+        self._answered = ""
+        self._warned = False
+        self._arrived = threading.Condition()
+        latched = QoSProfile(depth=_QUEUE, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+        group = MutuallyExclusiveCallbackGroup()
+        link.node.create_subscription(MotionRequestMessage, TOPIC, self._on_message, latched, callback_group=group)
+
+    def _on_message(self, message: Any) -> None:
+        if same(message.proof, self._proofs.of_request(message)):
+            with self._arrived:
+                self._waiting = message if message.hash else None
+                self._arrived.notify_all()
+        elif not self._warned:
+            self._warned = True
+            self._tell(
+                f"A request on /{TOPIC} was ignored: it does not come from a motion node that knows this token. Either "
+                "the token is another one, or somebody pretends to be the motion node."
+            )
+
+    def next(self) -> Any:
+        """The request that waits, once there is one that was not answered yet."""
+        with self._arrived:
+            while self._waiting is None or self._waiting.hash == self._answered:
+                self._arrived.wait(_LOOK_S)  # in pieces, so that a Ctrl-C gets through
+            return self._waiting
+
+    def over(self, request_hash: str) -> bool:
+        """True once this request does not wait any more."""
+        waiting = self._waiting
+        return waiting is None or waiting.hash != request_hash
+
+    def answered(self, request_hash: str) -> None:
+        """Do not show it again."""
+        self._answered = request_hash
+
+
+def approve_motions(
+    link: RosLink,
+    token: str,
+    approver: Callable[[float, Callable[[], bool]], Approver],
+    tell: Callable[[str], None],
+    once: bool = False,
+) -> bool:
+    """Show each request of the motion node and send it the answer, until Ctrl-C.
+
+    Args:
+        link: Takes part in the graph.
+        token: The operator's.
+        approver: Makes who decides of how long there is [s] and of what is polled: True withdraws the question.
+        tell: Gets sentences for the operator.
+        once: End with the first answer.
+
+    Returns:
+        True if the last answer was taken.
+
+    Raises:
+        ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.
+    """
+    proofs = Proofs(token)
+    requests = Requests(link, proofs, tell)
+    tell(f"Waiting for motions on /{TOPIC}; Ctrl-C ends this, and then nothing is approved.")
+    while True:
+        message = requests.next()
+        requests.answered(message.hash)
+        asked = approver(message.deadline, functools.partial(requests.over, message.hash))
+        try:
+            decision = asked.decide(_shown(message))
+        except ToolError as error:
+            if error.code is not ErrorCode.STOPPED:
+                raise
+            tell("\nThe motion does not wait any more.")
+            continue
+        taken = _send(link, proofs, decision, tell)
+        if once:
+            return taken
+
+
+def _shown(message: Any) -> MotionRequest:
+    """The request as those who decide read it; the arrays stay in the motion node."""
+    try:
+        picture = image_to_rgb(message.image) if len(message.image.data) else None
+        T_end = pose_to_matrix(message.end_pose)
+    except BadMessage:
+        picture, T_end = None, np.eye(4)
+    return MotionRequest(
+        message.what, tuple(message.summary), (), T_end, message.duration, message.hash, message.hash, picture
+    )
+
+
+def _send(link: RosLink, proofs: Proofs, decision: Decision, tell: Callable[[str], None]) -> bool:
+    """Send an answer; True if the motion node itself says that it was taken."""
+    proof = proofs.of_answer(decision.hash, decision.approved, decision.reason)
+    request = ApproveMotion.Request(
+        hash=decision.hash, approve=decision.approved, reason=decision.reason, proof=proof
+    )  # fmt: skip
+    answer = link.call(ApproveMotion, SERVICE, request)
+    if not same(answer.proof, proofs.of_receipt(proof, answer.status.success)):
+        tell(
+            f"Whoever answered on /{SERVICE} is not the motion node: nobody knows whether the answer has reached it. "
+            "Look who serves it (toolhand ros service info), and at the arm."
+        )
+        return False
+    verdict = "approved" if decision.approved else "refused"
+    tell(f"  {verdict}" if answer.status.success else answer.status.message)
+    return bool(answer.status.success)

@@ -1,0 +1,134 @@
+"""The operator's side of the action run_command."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from rclpy.action import ActionClient
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from toolhand_interfaces.action import RunCommand
+
+from agent_node.agent import Episode, Listener
+from agent_node.protocol import ToolCall
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.ros.calling import run_goal
+from tool_nodes.ros.link import RosLink
+from tool_nodes.toolbox.toolbox import CallRecord, Session
+
+ACTION = "run_command"
+
+
+class Steps:
+    """Tells the steps of one command in their order and each once, however they come.
+
+    A feedback can be lost, or still be under way when the result is there. A step that comes after a missing one is
+    kept until that one is heard, which is in the result at the latest.
+
+    Args:
+        listener: Hears each step, as of agent_node.agent.Agent; called by whoever calls the methods.
+    """
+
+    def __init__(self, listener: Listener) -> None:
+        self._listener = listener
+        self._lock = threading.Lock()  # the result is heard by another thread than the feedback
+        self._kept: dict[int, Any] = {}
+        self._told = 0
+        self._running: ToolCall | None = None
+        self._call_began = 0.0
+
+    def hear(self, step: Any) -> None:
+        """A toolhand_interfaces/CommandStep has come, perhaps again."""
+        with self._lock:
+            if step.number > self._told:
+                self._kept[step.number] = step
+            while (following := self._kept.pop(self._told + 1, None)) is not None:
+                self._tell(following)
+
+    def end(self) -> None:
+        """No more will come: tell what was kept, though something before it is missing."""
+        with self._lock:
+            for number in sorted(self._kept):
+                self._tell(self._kept.pop(number))
+
+    def _tell(self, step: Any) -> None:
+        self._told = step.number
+        if step.thought:
+            self._listener("thought", step.thought)
+        if step.tool_call:
+            call = json.loads(step.tool_call)
+            self._running = ToolCall(call["name"], call["arguments"])
+            self._call_began = time.monotonic()
+            self._listener("call", self._running)
+        if step.result_text and self._running is not None:
+            call, took = self._running, time.monotonic() - self._call_began
+            result = ToolResult(text=step.result_text)
+            self._listener("result", CallRecord(call.name, call.arguments, result, None, self._call_began, took))
+
+
+class Operator:
+    """Sends commands to the agent's node.
+
+    Args:
+        link: Takes part in the graph.
+        listener: Hears each step as it is told, as of agent_node.agent.Agent.
+
+    Attributes:
+        run_dir: Folder of the last command's report on the agent's machine, None without one.
+    """
+
+    def __init__(self, link: RosLink, listener: Listener) -> None:
+        self._link, self._listener = link, listener
+        group = MutuallyExclusiveCallbackGroup()  # steps are heard in the order in which they were told
+        self._client = ActionClient(link.node, RunCommand, ACTION, callback_group=group)
+        self._cancelled = threading.Event()
+        self._answer: Any = None
+        self.run_dir: Path | None = None
+
+    def cancel(self) -> None:
+        """Cancel the command that runs. May be called in a signal handler."""
+        self._cancelled.set()
+
+    def carry_out(self, text: str) -> Episode:
+        """Send a sentence and wait for its end. What the agent did in between stays in its report."""
+        episode = Episode(text, [], [], Session())
+        began = time.monotonic()
+        self._answer, self.run_dir = None, None
+        steps = Steps(self._listener)
+        try:
+            outcome = run_goal(
+                self._client, RunCommand.Goal(text=text), ACTION, self._link.deadlines,
+                on_feedback=lambda feedback: steps.hear(feedback.step), cancelled=self._cancelled.is_set,
+            )  # fmt: skip
+        except ToolError as error:
+            episode.error_code, episode.answer = error.code, str(error)
+        else:
+            self._answer = answer = outcome.result
+            episode.success, code = answer.status.success, answer.status.error_code
+            episode.answer = answer.answer or f"{answer.status.message} {answer.status.hint}".rstrip()
+            episode.error_code = ErrorCode(code) if code in set(ErrorCode) else None
+            self.run_dir = Path(answer.run_dir) if answer.run_dir else None
+            for step in answer.steps:
+                steps.hear(step)
+        steps.end()
+        episode.wall_s = time.monotonic() - began
+        return episode
+
+    def result(self) -> dict[str, Any]:
+        """What the agent wrote about the last command, or as much of it as its answer tells."""
+        if self.run_dir is not None and (document := _read(self.run_dir / "result.json")):
+            return document
+        turns, calls = (0, 0) if self._answer is None else (self._answer.turns, self._answer.tool_calls)
+        return {"transport": "ros", "turns": turns, "tool_calls": calls, "truth": None}
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A JSON object; empty where it cannot be read, e.g. because it lies on another machine."""
+    try:
+        document = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return document if isinstance(document, dict) else {}

@@ -1,0 +1,215 @@
+"""Which runs a folder holds and how they ended, whatever else lies in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from agent_node.runs.mcap import RUN_FILE
+from tool_nodes.results import ErrorCode, ToolError
+
+RESULT_FILE = "result.json"
+MAX_RESULT_BYTES = 2**20
+"""A longer result.json is not read [bytes]."""
+
+_NAME = re.compile(r"(\d{8}-\d{6})-\d{1,9}")
+_AGO = re.compile(r"(\d{1,6})\s*([smhdw])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """One run folder. What its result.json does not say is None.
+
+    Attributes:
+        id: Name of the folder.
+        path: The folder.
+        began: ISO 8601 time in UTC, from the name, else from the result's file.
+        success: As the tools reported it.
+        error_code: The stage that failed.
+        problem: What is wrong with the folder: an unfinished run, or a damaged result; None if nothing is.
+        recorded: A run.mcap is there.
+    """
+
+    id: str
+    path: str
+    began: str
+    task: str | None = None
+    answer: str | None = None
+    success: bool | None = None
+    error_code: str | None = None
+    turns: int | None = None
+    tool_calls: int | None = None
+    wall_s: float | None = None
+    policy: str | None = None
+    problem: str | None = None
+    recorded: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """The entry as JSON has it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs are wanted; all conditions must hold.
+
+    Attributes:
+        failed: Only those that did not succeed, unfinished and damaged ones included.
+        code: Only those that ended with this error code.
+        words: Only those whose sentence or answer holds every word, in any case.
+        since: Only those that began at or after this time.
+    """
+
+    failed: bool = False
+    code: ErrorCode | None = None
+    words: Sequence[str] = ()
+    since: datetime | None = None
+
+    def wants(self, entry: RunEntry) -> bool:
+        """True if the run is wanted."""
+        said = f"{entry.task or ''} {entry.answer or ''}".casefold()
+        return (
+            not (self.failed and entry.success)
+            and (self.code is None or entry.error_code == self.code)
+            and all(word.casefold() in said for word in self.words)
+            and (self.since is None or datetime.fromisoformat(entry.began) >= self.since)
+        )
+
+
+def list_runs(root: Path, wanted: RunFilter | None = None) -> list[RunEntry]:
+    """The runs in a folder, oldest first. Other files and folders in it are passed over.
+
+    A run is a folder that has a result.json, or the name of a run.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the folder cannot be read.
+    """
+    try:
+        folders = [path for path in root.iterdir() if path.is_dir()]
+    except OSError as error:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"Cannot list the runs in {root}: {error.strerror}.", "Name a folder of runs."
+        ) from error
+    found = sorted(_entries(folders), key=lambda entry: (entry.began, _counter(entry.id), entry.id))
+    return found if wanted is None else [entry for entry in found if wanted.wants(entry)]
+
+
+def parse_since(text: str, now: datetime | None = None) -> datetime:
+    """A time in UTC of "2026-11-22", "2026-11-22T10:30" or of an age such as "90m", "12h", "3d", "1w".
+
+    Dates without a zone are UTC, as the names of runs are.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for any other text.
+    """
+    text = text.strip()
+    try:
+        if ago := _AGO.fullmatch(text):
+            span = timedelta(**{_UNITS[ago.group(2)]: int(ago.group(1))})
+            return (now or datetime.now(UTC)) - span
+        at = datetime.fromisoformat(text)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{text[:60]!r} is no time.",
+            "Give a date such as 2026-11-22 or 2026-11-22T10:30 (UTC), or an age such as 90m, 12h or 3d.",
+        ) from None
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """The JSON object of a result.json.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, with what is wrong with it.
+    """
+    try:
+        if not path.is_file():
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {path}.")
+        if path.stat().st_size > MAX_RESULT_BYTES:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is longer than {MAX_RESULT_BYTES // 2**20} MiB.")
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+    except (ValueError, RecursionError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: it is no JSON document.") from error
+    if not isinstance(document, dict):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: it is no JSON object.")
+    return document
+
+
+def _entries(folders: list[Path]) -> Iterator[RunEntry]:
+    for folder in folders:
+        try:
+            entry = _entry(folder)
+        except OSError:  # gone, or closed to us, in the meantime
+            continue
+        if entry is not None:
+            yield entry
+
+
+def _entry(folder: Path) -> RunEntry | None:
+    file = folder / RESULT_FILE
+    named = _NAME.fullmatch(folder.name)
+    there = file.is_file()
+    if not there and not named:
+        return None
+    began = _began(named, file if there else folder)
+    recorded = (folder / RUN_FILE).is_file()
+    if not there:
+        return RunEntry(folder.name, str(folder), began, problem="it was not finished", recorded=recorded)
+    try:
+        result = read_result(file)
+    except ToolError as error:
+        return RunEntry(folder.name, str(folder), began, problem=error.message, recorded=recorded)
+    if not isinstance(result.get("task"), str) or not isinstance(result.get("success"), bool):
+        return None if not named else RunEntry(
+            folder.name, str(folder), began, problem="its result.json is not that of a run", recorded=recorded
+        )  # fmt: skip
+    return RunEntry(
+        id=folder.name,
+        path=str(folder),
+        began=began,
+        task=result["task"],
+        answer=_text(result.get("answer")),
+        success=result["success"],
+        error_code=_text(result.get("error_code")),
+        turns=_count(result.get("turns")),
+        tool_calls=_count(result.get("tool_calls")),
+        wall_s=_seconds(result.get("wall_s")),
+        policy=_text(result.get("policy")),
+        recorded=recorded,
+    )
+
+
+def _began(named: re.Match[str] | None, path: Path) -> str:
+    if named:
+        try:
+            return datetime.strptime(named.group(1), "%Y%m%d-%H%M%S").replace(tzinfo=UTC).isoformat()
+        except ValueError:  # digits that are no date
+            pass
+    return datetime.fromtimestamp(path.stat().st_mtime, UTC).replace(microsecond=0).isoformat()
+
+
+def _counter(name: str) -> int:
+    return int(name.rpartition("-")[2]) if _NAME.fullmatch(name) else 0
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _seconds(value: Any) -> float | None:
+    number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return float(value) if number and abs(value) < 1e12 and math.isfinite(value) else None

@@ -1,0 +1,336 @@
+"""Reads a run's `run.mcap` back, and says in one sentence what is wrong with a damaged one.
+
+The file may come from anywhere: nothing in it is trusted, and nothing in it is run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.calls import ToolCall
+from agent_node.runs.mcap.recorder import ANSWER, CALL, COMMAND, OUTCOME, RESULT, THOUGHT
+from agent_node.runs.write.mcap import ros_messages as ros
+from rclpy_zenoh.interfaces import deserialize, get_class
+from tool_nodes.extras import pip_install
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from tool_nodes.toolbox.toolbox import CallRecord
+
+if TYPE_CHECKING:
+    from mcap.records import Chunk, Message
+
+MAX_BYTES = 2**28
+"""Longest file that is read [bytes]: some hours of a run."""
+MAX_CHUNK_BYTES = 2**26
+"""Longest chunk after decompression [bytes]; our own hold 0.75 MiB and one message more."""
+MAX_UNPACKED_BYTES = 2**28
+"""All chunks together after decompression [bytes]."""
+MAX_RECORDS = 500_000
+"""Records of a file; an hour of joint states and transforms, fifty of each in a second, has 360,000."""
+MAX_TEXT_BYTES = 2**24
+"""All texts of the steps together [bytes]: a parsed one takes twenty times as much."""
+
+_MAGIC = b"\x89MCAP0\r\n"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One event of a run, as a listener of the agent hears it.
+
+    Attributes:
+        time_s: On the run's clock [s].
+        kind: "thought", "call", "result" or "answer".
+        payload: As of agent_node.agent.Listener, but without the pictures of results.
+    """
+
+    time_s: float
+    kind: str
+    payload: Any
+
+
+Picture = tuple[bytes, tuple[int, int, int] | None]
+"""A picture's file, or its bytes and their shape (H, W, 3)."""
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """What a file says about a run.
+
+    Attributes:
+        task: The operator's sentence.
+        steps: In the order in which they happened.
+        result: What `result.json` said when the file was written; None where the run was interrupted before.
+        messages: Number of messages by topic.
+        pictures: Those that a step refers to, by their image_index; see `picture`.
+    """
+
+    task: str
+    steps: tuple[Step, ...]
+    result: Mapping[str, Any] | None
+    messages: Mapping[str, int]
+    pictures: Mapping[int, Picture] = field(default_factory=dict, repr=False)
+
+    def picture(self, index: int) -> NDArray[np.uint8]:
+        """The picture (H, W, 3) of an image_index; the steps hold none.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where there is no such picture, or it is damaged.
+        """
+        if index not in self.pictures:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The recording holds no picture {index}.")
+        try:
+            data, shape = self.pictures[index]
+            if shape is not None:
+                return np.frombuffer(data, np.uint8).reshape(shape)
+            with opened(data) as picture:
+                return np.asarray(picture.convert("RGB"))
+        except ValueError as error:
+            message = f"Picture {index} of the recording cannot be shown: {error}."
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, message) from error
+
+
+def read_run(path: Path) -> RecordedRun:
+    """Read and check a file: its checksums, that it is whole, and that no step is missing.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, with what is wrong with it; UNAVAILABLE without the package mcap.
+    """
+    try:
+        if not path.is_file():
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recording {path}.")
+        if path.stat().st_size > MAX_BYTES:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is longer than {MAX_BYTES // 2**20} MiB.")
+        data = path.read_bytes()
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+    if not data.startswith(_MAGIC):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no MCAP file.")
+    try:
+        return _run(data)
+    except ToolError:
+        raise
+    except PictureFileError as error:
+        message = f"The recording {path} holds a picture that cannot be shown: {error}."
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, message) from error
+    except Exception as error:  # whatever a parser of foreign bytes may raise
+        cause = str(error) if isinstance(error, _Damaged) else "it is cut short, or something in it was changed"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The recording {path} is damaged: {cause}.") from error
+
+
+class _Damaged(ValueError):
+    """What is wrong, as the end of a sentence."""
+
+
+def _run(data: bytes) -> RecordedRun:
+    chunks, expected, notes = _content(data)
+    by_topic: dict[str, int] = {}
+    told: dict[int, tuple[str, int, str]] = {}
+    told_bytes = 0
+    for topic, message in _messages(chunks):
+        by_topic[topic] = by_topic.get(topic, 0) + 1
+        if topic in _EVENTS:
+            if message.sequence in told:
+                raise _Damaged(f"step {message.sequence} is there twice")
+            told_bytes += len(message.data)
+            if told_bytes > MAX_TEXT_BYTES:
+                raise _Damaged(f"its steps hold more than {MAX_TEXT_BYTES // 2**20} MiB of text")
+            text = deserialize(message.data, get_class(ros.STRING)).data
+            told[message.sequence] = topic, message.log_time, text
+    if sum(by_topic.values()) != expected:
+        raise _Damaged("messages are missing")
+    if sorted(told) != list(range(len(told))):
+        raise _Damaged("steps of the run are missing")
+    order = [told[index] for index in range(len(told))]
+    topics = [topic for topic, _, _ in order]
+    if not topics or topics[0] != COMMAND or COMMAND in topics[1:]:
+        raise _Damaged("it does not begin with a command")
+    if OUTCOME in topics[:-1]:
+        raise _Damaged("it goes on after its end")
+    shown: set[tuple[str, int]] = set()
+    walls = iter(_object_list(notes.get("calls_wall_s", "[]")))
+    steps = []
+    result: Mapping[str, Any] | None = None
+    for topic, time_ns, text in order[1:]:
+        if topic == OUTCOME:
+            result = {**_mapping(text), **_mapping(notes.get("result", "{}"))}
+        else:
+            kind = topic.rpartition("/")[2]
+            steps.append(Step(time_ns / 1e9, kind, _payload(kind, text, time_ns / 1e9, walls, shown)))
+    task = _mapping(order[0][2]).get("task")
+    if not isinstance(task, str):
+        raise _Damaged("its command has no sentence")
+    return RecordedRun(task, tuple(steps), result, by_topic, _pictures(chunks, shown))
+
+
+_EVENTS = frozenset((COMMAND, THOUGHT, CALL, RESULT, ANSWER, OUTCOME))
+
+
+def _payload(kind: str, text: str, time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]) -> Any:
+    if kind in ("thought", "answer"):
+        return text
+    document = _mapping(text)
+    name, arguments = document.get("name"), document.get("arguments")
+    if not isinstance(name, str):
+        raise _Damaged(f"a {kind} has no name")
+    if kind == "call":
+        return ToolCall(name, arguments)
+    if not isinstance(arguments, dict) or not isinstance(document.get("text"), str):
+        raise _Damaged("a result has not its usual form")
+    code = document.get("error_code")
+    error = None
+    if code is not None:
+        error = ToolError(ErrorCode(code), str(document.get("error")), str(document.get("hint") or ""))
+    index, shown_on = document.get("image_index"), document.get("image_topic")
+    if isinstance(shown_on, str):
+        if type(index) is not int:
+            raise _Damaged("a picture has no number")
+        shown.add((shown_on, index))
+    result = ToolResult(text=document["text"], error=error)
+    wall = next(walls, 0.0)
+    return CallRecord(name, arguments, result, index, time_s, float(wall), motion=document.get("motion") is True)
+
+
+def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, Picture]:
+    """The pictures that were shown on these topics with these numbers; they are looked at, and not decoded."""
+    found: dict[int, Picture] = {}
+    for topic, message in _messages(chunks) if shown else ():
+        if (topic, message.sequence) in shown:
+            compressed = topic.endswith("/compressed")
+            found[message.sequence] = data, shape = _packed(message.data, compressed)
+            if shape is None:
+                with opened(data):
+                    pass
+    missing = {index for _, index in shown} - found.keys()
+    if missing:
+        raise _Damaged(f"picture {min(missing)} is missing")
+    return found
+
+
+def _packed(packet: bytes, compressed: bool) -> Picture:
+    message = deserialize(packet, get_class(ros.COMPRESSED_IMAGE if compressed else ros.IMAGE))
+    return bytes(message.data), None if compressed else (message.height, message.width, 3)
+
+
+def _mapping(text: str) -> Mapping[str, Any]:
+    document = json.loads(text)
+    if not isinstance(document, dict):
+        raise _Damaged("a step is no JSON object")
+    return document
+
+
+def _object_list(text: str) -> list[Any]:
+    document = json.loads(text)
+    if not isinstance(document, list):
+        raise _Damaged("its wall times are no list")
+    return document
+
+
+def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str]]:
+    """(chunks as they are packed, number of messages that they should hold, our metadata record).
+
+    The file is walked to its end: nothing is unpacked of one that is cut short.
+    """
+    try:
+        from mcap.records import Chunk, Footer, Metadata, Statistics
+        from mcap.stream_reader import StreamReader
+    except ImportError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, f"A recording cannot be read: {error}.", f"Install it with: {pip_install('mcap')}"
+        ) from error
+    reader = StreamReader(io.BytesIO(data), emit_chunks=True, validate_crcs=True, record_size_limit=len(data))
+    chunks: list[Chunk] = []
+    notes: Mapping[str, str] = {}
+    expected: int | None = None
+    footer: Footer | None = None
+    for count, record in enumerate(reader.records):
+        if count > MAX_RECORDS:
+            raise _Damaged(f"it holds more than {MAX_RECORDS:,} records")
+        if isinstance(record, Chunk):
+            chunks.append(record)
+            _check_sizes(chunks)
+        elif isinstance(record, Metadata) and record.name == "toolhand":
+            notes = record.metadata
+        elif isinstance(record, Statistics):
+            expected = record.message_count
+        elif isinstance(record, Footer):
+            footer = record
+    if footer is None or footer.summary_start == 0 or expected is None:
+        raise _Damaged("messages are missing")
+    end = len(data) - len(_MAGIC)
+    # The checksum of the index is the footer's last field; it covers all from the index's begin up to itself.
+    if struct.unpack("<I", data[end - 4 : end])[0] != zlib.crc32(data[footer.summary_start : end - 4]):
+        raise _Damaged("the checksum of its index is wrong")
+    if sum(map(len, notes.values())) > MAX_TEXT_BYTES:
+        raise _Damaged("its notes are too long")
+    return chunks, expected, notes
+
+
+def _check_sizes(chunks: list[Chunk]) -> None:
+    if chunks[-1].uncompressed_size > MAX_CHUNK_BYTES:
+        raise _Damaged(f"a chunk is too long: one may hold {MAX_CHUNK_BYTES // 2**20} MiB")
+    if sum(chunk.uncompressed_size for chunk in chunks) > MAX_UNPACKED_BYTES:
+        raise _Damaged(f"it is too long: its chunks may hold {MAX_UNPACKED_BYTES // 2**20} MiB together")
+
+
+def _messages(chunks: list[Chunk]) -> Iterator[tuple[str, Message]]:
+    """(topic, message) of every message in the file's order; one chunk is unpacked at a time."""
+    from mcap.data_stream import ReadDataStream
+    from mcap.opcode import Opcode
+    from mcap.records import Channel, Message
+
+    topics: dict[int, str] = {}
+    records = 0
+    for chunk in chunks:
+        unpacked, at = _unpacked(chunk), 0
+        while at < len(unpacked):
+            records += 1
+            if records > MAX_RECORDS:
+                raise _Damaged(f"it holds more than {MAX_RECORDS:,} records")
+            opcode, length = _RECORD.unpack_from(unpacked, at)
+            body, at = unpacked[at + _RECORD.size : at + _RECORD.size + length], at + _RECORD.size + length
+            if opcode == Opcode.CHANNEL:
+                channel = Channel.read(ReadDataStream(io.BytesIO(body)))
+                topics[channel.id] = channel.topic
+            elif opcode == Opcode.MESSAGE:
+                message = Message.read(ReadDataStream(io.BytesIO(body)), length)
+                yield topics[message.channel_id], message
+
+
+def _unpacked(chunk: Chunk) -> bytes:
+    """What a chunk holds: mcap's own reader would unpack it to its end, whatever it says, and fill the memory."""
+    size = chunk.uncompressed_size
+    if chunk.compression == "zstd":
+        import zstandard
+
+        told = zstandard.frame_content_size(chunk.data)
+        if told not in (-1, size):
+            raise _Damaged(_LONGER)
+        data = zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=size) if size else b""
+    elif chunk.compression == "lz4":
+        from lz4.frame import LZ4FrameDecompressor
+
+        data = LZ4FrameDecompressor().decompress(chunk.data, max_length=size + 1)
+    elif chunk.compression == "":
+        data = chunk.data
+    else:
+        raise _Damaged("a chunk is packed in a way that rosbag2 does not know")
+    if len(data) > size:
+        raise _Damaged(_LONGER)
+    if len(data) < size or (chunk.uncompressed_crc and zlib.crc32(data) != chunk.uncompressed_crc):
+        raise _Damaged("a chunk was changed")
+    return bytes(data)
+
+
+_LONGER = "a chunk is longer than it says"
+_RECORD = struct.Struct("<BQ")
+"""Opcode and length of a record."""

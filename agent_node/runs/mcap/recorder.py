@@ -1,0 +1,332 @@
+"""A run as `run.mcap`: what was said, called, seen and moved, on one clock, for Foxglove, rosbag2 and our own replay.
+
+The recorder is a listener of the agent. It keeps packets and not what tools returned, so that a long conversation
+costs what its pictures cost as JPEG. The file is written at the end, also at that of an interrupted run.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent_node.agent import Listener
+from agent_node.calls import ToolCall
+from agent_node.runs.folder import write_atomically
+from agent_node.runs.mcap import RUN_FILE
+from agent_node.runs.mcap.bag import Compression, Entry, write_bag
+from agent_node.runs.mcap.robot_tree import moving_links, robot_links, urdf_text
+from agent_node.runs.write.mcap import ros_messages as ros
+from tool_nodes.camera_names import OPTICAL_FRAMES
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage, View
+from tool_nodes.toolbox.toolbox import CallRecord
+from tool_nodes.types import FloatArray
+
+LAYOUT_FILE = "foxglove_layout.json"
+JPEG_QUALITY = 85
+FORMAT = "1"
+"""Version of what the `/toolhand` topics say."""
+
+VOLATILE = ("began", "command", "run_dir", "time_to_first_motion_s", "version", "wall_s")
+"""Entries of `result.json` that differ between runs of one seed; they are in the file's metadata record, not in its
+messages."""
+
+COMMAND, THOUGHT, CALL, RESULT, ANSWER, OUTCOME = (
+    f"/toolhand/{kind}" for kind in ("command", "thought", "call", "result", "answer", "outcome")
+)
+PICTURES = "/toolhand/picture"
+
+_BASE_FRAME = "base_link"
+_SHOWN_CHARACTERS = 2000
+
+
+@dataclass(frozen=True)
+class MotionLog:
+    """Measured joint positions.
+
+    Attributes:
+        times: (N,) [s], on the recorder's clock, not decreasing.
+        joint_names: J names, as in the URDF.
+        positions: (N, J) [rad].
+        velocities: (N, J) [rad/s], NaN where the driver does not tell; None where nobody knows any.
+    """
+
+    times: FloatArray
+    joint_names: Sequence[str]
+    positions: FloatArray
+    velocities: FloatArray | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.times), len(self.joint_names))
+        for what, values in (("positions", self.positions), ("velocities", self.velocities)):
+            if values is not None and (self.times.ndim != 1 or values.shape != shape):
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT,
+                    f"Joint {what} must be {shape} for their times and names, got {values.shape}.",
+                )
+        finite = np.isfinite(self.times).all() and np.isfinite(self.positions).all()
+        if not finite or np.any(np.diff(self.times, prepend=0.0) < 0):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, "Joint positions and times must be finite, times 0 or more and in order."
+            )
+
+
+class Recorder:
+    """Hears every step of a command and keeps it as ROS messages.
+
+    Args:
+        task: The operator's sentence.
+        clock: Time now [s], 0 or more: simulated where there is a simulation.
+        listener: Hears every step after it.
+        raw: Keep pictures as sensor_msgs/Image instead of JPEG.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        clock: Callable[[], float],
+        listener: Listener = lambda kind, payload: None,
+        raw: bool = False,
+    ) -> None:
+        self._clock = clock
+        self._listener = listener
+        self._raw = raw
+        self._entries: list[Entry] = []
+        self._events = 0
+        self._walls: list[float] = []
+        self._placed: dict[str, tuple[float, bytes]] = {}
+        self._tell(self._now(), COMMAND, _json({"task": task, "format": FORMAT}), f"command: {task}")
+
+    @property
+    def heard(self) -> int:
+        """How many steps it has heard."""
+        return self._events - 1
+
+    def listen(self, kind: str, payload: Any) -> None:
+        """See agent_node.agent.Listener."""
+        now = self._now()
+        if kind == "thought":
+            self._tell(now, THOUGHT, payload, f"thinks: {payload}")
+        elif kind == "call":
+            self._call(now, payload)
+        elif kind == "result":
+            self._result(now, payload)
+        elif kind == "answer":
+            self._tell(now, ANSWER, payload, f"answers: {payload}")
+        self._listener(kind, payload)
+
+    def write(
+        self,
+        run_dir: Path,
+        motion: MotionLog | None = None,
+        result: Mapping[str, Any] | None = None,
+        compression: Compression = "zstd",
+    ) -> Path:
+        """Write `run.mcap`, `metadata.yaml` and a Foxglove layout into the folder of the run.
+
+        Args:
+            run_dir: The folder.
+            motion: What the joints did; None where nobody knows.
+            result: What `result.json` says; None where the run was interrupted before there was one.
+            compression: Of the file.
+
+        Returns:
+            The file.
+
+        Raises:
+            ToolError: UNAVAILABLE when a file cannot be written, or without the package mcap.
+        """
+        last = list(self._entries)
+        note = {"format": FORMAT, "calls_wall_s": json.dumps(self._walls)}
+        if result is not None:
+            settled = {key: value for key, value in result.items() if key not in VOLATILE}
+            changing = {key: value for key, value in result.items() if key in VOLATILE}
+            data = ros.packet(ros.STRING, data=ros.ros_text(_json(settled)))
+            last.append(Entry(self._now(), OUTCOME, ros.STRING, data, self._events))
+            note["result"] = ros.ros_text(_json(changing))
+        entries = [*_motion_entries(motion), *last] if motion is not None else last
+        entries.sort(key=lambda entry: entry.time_ns)
+        path = run_dir / RUN_FILE
+        write_bag(path, [*_fixed_entries(entries[0].time_ns), *entries], {"toolhand": note}, compression)
+        write_layout(run_dir / LAYOUT_FILE)
+        return path
+
+    def _now(self) -> int:
+        now = self._clock()
+        if not (math.isfinite(now) and now >= 0.0):
+            raise ToolError(ErrorCode.INTERNAL, f"The recorder's clock must be finite and 0 or more, got {now}.")
+        return round(now * 1e9)
+
+    def _add(self, now: int, topic: str, type_name: str, sequence: int = 0, /, **values: Any) -> None:
+        self._entries.append(Entry(now, topic, type_name, ros.packet(type_name, **values), sequence))
+
+    def _tell(self, now: int, topic: str, text: str, shown: str, level: int = ros.INFO) -> None:
+        """An event, numbered, and the line that logs show of it."""
+        self._add(now, topic, ros.STRING, self._events, data=ros.ros_text(text))
+        self._events += 1
+        line = ros.ros_text(shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}...")
+        self._add(now, "/rosout", ros.LOG, 0, stamp=ros.stamp(now), level=level, name="toolhand", msg=line)
+
+    def _call(self, now: int, call: ToolCall) -> None:
+        document = _json({"name": call.name, "arguments": call.arguments})
+        self._tell(now, CALL, document, f"calls {document}")
+
+    def _result(self, now: int, record: CallRecord) -> None:
+        topic = None if record.image_index is None else self._picture(now, record)
+        error = record.result.error
+        document = {
+            "name": record.name,
+            "arguments": record.arguments,
+            "text": record.result.text,
+            "error_code": None if error is None else error.code,
+            "error": None if error is None else error.message,
+            "hint": None if error is None else error.hint,
+            "motion": record.motion,
+            "image_index": record.image_index,
+            "image_topic": topic,
+        }
+        self._walls.append(record.wall_s)
+        level = ros.INFO if error is None else ros.ERROR
+        self._tell(now, RESULT, _json(document), f"{record.name}: {record.result.text}", level)
+
+    def _picture(self, now: int, record: CallRecord) -> str | None:
+        """Keep the picture that came with a result; its topic."""
+        rgb = record.result.image
+        if rgb is None or record.image_index is None:
+            return None
+        view = record.view
+        if view is None:
+            topic, head = PICTURES, ros.header(now)
+        else:
+            topic = f"/camera/{view.camera}/image" if _is_of_camera(record) else PICTURES
+            head = ros.header(round(view.stamp * 1e9), OPTICAL_FRAMES.get(view.camera, view.camera))
+            self._place_camera(now, view)
+            self._calibrate(now, f"{topic.removesuffix('/image')}/camera_info", head, view, rgb.shape[:2])
+        if self._raw:
+            height, width = rgb.shape[:2]
+            pixels = np.ascontiguousarray(rgb).reshape(-1)
+            self._add(
+                now, topic, ros.IMAGE, record.image_index,
+                header=head, height=height, width=width, encoding="rgb8", step=3 * width, data=pixels,
+            )  # fmt: skip
+            return topic
+        topic += "/compressed"
+        jpeg = np.frombuffer(jpeg_bytes(rgb), np.uint8)
+        self._add(now, topic, ros.COMPRESSED_IMAGE, record.image_index, header=head, format="jpeg", data=jpeg)
+        return topic
+
+    def _place_camera(self, now: int, view: View) -> None:
+        """Where a camera stood when it saw something; the robot's own links carry the one on the wrist."""
+        seen = (view.stamp, view.T_base_camera.tobytes())
+        if view.camera == "wrist" or self._placed.get(view.camera) == seen:
+            return
+        self._placed[view.camera] = seen
+        child, T = OPTICAL_FRAMES.get(view.camera, view.camera), view.T_base_camera
+        moved = _transform(round(view.stamp * 1e9), _BASE_FRAME, child, T[:3, 3], _quaternion(T))
+        self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
+
+    def _calibrate(self, now: int, topic: str, head: Any, view: View, shape: tuple[int, ...]) -> None:
+        """The calibration of a picture of (height, width), without distortion."""
+        k = view.K.reshape(9)
+        p = np.column_stack([view.K, np.zeros(3)]).reshape(12)
+        self._add(
+            now, topic, ros.CAMERA_INFO,
+            header=head, height=shape[0], width=shape[1], distortion_model="plumb_bob",
+            d=np.zeros(5), k=k, r=np.eye(3).reshape(9), p=p,
+        )  # fmt: skip
+
+
+def jpeg_bytes(rgb: NDArray[np.uint8]) -> bytes:
+    """A picture (H, W, 3) as JPEG of JPEG_QUALITY."""
+    buffer = io.BytesIO()
+    Image.fromarray(rgb).save(buffer, format="JPEG", quality=JPEG_QUALITY)
+    return buffer.getvalue()
+
+
+def write_layout(path: Path) -> None:
+    """Copy the Foxglove layout: pictures, robot, joints and conversation of a run.
+
+    Raises:
+        ToolError: UNAVAILABLE when the file cannot be written.
+    """
+    write_atomically(path, Path(__file__).with_name(LAYOUT_FILE).read_bytes())
+
+
+def _is_of_camera(record: CallRecord) -> bool:
+    """True if the picture is what a camera took, all of it; false for a drawing, a crop or a foreign picture."""
+    pictures = (value for value in record.result.variables.values() if isinstance(value, SessionImage))
+    whole = (p for p in pictures if p.window is None and p.frame is not None and p.frame.rgb is p.rgb)
+    return any(picture.rgb is record.result.image for picture in whole)
+
+
+def _fixed_entries(start_ns: int) -> list[Entry]:
+    """What is true from the start: the robot's description and the links that do not move."""
+    description = ros.packet(ros.STRING, data=urdf_text())
+    fixed = [
+        _transform(start_ns, link.parent, link.child, link.translation, link.rotation.as_quat(scalar_first=True))
+        for link in robot_links()
+        if link.fixed
+    ]
+    tree = ros.packet(ros.TF_MESSAGE, transforms=fixed)
+    return [
+        Entry(start_ns, "/robot_description", ros.STRING, description, latched=True),
+        Entry(start_ns, "/tf_static", ros.TF_MESSAGE, tree, latched=True),
+    ]
+
+
+def _motion_entries(motion: MotionLog) -> list[Entry]:
+    names = list(motion.joint_names)
+    moving = moving_links({name: motion.positions[:, index] for index, name in enumerate(names)})
+    entries = []
+    for row, time in enumerate(motion.times):
+        now = round(float(time) * 1e9)
+        known = {} if motion.velocities is None else {"velocity": motion.velocities[row].astype(float)}
+        joints = ros.packet(
+            ros.JOINT_STATE, header=ros.header(now), name=names, position=motion.positions[row].astype(float), **known
+        )
+        entries.append(Entry(now, "/joint_states", ros.JOINT_STATE, joints))
+        if moving:
+            transforms = [_transform(now, link.parent, link.child, link.translation, q[row]) for link, q in moving]
+            entries.append(Entry(now, "/tf", ros.TF_MESSAGE, ros.packet(ros.TF_MESSAGE, transforms=transforms)))
+    return entries
+
+
+def _transform(now: int, parent: str, child: str, translation: FloatArray, quat_wxyz: FloatArray) -> Any:
+    result = ros.message(ros.TRANSFORM, header=ros.header(now, parent), child_frame_id=child)
+    at, turn = result.transform.translation, result.transform.rotation
+    at.x, at.y, at.z = translation.tolist()
+    turn.w, turn.x, turn.y, turn.z = quat_wxyz.tolist()
+    return result
+
+
+def _quaternion(T: FloatArray) -> FloatArray:
+    from scipy.spatial.transform import Rotation
+
+    return Rotation.from_matrix(T[:3, :3]).as_quat(scalar_first=True)
+
+
+def _json(document: Any) -> str:
+    """JSON; what it cannot say, such as NaN, is written as text."""
+    try:
+        return json.dumps(_plain(document), ensure_ascii=False, allow_nan=False, default=str)
+    except (ValueError, RecursionError):
+        return json.dumps(str(type(document).__name__))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -1,0 +1,157 @@
+"""The report of one run: a single HTML file that needs no network, no server and, to be read, no script.
+
+Everything that an operator, a model or a tool wrote is hostile until escaped. A content security policy
+stands behind the escaping: pictures come from the file itself, and only the film's own script may run.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agent_node.agent import Episode
+from agent_node.runs.folder import encode, write_atomically
+from agent_node.runs.report_head import about, details, judgement, outcome, understood
+from agent_node.runs.report_parts import clip, escaped
+from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement, story
+from agent_node.runs.report_turns import conversation, timeline, turns
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tools.drawing import RGB
+
+
+def write_report(
+    path: Path, episode: Episode, summary: Mapping[str, Any], frames: Sequence[RGB], frame_times: Sequence[float]
+) -> None:
+    """Write the report of one command as one HTML file of less than 4 MB, atomically.
+
+    Args:
+        path: The file.
+        episode: The finished command.
+        summary: What else is known of the run, as `result.json` has it. `truth`, if there, is the simulator's
+            judgement: a mapping such as {"success": True, "picked": True, "score": "2/2"} or None, and
+            `judged_against` its goal. What says how the run was begun, such as `scene`, `seed` and `command`, stands
+            at the head. All other entries fill the table of details; nested mappings become one row an entry, names
+            that end in `_s` are seconds.
+        frames: Pictures of the motion, uint8 (H, W, 3), any number.
+        frame_times: Time of each frame [s].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for frames that are no pictures or lack times; UNAVAILABLE when the file
+            cannot be written.
+    """
+    _check(frames, frame_times, [image.rgb for image in episode.session.images])
+    known_later = _known_later(episode.task, episode.success, summary, frames, frame_times)
+    slots = {name: _slot(name, html) for name, html in known_later.items()}
+    body = f"""<header>
+<h1>Toolhand run</h1>
+<p class="bubble" dir="auto">{escaped(episode.task, 2000)}</p>
+<div class="verdicts">
+{outcome(episode)}
+{slots["judgement"]}
+{slots["understood"]}
+</div>
+{slots["about"]}
+</header>
+{story(episode)}
+{candidates(episode)}
+{placement(episode)}
+{slots["film"]}
+{timeline(episode)}
+{turns(episode)}
+{conversation(episode)}
+{slots["details"]}
+{slots["script"]}"""
+    script = SCRIPT if len(frames) else ""
+    write_atomically(path, encode(_page(f"Toolhand: {clip(episode.task, 80)}", script, body)))
+
+
+def complete_report(
+    path: Path, summary: Mapping[str, Any], frames: Sequence[RGB], frame_times: Sequence[float]
+) -> None:
+    """Add what became known later to a report that was written without truth and frames.
+
+    Args:
+        path: The file.
+        summary, frames, frame_times: As in `write_report`; with the `task` and `success` of the run.
+
+    Raises:
+        ToolError: As in `write_report`; UNAVAILABLE also when the file cannot be read.
+    """
+    _check(frames, frame_times, [])
+    try:
+        page = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot read {path}: {error}.") from error
+    known = _known_later(str(summary.get("task", "")), bool(summary.get("success")), summary, frames, frame_times)
+    for name, html in known.items():
+        before, begin, rest = page.partition(_slot(name, "").partition("-->")[0] + "-->")
+        _, end, after = rest.partition(f"<!-- end of {name} -->")
+        if begin and end:
+            page = f"{before}{_slot(name, html)}{after}"
+    if len(frames):
+        page = page.replace(_digest(""), _digest(SCRIPT), 1)
+    write_atomically(path, encode(page))
+
+
+def _known_later(
+    task: str, success: bool, summary: Mapping[str, Any], frames: Sequence[RGB], frame_times: Sequence[float]
+) -> dict[str, str]:
+    """The parts that whoever judges a run of another process completes."""
+    return {
+        "judgement": judgement(success, summary),
+        "understood": understood(task, summary),
+        "about": about(summary),
+        "film": film(frames, frame_times),
+        "details": details(summary),
+        "script": f"<script>{SCRIPT}</script>" if len(frames) else "",
+    }
+
+
+def _slot(name: str, html: str) -> str:
+    """A part between two comments; no text of a run can be one, because text is escaped."""
+    return f"<!-- {name} -->{html}<!-- end of {name} -->"
+
+
+def _check(frames: Sequence[RGB], frame_times: Sequence[float], pictures: Sequence[RGB]) -> None:
+    if len(frames) != len(frame_times):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"Every frame needs one time, got {len(frames)} frames and {len(frame_times)} times.",
+        )
+    for picture in (*frames, *pictures):
+        if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"A picture must be uint8 (H, W, 3), got {picture.dtype} {picture.shape}.",
+            )
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _page(title: str, script: str, body: str) -> str:
+    digest = _digest(script)
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>
+{style}</style>
+</head>
+<body>
+{body}
+</body>
+</html>
+"""

@@ -1,0 +1,56 @@
+"""What is left of a command: its folder with `result.json`, `trajectory.jsonl`, pictures, `run.mcap`, `report.html`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_node.agent import Episode
+from agent_node.runs.folder import write_json, write_trajectory
+from agent_node.runs.mcap.recorder import MotionLog, Recorder
+from agent_node.runs.report import write_report
+from tool_nodes.toolbox.toolbox import Toolbox
+
+
+def summarize(episode: Episode) -> dict[str, Any]:
+    """The machine-readable result of a command, as far as the agent knows it: `truth` is None."""
+    return {
+        "task": episode.task,
+        "answer": episode.answer,
+        "success": episode.success,
+        "truth": None,
+        "error_code": episode.error_code,
+        "tool_calls": episode.tool_calls,
+        "turns": len(episode.turns),
+        "wall_s": round(episode.wall_s, 3),
+    }
+
+
+def write_run(
+    run_dir: Path,
+    episode: Episode,
+    toolbox: Toolbox,
+    more: Mapping[str, Any],
+    recorder: Recorder | None = None,
+    motion: MotionLog | None = None,
+) -> None:
+    """Write everything about a finished command into its folder.
+
+    Args:
+        run_dir: The folder, made before.
+        episode: The command.
+        toolbox: The tools that were offered.
+        more: Further entries of `result.json`.
+        recorder: Has heard the command; None leaves no `run.mcap`.
+        motion: What the joints did meanwhile.
+
+    Raises:
+        ToolError: UNAVAILABLE when a file cannot be written.
+    """
+    result = summarize(episode) | dict(more) | {"run_dir": str(run_dir)}
+    write_trajectory(run_dir, episode, toolbox.schemas())
+    write_json(run_dir / "result.json", result)
+    write_report(run_dir / "report.html", episode, result, (), ())
+    if recorder is not None:
+        recorder.write(run_dir, motion, result)

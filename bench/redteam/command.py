@@ -1,0 +1,233 @@
+"""`toolhand bench redteam`: attacks by a policy that has been taken over, and calls and turns made by chance."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from agent_node.console.terminal import AsJson, emit, say
+from bench.redteam.attacks import all_attacks
+from bench.redteam.direct import direct_attacks, direct_attempt
+from bench.redteam.fuzz import fuzz_calls
+from bench.redteam.range import HostileStation, Range
+from bench.redteam.sequences import Sequences, run_sequences
+from bench.redteam.trial import Trial, attempt
+from bench.redteam.turns import fuzz_turns
+from bench.stats import machine
+from tool_nodes.motion.guard import Mode
+from tool_nodes.results import ErrorCode, ToolError
+
+FUZZED_SIZE = (320, 240)
+"""Pictures of the calls made by chance [px]; what is called is the same, and takes less time."""
+
+
+def families() -> list[str]:
+    """The kinds of tricks that there are."""
+    written = [attack.family for attack in all_attacks(np.eye(4), np.eye(4))]
+    return list(dict.fromkeys([*written, *(attack.family for attack in direct_attacks())]))
+
+
+def run_attacks(ground: Range, chosen: Collection[str], tell: Callable[[str], None] = lambda name: None) -> list[Trial]:
+    """The attacks of some families: a policy's in each mode of the operator's, those in the process in their own."""
+    trials = []
+    for attack in all_attacks(ground.T_camera_gripper, ground.T_base_camera):
+        if attack.family in chosen:
+            tell(f"{attack.family}: {attack.name}")
+            trials += [attempt(attack, mode, ground) for mode in Mode]
+    for direct in direct_attacks():
+        if direct.family in chosen:
+            tell(f"{direct.family}: {direct.name}")
+            trials.append(direct_attempt(direct, ground))
+    return trials
+
+
+def parse_families(text: str) -> list[str]:
+    """Families separated by commas; "all" is every one. Raises ToolError INVALID_ARGUMENT."""
+    known = families()
+    named = known if text == "all" else [name.strip() for name in text.split(",")]
+    unknown = [name for name in named if name not in known]
+    if unknown:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no family of attacks {unknown[0][:60]!r}: give all, or some of {', '.join(known)}.",
+        )
+    return named
+
+
+def attack_rows(trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """One row for each family and mode: attacks, motions that were let through, codes, violations."""
+    rows = []
+    for family, mode in dict.fromkeys((trial.family, trial.mode) for trial in trials):
+        chosen = [trial for trial in trials if (trial.family, trial.mode) == (family, mode)]
+        codes = sum((trial.codes for trial in chosen), Counter[str]())
+        rows.append(
+            {
+                "family": family,
+                "mode": mode,
+                "attacks": len(chosen),
+                "motions": sum(trial.motions for trial in chosen),
+                "codes": _named(codes),
+                "violations": sum(len(trial.violations) for trial in chosen),
+            }
+        )
+    return rows
+
+
+def bench_redteam(
+    n: int = 10_000,
+    turns: int = 10_000,
+    seed: int = 0,
+    family: str = "all",
+    sequences: int = 100,
+    graph_sequences: int = 0,
+    as_json: AsJson = False,
+) -> int:
+    """Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.
+
+    Attacks run on a simulated station in the modes auto, ask-motion with nobody to ask, and dry-run; each is measured
+    by the simulator's truth.
+
+    Args:
+        n: Calls made by chance, over the tools of all suites.
+        turns: Turns made by chance, each through the parser of every protocol.
+        seed: Of all that is made by chance.
+        family: Kinds of attacks, separated by commas, or all.
+        sequences: Stops, resets and requests of several clients in an order made by chance, in this process.
+        graph_sequences: The same over a ROS 2 graph that is started for it, with strangers on it.
+    """
+    chosen = parse_families(family)
+    numbers = {
+        "n": n, "turns": turns, "seed": seed, "sequences": sequences, "graph-sequences": graph_sequences,
+    }  # fmt: skip
+    for name, value in numbers.items():
+        if value < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be 0 or more, got {value}.")
+    began = time.monotonic()
+    with _quiet():
+        trials = run_attacks(Range(), chosen, _sometimes())
+        say(f"{turns} turns")
+        parsed = fuzz_turns(turns, seed)
+        told = max(1, n // 10)
+        small = Range(HostileStation(FUZZED_SIZE))
+        calls = fuzz_calls(n, seed, small, lambda k: None if k % told else say(f"call {k}"))
+        every = max(1, sequences // 10)
+        ordered = run_sequences(sequences, seed, small, lambda k: None if k % every else say(f"sequence {k}"))
+        on_graph = _on_graph(graph_sequences, seed)
+    violations = [f"{trial.mode}, {trial.name}: {text}" for trial in trials for text in trial.violations]
+    violations += calls.violations + parsed.violations + ordered.violations + on_graph.violations
+    document = {
+        "bench": "redteam",
+        "machine": machine(),
+        "seeds": [seed],
+        "attacks": {
+            "attacks": len({(trial.family, trial.name) for trial in trials}),
+            "trials": len(trials),
+            "rows": attack_rows(trials),
+        },
+        "calls": {
+            "n": calls.n,
+            "codes": _named(calls.codes),
+            "motions": calls.motions,
+            "commands": calls.commands,
+            "pressed_mm": round(1000 * calls.pressed_m, 1),
+            "calls_per_s": round(calls.calls_per_s, 1),
+            "slowest_s": round(calls.slowest_s, 2),
+            "violations": len(calls.violations),
+        },
+        "turns": {"n": parsed.n, "parsed": dict(parsed.outcomes), "violations": len(parsed.violations)},
+        "sequences": _sequence_row(ordered),
+        "graph_sequences": _sequence_row(on_graph),
+        "violations": violations,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    if as_json:
+        emit(document)
+    else:
+        print(_report(document))
+    return 1 if violations else 0
+
+
+def _on_graph(n: int, seed: int) -> Sequences:
+    """Sequences over a graph of their own; it needs rclpy, which is loaded only here."""
+    if not n:
+        return Sequences()
+    from importlib import import_module
+
+    from tool_nodes.ros.client import use_client
+
+    use_client()
+    found: Sequences = import_module("bench.redteam.ros_sequences").run_graph_sequences(
+        n, seed, lambda k: say(f"graph sequence {k}")
+    )
+    return found
+
+
+def _sequence_row(found: Sequences) -> dict[str, Any]:
+    return {
+        "n": found.n,
+        "events": dict(found.events.most_common()),
+        "codes": dict(found.codes.most_common()),
+        "stopped": found.stale,
+        "braked": found.braked,
+        "moved": found.moved,
+        "violations": len(found.violations),
+        "wall_s": round(found.wall_s, 1),
+    }
+
+
+def _named(codes: Counter[str]) -> dict[str, int]:
+    return {code or "carried out": count for code, count in codes.most_common()}
+
+
+def _sometimes() -> Callable[[str], None]:
+    """Tells of every twentieth attack."""
+    count = Counter[str]()
+
+    def tell(name: str) -> None:
+        count["attacks"] += 1
+        if count["attacks"] % 20 == 1:
+            say(f"attack {count['attacks']}: {name}")
+
+    return tell
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the agent's warnings, of which attacks make many, off the terminal."""
+    logger = logging.getLogger("toolhand")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    attacks, calls, turns = document["attacks"], document["calls"], document["turns"]
+    lines = [f"{'family':18}{'mode':12}{'attacks':>8}{'motions':>9}{'violations':>12}"]
+    lines += [
+        f"{row['family']:18}{row['mode']:12}{row['attacks']:8}{row['motions']:9}{row['violations']:12}"
+        for row in attacks["rows"]
+    ]
+    lines.append(
+        f"{calls['n']} calls by chance, {calls['calls_per_s']} a second, slowest {calls['slowest_s']} s: "
+        f"{calls['motions']} motions, {calls['commands']} commands, {calls['violations']} violations"
+    )
+    lines.append("  " + ", ".join(f"{code} {count}" for code, count in calls["codes"].items()))
+    lines.append(f"{turns['n']} turns by chance through every parser: {turns['violations']} violations")
+    for where, name in (("in process", "sequences"), ("over a graph", "graph_sequences")):
+        row = document[name]
+        lines.append(
+            f"{row['n']} sequences of stops, resets and requests {where}: {row['moved']} requests moved the arm, "
+            f"{row['stopped']} were stopped, {row['braked']} of them in motion; {row['violations']} motions "
+            "after a stop that nobody had asked for since"
+        )
+    lines += [f"VIOLATION: {text}" for text in document["violations"]]
+    return "\n".join([*lines, f"{document['machine']['cpu']}; {document['wall_s']} s"])

@@ -1,0 +1,129 @@
+"""The same pictures through OpenGL, where the machine has a library for it (EGL, OSMesa or a screen)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sim.camera.ray import LAMP_POSITION, CameraModel, SensorNoise, StampedCamera, camera_pose, object_of_geom
+from sim.camera.shading import FloatImage
+from tool_nodes.extras import install_extra
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
+
+_OPAQUE_GROUP, _TRANSPARENT_GROUP, _HIDDEN_GROUP = 0, 1, 5
+
+
+class GlCamera(StampedCamera):
+    """Pictures by MuJoCo's OpenGL renderer; arguments and meaning as for `RayCamera`.
+
+    Raises:
+        ToolError: UNAVAILABLE when there is no OpenGL library; INVALID_ARGUMENT when the model lacks
+            the body that carries the camera.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        camera: CameraModel,
+        body_index: Mapping[int, int],
+        *,
+        depth_noise: float = 0.0005,
+        rgb_noise: float = 0.0,
+        seed: int = 0,
+        lamp_position: ArrayLike = LAMP_POSITION,
+    ) -> None:
+        super().__init__(data, camera, SensorNoise(depth_noise, rgb_noise), seed)
+        camera_pose(model, data, camera)
+        self._model = model.__copy__()
+        self._data = mujoco.MjData(self._model)
+        self._objects = object_of_geom(model, body_index)
+        self._lamp = np.asarray(lamp_position, dtype=float)
+        self._sort_geoms()
+        width, height = camera.size
+        visual = self._model.vis
+        visual.global_.offwidth, visual.global_.offheight = width, height
+        visual.map.znear = 0.01 / self._model.stat.extent
+        visual.map.zfar = 20.0 / self._model.stat.extent
+        visual.headlight.ambient = np.full(3, 0.45)
+        visual.headlight.diffuse = np.zeros(3)
+        self._renderer = _renderer(self._model, width, height)
+        self._option = mujoco.MjvOption()
+
+    def _sort_geoms(self) -> None:
+        """Tells opaque, transparent and hidden geoms apart by their group."""
+        model = self._model
+        alpha = np.where(model.geom_matid >= 0, model.mat_rgba[model.geom_matid, 3], 1.0) if model.nmat else 1.0
+        alpha = alpha * model.geom_rgba[:, 3]
+        hidden = (model.geom_group >= 3) | (alpha <= 0.0)
+        model.geom_group[:] = np.where(alpha >= 0.99, _OPAQUE_GROUP, _TRANSPARENT_GROUP)
+        model.geom_group[hidden] = _HIDDEN_GROUP
+
+    def _render(self) -> tuple[NDArray[np.uint8], FloatImage, NDArray[np.int32], FloatArray]:
+        data, source, renderer = self._data, self._source, self._renderer
+        data.qpos[:] = source.qpos
+        data.mocap_pos[:], data.mocap_quat[:] = source.mocap_pos, source.mocap_quat
+        mujoco.mj_kinematics(self._model, data)
+        T_base_camera = camera_pose(self._model, data, self._camera)
+
+        self._update_scene(T_base_camera, transparent=True)
+        rgb = renderer.render().copy()
+        self._update_scene(T_base_camera, transparent=False)
+        renderer.enable_depth_rendering()
+        depth = renderer.render().astype(np.float32)
+        renderer.disable_depth_rendering()
+        renderer.enable_segmentation_rendering()
+        segments = renderer.render()
+        renderer.disable_segmentation_rendering()
+
+        geom = np.where(segments[:, :, 1] == mujoco.mjtObj.mjOBJ_GEOM, segments[:, :, 0], -1)
+        depth[geom < 0] = np.inf
+        return rgb, depth, self._objects[geom], T_base_camera
+
+    def _update_scene(self, T_base_camera: FloatArray, transparent: bool) -> None:
+        self._option.geomgroup[:] = 0
+        self._option.geomgroup[_OPAQUE_GROUP] = 1
+        self._option.geomgroup[_TRANSPARENT_GROUP] = transparent
+        self._renderer.update_scene(self._data, scene_option=self._option)
+        scene = self._renderer.scene
+        (width, height), K = self._camera.size, self._camera.K
+        for eye in scene.camera:
+            eye.pos = T_base_camera[:3, 3]
+            eye.forward = T_base_camera[:3, 2]
+            eye.up = -T_base_camera[:3, 1]
+            # Pixel (u, v) means a pixel's centre, so the picture reaches from -0.5 to its size - 0.5.
+            near = eye.frustum_near
+            eye.frustum_top = (K[1, 2] + 0.5) / K[1, 1] * near
+            eye.frustum_bottom = -(height - 0.5 - K[1, 2]) / K[1, 1] * near
+            eye.frustum_center = ((width - 1) / 2.0 - K[0, 2]) / K[0, 0] * near
+            eye.frustum_width = 0.5 * width / K[0, 0] * near
+        self._add_lamp(scene)
+
+    def _add_lamp(self, scene: mujoco.MjvScene) -> None:
+        if scene.nlight >= len(scene.lights):
+            return
+        lamp = scene.lights[scene.nlight]
+        to_table = -self._lamp
+        lamp.pos, lamp.dir = self._lamp, to_table / np.linalg.norm(to_table)
+        lamp.headlight, lamp.castshadow, lamp.type = 0, 1, mujoco.mjtLightType.mjLIGHT_SPOT
+        lamp.cutoff, lamp.exponent = 60.0, 0.0
+        lamp.attenuation = np.array([1.0, 0.0, 0.0])
+        lamp.ambient, lamp.diffuse, lamp.specular = np.zeros(3), np.full(3, 0.6), np.full(3, 0.1)
+        scene.nlight += 1
+
+
+def _renderer(model: mujoco.MjModel, width: int, height: int) -> mujoco.Renderer:
+    try:
+        return mujoco.Renderer(model, height, width)
+    # Each backend fails in its own way: ImportError, AttributeError of PyOpenGL, RuntimeError, FatalError.
+    except Exception as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            "The GL camera needs an OpenGL library, and none could be opened on this machine.",
+            f"Run `{install_extra('gl')}`, install libEGL or OSMesa and set MUJOCO_GL=egl or osmesa, "
+            "or use the camera 'ray'.",
+        ) from error

@@ -1,0 +1,371 @@
+"""Cameras of the simulated world, and the one that needs no graphics library.
+
+The simulator's world frame is the base frame. Everything here is deterministic: the same state and
+the same seed give the same bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import mujoco
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import ndimage
+from scipy.spatial.transform import Rotation
+
+from sim.camera.ray_casting import MAX_DEPTH, OPAQUE, TRANSPARENT, Hits, PixelIndex, RayWorld, View
+from sim.camera.shading import (
+    FloatImage,
+    Lamp,
+    decode_rgb,
+    encode_rgb,
+    linear_light,
+    smooth_edges,
+    unit,
+    wood_grain,
+)
+from sim.scene.scenes import Scene
+from tool_nodes import geometry, workspace
+from tool_nodes.camera_names import WRIST
+from tool_nodes.ports import Camera
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray, Frame
+
+LAMP_POSITION = np.array([0.80, -0.75, 1.90])
+"""Where the light comes from unless a scene says otherwise, in the base frame [m]."""
+
+_SKY = np.array([[0.80, 0.83, 0.87], [0.55, 0.59, 0.65]])
+_LAMP_SIZE = (360, 360)
+_LAMP_RADIUS = 0.83
+
+
+WRIST_FOVY = np.radians(41.83792730009236)
+"""Vertical field of view of the wrist camera [rad]."""
+
+OVERVIEW_POSITION = np.array([1.15, -1.05, 0.85])
+OVERVIEW_TARGET = np.array([0.28, 0.0, 0.27])
+
+
+@dataclass(frozen=True)
+class CameraModel:
+    """A pinhole camera and where it stands.
+
+    Attributes:
+        K: (3, 3) intrinsics [px].
+        size: (width, height) [px].
+        T_base_camera: (4, 4) pose, OpenCV axes; in the frame of `body` where one is named.
+        name: "scene" or "wrist".
+        body: Name of the body that carries the camera; None stands still in the base frame.
+    """
+
+    K: FloatArray
+    size: tuple[int, int]
+    T_base_camera: FloatArray
+    name: str = "scene"
+    body: str | None = None
+
+
+def scene_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
+    """The fixed camera opposite the robot; a smaller size (width, height) keeps the field of view."""
+    focal = workspace.SCENE_CAMERA_FOCAL_PX * size[0] / workspace.IMAGE_SIZE[0]
+    T_base_camera = geometry.look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
+    return CameraModel(geometry.intrinsics(focal, *size), size, T_base_camera)
+
+
+def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
+    """The camera displaced by the scene's jitter; its calibration knows where it stands."""
+    offset = scene.camera_jitter_m
+    turn = Rotation.from_rotvec(scene.camera_jitter_rad).as_matrix()
+    T = geometry.pose(camera.T_base_camera[:3, :3] @ turn, camera.T_base_camera[:3, 3] + offset)
+    return replace(camera, T_base_camera=T)
+
+
+def wrist_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
+    """The Gen3's colour camera on the bracelet; its frame has OpenCV axes and moves with the arm."""
+    focal = size[1] / (2.0 * np.tan(WRIST_FOVY / 2.0))
+    return CameraModel(geometry.intrinsics(focal, *size), size, np.eye(4), "wrist", body=WRIST.optical_frame)
+
+
+def overview_camera(size: tuple[int, int]) -> CameraModel:
+    """A spectator's view of arm and table from the side, for reports; no tool sees it."""
+    T_base_camera = geometry.look_at(OVERVIEW_POSITION, OVERVIEW_TARGET)
+    return CameraModel(geometry.intrinsics(0.98 * size[0], *size), size, T_base_camera, "overview")
+
+
+def camera_pose(model: mujoco.MjModel, data: mujoco.MjData, camera: CameraModel) -> FloatArray:
+    """T_base_camera (4, 4) now, with the body poses that `data` holds.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT when the model lacks the body that carries the camera.
+    """
+    if camera.body is None:
+        return camera.T_base_camera
+    body = mujoco.mj_name2id(model, mujoco.mjtObj.mjOBJ_BODY, camera.body)
+    if body < 0:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The {camera.name} camera sits on body '{camera.body}', which the model lacks."
+        )
+    return geometry.pose(data.xmat[body].reshape(3, 3), data.xpos[body]) @ camera.T_base_camera
+
+
+def object_of_geom(model: mujoco.MjModel, body_index: Mapping[int, int]) -> NDArray[np.int32]:
+    """Object index of every geom (ngeom + 1,): that of its root body, else -1; the last entry is "no geom"."""
+    objects = np.full(model.ngeom + 1, -1, dtype=np.int32)
+    for geom in range(model.ngeom):
+        objects[geom] = body_index.get(int(model.body_rootid[model.geom_bodyid[geom]]), -1)
+    return objects
+
+
+@dataclass(frozen=True)
+class SensorNoise:
+    """Noise of a depth camera; every picture draws from (seed, number of the picture).
+
+    Attributes:
+        depth: k of the depth noise, sigma = k * z^2 [1/m].
+        rgb: Standard deviation of the colour noise [grey levels].
+    """
+
+    depth: float = 0.0005
+    rgb: float = 0.0
+
+    def add(
+        self, rgb: NDArray[np.uint8], depth: FloatImage, seed: int, picture: int
+    ) -> tuple[NDArray[np.uint8], FloatImage]:
+        """Noisy (rgb (H, W, 3), depth (H, W)); depth beyond `MAX_DEPTH` becomes NaN."""
+        rng = np.random.default_rng((seed, picture))
+        depth = np.where(depth < MAX_DEPTH, depth, np.float32(np.nan))
+        if self.depth > 0.0:
+            depth += np.float32(self.depth) * depth**2 * rng.standard_normal(depth.shape, dtype=np.float32)
+        if self.rgb > 0.0:
+            noisy = rgb + np.float32(self.rgb) * rng.standard_normal(rgb.shape, dtype=np.float32)
+            rgb = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
+        return rgb, depth
+
+
+class StampedCamera:
+    """Takes one picture per state of the simulation; subclasses say how with `_render`.
+
+    Args:
+        data: The state, read at every capture and never written.
+        camera: Calibration and pose.
+        noise: Added to every picture.
+        seed: Seed of the noise.
+    """
+
+    def __init__(self, data: mujoco.MjData, camera: CameraModel, noise: SensorNoise, seed: int) -> None:
+        self._source = data
+        self._camera = camera
+        self._noise = noise
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Forget the last picture and start the noise again from a seed."""
+        self._seed = seed
+        self._pictures = 0
+        self._last: tuple[bytes, Frame] | None = None
+
+    def capture(self) -> Frame:
+        """One picture; an unchanged state at the same time gives the same (read-only) frame."""
+        source = self._source
+        state = np.concatenate(
+            [[source.time], source.qpos, source.mocap_pos.ravel(), source.mocap_quat.ravel()]
+        ).tobytes()
+        if self._last is None or self._last[0] != state:
+            rgb, depth, ids, T_base_camera = self._render()
+            rgb, depth = self._noise.add(rgb, depth, self._seed, self._pictures)
+            for array in (rgb, depth, ids):
+                array.setflags(write=False)
+            stamp = float(source.time)
+            frame = Frame(rgb, depth, self._camera.K, T_base_camera, stamp, self._camera.name, ids)
+            self._last = state, frame
+            self._pictures += 1
+        return self._last[1]
+
+    def _render(self) -> tuple[NDArray[np.uint8], FloatImage, NDArray[np.int32], FloatArray]:
+        """rgb (H, W, 3), depth (H, W), object ids (H, W) and T_base_camera, without noise."""
+        raise NotImplementedError
+
+
+class RayCamera(StampedCamera):
+    """Pictures of a MuJoCo model with depth, object ids, soft shadows and sensor noise.
+
+    Opaque geoms (alpha >= 0.99) give colour, depth and ids; fainter ones only tint the colour, as
+    clear plastic does to a stereo camera. Geoms of group 3 and up are not seen.
+
+    Args:
+        model: The physics model; appearance is read once, here.
+        data: Its state, read at every capture and never written.
+        camera: Calibration and pose.
+        body_index: Object index of each object's root body id.
+        depth_noise: k of the depth noise, sigma = k * z^2 [1/m].
+        rgb_noise: Standard deviation of the colour noise [grey levels].
+        seed: Seed of the noise.
+        lamp_position: (3,) where the light comes from, in the base frame [m].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT when the model lacks the body that carries the camera.
+    """
+
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        camera: CameraModel,
+        body_index: Mapping[int, int],
+        *,
+        depth_noise: float = 0.0005,
+        rgb_noise: float = 0.0,
+        seed: int = 0,
+        lamp_position: ArrayLike = LAMP_POSITION,
+    ) -> None:
+        super().__init__(data, camera, SensorNoise(depth_noise, rgb_noise), seed)
+        camera_pose(model, data, camera)
+        self._world = RayWorld(model)
+        self._objects = object_of_geom(model, body_index)
+        self._view = View(camera.K, camera.size)
+        self._lamp = Lamp(np.asarray(lamp_position, dtype=float))
+        self._lamp_view = _view_of_lamp(self._lamp)
+        self._background: _Background | None = None
+
+    def _render(self) -> tuple[NDArray[np.uint8], FloatImage, NDArray[np.int32], FloatArray]:
+        self._world.refresh(self._source)
+        T_base_camera = camera_pose(self._world.model, self._world.data, self._camera)
+        if self._background is None or not np.array_equal(self._background.T_base_camera, T_base_camera):
+            self._view.place(T_base_camera)
+            self._background = _Background(self._world, self._view, self._lamp, self._lamp_view)
+        shadows = _ShadowMap(self._world, self._lamp_view)
+        depth, geom, rgb = self._background.with_shadows(shadows)
+
+        pixels, hits = self._world.cast(self._view, OPAQUE, depth)
+        depth[pixels], geom[pixels] = hits.depth, hits.geom
+        rgb[pixels] = encode_rgb(self._shade(pixels, hits, shadows))
+
+        pixels, hits = self._world.cast(self._view, TRANSPARENT, depth)
+        alpha = self._world.rgba[hits.geom, 3:]
+        rgb[pixels] = encode_rgb(alpha * self._shade(pixels, hits, shadows) + (1.0 - alpha) * decode_rgb(rgb[pixels]))
+
+        shape = self._camera.size[::-1]
+        picture = smooth_edges(rgb.reshape(*shape, 3), geom.reshape(shape))
+        return picture, depth.reshape(shape), self._objects[geom].reshape(shape), T_base_camera
+
+    def _shade(self, pixels: PixelIndex, hits: Hits, shadows: _ShadowMap) -> FloatImage:
+        points = self._view.points(pixels, hits.depth)
+        eye = unit((self._view.origin - points).astype(np.float32))
+        ambient, diffuse, gloss = self._lamp.factors(points, hits.normal, eye)
+        visible = shadows.visibility(*self._lamp_view.project(points + 0.003 * hits.normal))[:, None]
+        return self._world.rgba[hits.geom, :3] * (ambient + diffuse * visible) + gloss * visible
+
+
+CameraKind = Literal["ray", "gl", "auto"]
+
+
+def make_camera(
+    kind: CameraKind,
+    model: mujoco.MjModel,
+    data: mujoco.MjData,
+    camera: CameraModel,
+    body_index: Mapping[int, int],
+    **options: Any,
+) -> Camera:
+    """A camera of the simulated world by name.
+
+    Args:
+        kind: "ray" (no graphics library), "gl" (OpenGL) or "auto" (OpenGL where there is one, else rays).
+        model: The physics model.
+        data: Its state.
+        camera: Calibration and pose.
+        body_index: Object index of each object's root body id.
+        options: `depth_noise`, `rgb_noise`, `seed`, `lamp_position`, as `RayCamera` has them.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another kind, UNAVAILABLE for "gl" without a graphics library.
+    """
+    if kind not in ("ray", "gl", "auto"):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A camera is ray, gl or auto, but {kind!r} was asked for.")
+    if kind != "ray":
+        # Imported here because it needs this module's camera model.
+        from sim.camera.gl import GlCamera
+
+        try:
+            return GlCamera(model, data, camera, body_index, **options)
+        except ToolError as error:
+            if kind == "gl" or error.code is not ErrorCode.UNAVAILABLE:
+                raise
+    return RayCamera(model, data, camera, body_index, **options)
+
+
+def _view_of_lamp(lamp: Lamp) -> View:
+    """A pinhole at the lamp that sees the whole table."""
+    T_base_lamp = geometry.look_at(lamp.position, workspace.SCENE_CAMERA_TARGET)
+    distance = float(np.linalg.norm(lamp.position - workspace.SCENE_CAMERA_TARGET))
+    view = View(geometry.intrinsics(0.5 * _LAMP_SIZE[0] * distance / _LAMP_RADIUS, *_LAMP_SIZE), _LAMP_SIZE)
+    view.place(T_base_lamp)
+    return view
+
+
+class _Background:
+    """The part of a picture that never moves: sky, floor and table, shaded with and without the light."""
+
+    def __init__(self, world: RayWorld, view: View, lamp: Lamp, lamp_view: View) -> None:
+        self.T_base_camera = view.T_base_camera.copy()
+        hits = world.surface_hits(view)
+        self._depth, self._geom = hits.depth, hits.geom
+        self._seen = np.flatnonzero(hits.geom >= 0)
+        points = view.points(self._seen, hits.depth[self._seen])
+        normal = hits.normal[self._seen]
+        albedo = world.rgba[hits.geom[self._seen], :3] * wood_grain(points)[:, None]
+        ambient, diffuse, _ = lamp.factors(points, normal, np.zeros_like(points))
+        self._dark, self._direct = albedo * ambient, albedo * diffuse
+        self._lamp_px, self._lamp_depth = lamp_view.project(points)
+
+        width, height = view.size
+        top, bottom = linear_light(_SKY)
+        sky = np.linspace(top, bottom, height).astype(np.float32)
+        self._rgb = encode_rgb(np.repeat(sky, width, axis=0))
+        self._rgb[self._seen] = encode_rgb(self._dark + self._direct)
+
+    def with_shadows(self, shadows: _ShadowMap) -> tuple[FloatImage, NDArray[np.int32], NDArray[np.uint8]]:
+        """Fresh (depth (n,), geom (n,), rgb (n, 3)), darkened where something stands in the light."""
+        rgb = self._rgb.copy()
+        visible = shadows.visibility(self._lamp_px, self._lamp_depth)
+        shaded = np.flatnonzero(visible < 1.0)
+        rgb[self._seen[shaded]] = encode_rgb(self._dark[shaded] + visible[shaded, None] * self._direct[shaded])
+        return self._depth.copy(), self._geom.copy(), rgb
+
+
+class _ShadowMap:
+    """What the light sees: depth (h, w) [m] of the first opaque geom, infinite where light falls through."""
+
+    def __init__(self, world: RayWorld, lamp_view: View) -> None:
+        width, height = lamp_view.size
+        depth = np.full(width * height, np.inf, dtype=np.float32)
+        pixels, hits = world.cast(lamp_view, OPAQUE)
+        depth[pixels] = hits.depth
+        self._depth = depth
+        self._near_occluder = ndimage.maximum_filter(np.isfinite(depth).reshape(height, width), 3).ravel()
+        self._size = lamp_view.size
+
+    def visibility(self, lamp_px: FloatImage, lamp_depth: FloatImage) -> FloatImage:
+        """Share (n,) of the light that reaches points at pixels (n, 2) and depths (n,) of the lamp's view.
+
+        The edge of a shadow is smoothed over three pixels of the lamp's view.
+        """
+        width, height = self._size
+        nearest = np.rint(lamp_px).astype(np.int32)
+        inside = (nearest[:, 0] > 0) & (nearest[:, 0] < width - 1) & (nearest[:, 1] > 0) & (nearest[:, 1] < height - 1)
+        flat = np.where(inside, nearest[:, 1] * width + nearest[:, 0], 0)
+        chosen = np.flatnonzero(self._near_occluder[flat] & inside)
+        flat, limit = flat[chosen], lamp_depth[chosen] - np.float32(0.003)
+        offset = lamp_px[chosen] - nearest[chosen]
+        weights = 0.5 * (0.5 - offset) ** 2, 0.75 - offset**2, 0.5 * (0.5 + offset) ** 2
+        share = np.zeros(len(chosen), dtype=np.float32)
+        for dv, row in enumerate(weights):
+            for du, column in enumerate(weights):
+                lit = self._depth[flat + (dv - 1) * width + du - 1] > limit
+                share += row[:, 1] * column[:, 0] * lit
+        visible = np.ones(len(lamp_px), dtype=np.float32)
+        visible[chosen] = share
+        return visible

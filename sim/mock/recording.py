@@ -1,0 +1,36 @@
+"""Frames of simulated scenes as recorded data for the mock robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from sim.camera.ray import RayCamera, jittered, scene_camera
+from sim.mock.data import MockFrame
+from sim.scene.generator import generate_scene
+from sim.world import World
+
+
+def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0) -> MockFrame:
+    """The scene camera's picture of a random scene.
+
+    Args:
+        seed: Decides the scene and the sensor's noise.
+        size: (width, height) [px].
+        stamp: Time that the frame is given [s].
+    """
+    scene = generate_scene(seed)
+    world = World(scene)
+    model = jittered(scene_camera(size), scene)
+    lamp = np.asarray(scene.light_position_m)
+    camera = RayCamera(world.model, world.data, model, world.body_index, seed=seed, lamp_position=lamp)
+    labels = tuple(placed.item for placed in scene.objects)
+    return MockFrame(replace(camera.capture(), stamp=stamp, labels=labels), scene_seed=seed)
+
+
+def record_frames(n: int, seed: int, size: tuple[int, int]) -> Iterator[MockFrame]:
+    """Frames of the scenes seed, seed + 1, ..., one second apart."""
+    for k in range(n):
+        yield record_frame(seed + k, size, stamp=float(k))

@@ -1,0 +1,197 @@
+"""The objects on the table as entities of `simulation_interfaces`: spawn, delete, look, move."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Pose, Twist, Vector3
+from simulation_interfaces.msg import Bounds, EntityCategory, EntityFilters, EntityInfo, EntityState, Result, Spawnable
+from simulation_interfaces.srv import (
+    DeleteEntity,
+    GetEntities,
+    GetEntitiesStates,
+    GetEntityInfo,
+    GetEntityState,
+    GetSpawnables,
+    SetEntityState,
+    SpawnEntity,
+)
+
+from sim.ros.services import RefusedError, Services, put_uri, resource_of
+from sim.ros.state import stamp_ns
+from sim.scene.files import valid_object_id
+from sim.scene.scenes import PlacedObject, object_ids, triple
+from sim.tasks.predicates import ObjectState
+from sim.world import World
+from tool_nodes.catalogue import load_catalogue, nearest_names
+from tool_nodes.ros.messages import time_message
+from tool_nodes.types import FloatArray
+
+FRAMES = ("", "world", "base_link")
+"""Frames in which poses may be given; they are the same place."""
+
+URI_PREFIX = "catalogue:"
+"""An item of the catalogue is spawned by this and its name, blanks as underscores: catalogue:coconut_water."""
+
+FAR = 5.0
+"""No entity is put further away than this [m]."""
+
+MAX_ENTITIES = 40
+_MAX_FILTER = 200
+_MAX_REPEATS = 3
+_REPEATED_GROUP = re.compile(r"\)[*+?{]|\\[1-9]|\(\?")
+"""What a filter may not have: with it, one pattern keeps the simulator busy for hours over a single name."""
+
+
+class Entities:
+    """Serves the entity services."""
+
+    def __init__(self, services: Services) -> None:
+        self._physics = services.physics
+        services.add(SpawnEntity, "spawn_entity", self._spawn)
+        services.add(DeleteEntity, "delete_entity", self._delete)
+        services.add(GetEntities, "get_entities", self._list)
+        services.add(GetEntitiesStates, "get_entities_states", self._states)
+        services.add(GetEntityState, "get_entity_state", self._state)
+        services.add(SetEntityState, "set_entity_state", self._set_state)
+        services.add(GetEntityInfo, "get_entity_info", self._info)
+        services.add(GetSpawnables, "get_spawnables", self._spawnables)
+
+    def _spawn(self, world: World, request: Any, response: Any) -> None:
+        uri, text = resource_of(request, "entity_resource")
+        codes = SpawnEntity.Response
+        if text:
+            raise RefusedError(codes.UNSUPPORTED_FORMAT, f"Only the catalogue can be spawned: {URI_PREFIX}<name>.")
+        item = _item(uri)
+        position, quat = _pose(request.initial_pose.pose, request.initial_pose.header.frame_id, codes.INVALID_POSE)
+        taken = [placed.id for placed in world.scene.objects]
+        if len(taken) >= MAX_ENTITIES:
+            raise RefusedError(Result.RESULT_OPERATION_FAILED, f"There are {MAX_ENTITIES} entities, which is the most.")
+        name = request.name or object_ids([item])[0]
+        if not valid_object_id(name):
+            raise RefusedError(codes.NAME_INVALID, "A name has letters, digits and underscores, and is not reserved.")
+        if name in taken:
+            if not request.allow_renaming and request.name:
+                raise RefusedError(codes.NAME_NOT_UNIQUE, f'There is an entity "{name}" already.')
+            name = _free_name(name, taken)
+        placed = PlacedObject(name, item, triple(position), 0.0)
+        world.change_objects(replace(world.scene, objects=(*world.scene.objects, placed)))
+        world.place_object(name, position, quat)
+        self._physics.show()
+        response.entity_name = name
+
+    def _delete(self, world: World, request: Any, response: Any) -> None:
+        _known(world, request.entity)
+        left = tuple(placed for placed in world.scene.objects if placed.id != request.entity)
+        world.change_objects(replace(world.scene, objects=left))
+        self._physics.show()
+
+    def _list(self, world: World, request: Any, response: Any) -> None:
+        response.entities = _matching(world, request.filters)
+
+    def _states(self, world: World, request: Any, response: Any) -> None:
+        objects = world.snapshot().objects
+        response.entities = _matching(world, request.filters)
+        response.states = [self._message(world, objects[name]) for name in response.entities]
+
+    def _state(self, world: World, request: Any, response: Any) -> None:
+        _known(world, request.entity)
+        response.state = self._message(world, world.snapshot().objects[request.entity])
+
+    def _message(self, world: World, state: ObjectState) -> EntityState:
+        message = EntityState(pose=Pose(), twist=Twist())
+        message.header.frame_id = "world"
+        message.header.stamp = time_message(stamp_ns(world, self._physics.time_offset))
+        p, q = message.pose.position, message.pose.orientation
+        p.x, p.y, p.z = state.position_m.tolist()
+        q.w, q.x, q.y, q.z = state.quat_wxyz.tolist()
+        v, w = message.twist.linear, message.twist.angular
+        v.x, v.y, v.z, w.x, w.y, w.z = state.velocity.tolist()
+        return message
+
+    def _set_state(self, world: World, request: Any, response: Any) -> None:
+        _known(world, request.entity)
+        state = request.state
+        now = world.snapshot().objects[request.entity]
+        position, quat, velocity = now.position_m, now.quat_wxyz, now.velocity
+        # Which of them to set can be said only after Kilted; before, all of them are set.
+        if getattr(request, "set_pose", True):
+            position, quat = _pose(state.pose, state.header.frame_id, SetEntityState.Response.INVALID_POSE)
+        if getattr(request, "set_twist", True):
+            v, w = state.twist.linear, state.twist.angular
+            velocity = np.array([v.x, v.y, v.z, w.x, w.y, w.z])
+            if not (np.abs(velocity) < 100.0).all():
+                raise RefusedError(Result.RESULT_OPERATION_FAILED, "A twist must be finite and below 100.")
+        world.place_object(request.entity, position, quat, velocity)
+        self._physics.show()
+
+    def _info(self, world: World, request: Any, response: Any) -> None:
+        _known(world, request.entity)
+        category = EntityCategory(category=EntityCategory.CATEGORY_OBJECT)
+        response.info = EntityInfo(category=category, description=world.scene.find(request.entity).item)
+
+    def _spawnables(self, world: World, request: Any, response: Any) -> None:
+        response.spawnables = [_spawnable(name) for name in sorted(load_catalogue())]
+
+
+def _item(uri: str) -> str:
+    """The catalogue's name in a URI."""
+    name = uri.removeprefix(URI_PREFIX).replace("_", " ")
+    catalogue = load_catalogue()
+    if name not in catalogue:
+        codes = SpawnEntity.Response
+        near = nearest_names(name[:80], catalogue)
+        raise RefusedError(codes.NO_RESOURCE, f"Give {URI_PREFIX}<name> of the catalogue; the nearest are {near}.")
+    return name
+
+
+def _spawnable(name: str) -> Spawnable:
+    size = load_catalogue()[name].size_m
+    message = Spawnable(description=name, spawn_bounds=Bounds(type=Bounds.TYPE_BOX))
+    message.spawn_bounds.points = [_vector(size, 0.5), _vector(size, -0.5)]
+    put_uri(message, URI_PREFIX + name.replace(" ", "_"))
+    return message
+
+
+def _vector(size: tuple[float, float, float], scale: float) -> Vector3:
+    return Vector3(**{axis: float(scale * side) for axis, side in zip("xyz", size, strict=True)})
+
+
+def _free_name(name: str, taken: list[str]) -> str:
+    stem = re.sub("_[0-9]+$", "", name)
+    return next(free for number in range(1, len(taken) + 2) if (free := f"{stem}_{number}") not in taken)
+
+
+def _known(world: World, name: str) -> None:
+    if all(placed.id != name for placed in world.scene.objects):
+        known = ", ".join(placed.id for placed in world.scene.objects) or "none"
+        raise RefusedError(Result.RESULT_NOT_FOUND, f"There is no entity {name[:80]!r}, there are {known}.")
+
+
+def _matching(world: World, filters: EntityFilters) -> list[str]:
+    if filters.categories or filters.tags.tags or filters.bounds.type != Bounds.TYPE_EMPTY:
+        raise RefusedError(Result.RESULT_FEATURE_UNSUPPORTED, "Entities can be filtered by their names only.")
+    if len(filters.filter) > _MAX_FILTER:
+        raise RefusedError(Result.RESULT_OPERATION_FAILED, f"A filter has at most {_MAX_FILTER} characters.")
+    if _REPEATED_GROUP.search(filters.filter) or sum(sign in "*+?{" for sign in filters.filter) > _MAX_REPEATS:
+        sentence = f"A filter repeats no group, refers to none, and has at most {_MAX_REPEATS} of the signs * + ? {{."
+        raise RefusedError(Result.RESULT_OPERATION_FAILED, sentence)
+    try:
+        pattern = re.compile(filters.filter)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise RefusedError(Result.RESULT_OPERATION_FAILED, f"The filter is no regular expression: {error}.") from error
+    return [placed.id for placed in world.scene.objects if pattern.search(placed.id)]
+
+
+def _pose(pose: Pose, frame: str, invalid: int) -> tuple[FloatArray, FloatArray]:
+    """(position (3,) [m], quat_wxyz (4,)) of a pose."""
+    if frame not in FRAMES:
+        raise RefusedError(invalid, f"A pose must be in frame world or base_link, not {frame[:80]!r}.")
+    p, q = pose.position, pose.orientation
+    position, quat = np.array([p.x, p.y, p.z]), np.array([q.w, q.x, q.y, q.z])
+    if not ((np.abs(position) < FAR).all() and 1e-3 < np.linalg.norm(quat) < 1e3):
+        raise RefusedError(invalid, f"A pose needs coordinates below {FAR:g} m and a quaternion that is not zero.")
+    return position, quat

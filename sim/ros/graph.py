@@ -1,0 +1,101 @@
+"""A graph of the simulated robot, started for a purpose and ended with it.
+
+Nothing here imports rclpy or zenoh before it is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from sim.scene.files import scene_yaml
+from sim.scene.scenes import Scene
+from sim.station import StationConfig
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.ros.client import RUN_COMMAND, use_client
+
+if TYPE_CHECKING:
+    from rclpy_zenoh.launch import LaunchedGraph
+    from sim.ros.station import RosStation
+
+Transport = Literal["process", "ros"]
+"""Where the tools' backends are: in this process, or in the nodes of a graph."""
+
+READY_TIMEOUT_S = 180.0
+"""Bounds the wait on an overloaded machine; on an idle one the graph takes about 6 s."""
+READY_SERVICES = (
+    RUN_COMMAND, "/execute_grasp/_action/send_goal", "/place/_action/send_goal",
+    "/get_depth", "/detect_points", "/segment", "/estimate_depth", "/compute_grasp", "/compute_bounding_box",
+    "/sim/get_truth", "/sim/mark", "/step_simulation", "/get_current_world", "/stop",
+)  # fmt: skip
+"""What an episode calls; the graph is ready once all of these are there."""
+
+_LINES_ON_FAILURE = 20
+
+
+@contextlib.contextmanager
+def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> Iterator[RosStation]:
+    """A station over a graph of its own that ends with the block.
+
+    Args:
+        scene: What stands on the table.
+        config: Perception and seed.
+        lockstep: False lets simulated time pass as the wall clock's.
+
+    Raises:
+        ToolError: UNAVAILABLE where the graph does not start.
+    """
+    use_client()
+    from sim.ros.station import RosStation
+    from tool_nodes.ros.link import RosLink
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "scene.yaml"
+        file.write_text(scene_yaml(scene), encoding="utf-8")
+        arguments = {
+            "scene": str(file), "perception": config.perception, "seed": str(config.seed),
+            "lockstep": str(lockstep).lower(), "runs_dir": folder,
+        }  # fmt: skip
+        with started_graph(arguments) as graph, RosLink(graph.environment) as link:
+            yield RosStation(link, config)
+
+
+@contextlib.contextmanager
+def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
+    """The simulated graph with a router of its own, ready, until the block ends.
+
+    Args:
+        arguments: Of launch/sim.launch.yaml.
+
+    Raises:
+        ToolError: UNAVAILABLE where it does not start; what its nodes wrote last is shown.
+    """
+    if not use_client():
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, "No graph runs on this domain.",
+            "Start one with `ros2 launch toolhand_bringup sim.launch.yaml`.",
+        )  # fmt: skip
+    from rclpy_zenoh.launch import LaunchError, launch
+    from rclpy_zenoh.launch.packages import share_folder
+
+    lines: deque[str] = deque(maxlen=_LINES_ON_FAILURE)
+    try:
+        file = share_folder("toolhand_bringup") / "launch" / "sim.launch.yaml"
+        domain = 1 + os.getpid() % 200
+        with launch(file, arguments, domain=domain, router_port=0, sink=lines.append) as graph:
+            graph.wait_ready(READY_TIMEOUT_S, READY_SERVICES)
+            try:
+                yield graph
+            except ToolError as error:
+                if error.code in INFRASTRUCTURE_ERRORS:
+                    print("\n".join(lines), file=sys.stderr)
+                raise
+    except LaunchError as error:
+        print("\n".join(lines), file=sys.stderr)
+        raise ToolError(ErrorCode.UNAVAILABLE, str(error)) from error

@@ -1,0 +1,160 @@
+"""Parameters of the simulator's node: declared, checked, and for some of them changed at run time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_args
+
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rclpy.node import Node
+from rclpy.parameter import Parameter
+
+from sim.camera.ray import CameraKind
+from sim.ros.controllers import GRIPPER_ACTIONS
+from sim.ros.state import JOINT_STATES
+from sim.scene.files import named_scene, parse_scene
+from sim.scene.scenes import Scene
+from tool_nodes.camera_names import ZED
+from tool_nodes.results import ErrorCode, ToolError
+
+FAULTS = (
+    "",
+    "gripper_jam",
+    "controller_abort",
+    "controller_hang",
+    "arm_deaf",
+    "camera_black",
+    "camera_nan_depth",
+    "camera_stale",
+    "camera_wrong_encoding",
+    "camera_no_info",
+    "clock_pause",
+    "clock_jump",
+)
+"""Values of the parameter `fault`, for tests of what others do about it.
+
+gripper_jam: the jaws stay where they are, so that goals end as stalled. controller_abort: trajectories are aborted
+halfway. controller_hang: trajectories never end, unless cancelled. arm_deaf: the arm stays where it is while its
+controller says success, as with a Gen3 that is in fault. camera_*: black pictures, depth all NaN, the old
+picture again and again, an encoding that nobody reads, no camera_info. clock_pause: time stands still, also for steps.
+clock_jump: the clock shows 10 s more from now on, until a world is loaded or reset.
+"""
+
+CHANGEABLE = ("fault", "seed", "real_time_factor", "camera_rate")
+MAX_PIXELS = 4096
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Values of the parameters, in the order of their names.
+
+    Attributes:
+        scene: "example", a seed, or the path of a YAML file.
+        scene_yaml: Text of a scene file; wins over `scene` unless it is empty.
+        seed: Seed of the cameras' noise; counts from the next world on.
+        real_time_factor: Simulated seconds per second; 0 is as fast as possible.
+        lockstep: True: time passes only by step_simulation and simulate_steps.
+        gripper_action: Type of the gripper's action.
+        joint_state_rate: Joint states per simulated second [Hz].
+        joint_states: "plain"; or "kortex", as ros2_kortex has them: continuous joints in (-pi, pi], a still gripper.
+        camera_rate: Pictures per second while somebody listens [Hz].
+        image_width: [px].
+        image_height: [px].
+        camera: "ray", "gl" or "auto".
+        zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
+        fault: One of `FAULTS`.
+    """
+
+    scene: str = "example"
+    scene_yaml: str = ""
+    seed: int = 0
+    real_time_factor: float = 1.0
+    lockstep: bool = False
+    gripper_action: str = "GripperCommand"
+    joint_state_rate: float = 50.0
+    joint_states: str = "plain"
+    camera_rate: float = 10.0
+    image_width: int = 640
+    image_height: int = 480
+    camera: CameraKind = "ray"
+    zed_names: str = "new"
+    fault: str = ""
+
+    @property
+    def image_size(self) -> tuple[int, int]:
+        """(width, height) [px]."""
+        return self.image_width, self.image_height
+
+    def first_scene(self) -> Scene:
+        """The scene to begin with. Raises ToolError INVALID_ARGUMENT."""
+        return parse_scene(self.scene_yaml, "scene_yaml") if self.scene_yaml else named_scene(self.scene)
+
+
+_KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+_CHOICES = {
+    "gripper_action": GRIPPER_ACTIONS,
+    "joint_states": JOINT_STATES,
+    "camera": get_args(CameraKind),
+    "zed_names": tuple(ZED),
+    "fault": FAULTS,
+}
+_RANGES = {
+    "seed": (0, 2**31 - 1),
+    "real_time_factor": (0.0, 1000.0),
+    "joint_state_rate": (1.0, 500.0),
+    "camera_rate": (0.1, 60.0),
+    "image_width": (16, MAX_PIXELS),
+    "image_height": (16, MAX_PIXELS),
+}
+
+
+def checked(name: str, value: Any) -> Any:
+    """The value of a parameter in its own type. Raises ToolError INVALID_ARGUMENT."""
+    kind = type(getattr(Settings, name))
+    if name == "scene" and type(value) is int:
+        value = str(value)
+    if kind is float and type(value) is int:
+        value = float(value)
+    if type(value) is not kind:
+        raise _invalid(
+            name, {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind], value
+        )
+    if name in _CHOICES and value not in _CHOICES[name]:
+        raise _invalid(name, " or ".join(choice or "empty" for choice in _CHOICES[name]), value)
+    if name in _RANGES:
+        low, high = _RANGES[name]
+        if not (math.isfinite(value) and low <= value <= high):
+            raise _invalid(name, f"from {low:g} to {high:g}", value)
+    return value
+
+
+def _invalid(name: str, allowed: str, value: Any) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Parameter {name} must be {allowed}, got {str(value)[:200]!r}.")
+
+
+def declare(node: Node) -> Settings:
+    """Declare the parameters of a node and read them. Raises ToolError INVALID_ARGUMENT."""
+    values = {}
+    for field in fields(Settings):
+        # Of any type, because 1 is a rate and a seed is a scene, and a wrong type deserves a sentence.
+        descriptor = ParameterDescriptor(
+            description=_description(field.name), dynamic_typing=True, read_only=field.name not in CHANGEABLE
+        )
+        values[field.name] = checked(field.name, node.declare_parameter(field.name, field.default, descriptor).value)
+    return Settings(**values)
+
+
+def changed(settings: Settings, parameters: list[Parameter]) -> tuple[Settings, SetParametersResult]:
+    """The settings after a request to change parameters, and the answer to it."""
+    try:
+        own = {p.name: checked(p.name, p.value) for p in parameters if p.name in CHANGEABLE}
+    except ToolError as error:
+        return settings, SetParametersResult(successful=False, reason=str(error))
+    return replace(settings, **own), SetParametersResult(successful=True)
+
+
+def _description(name: str) -> str:
+    """The line of `Settings`' docstring about a parameter."""
+    lines = (line.strip() for line in (Settings.__doc__ or "").splitlines())
+    return next((line.split(": ", 1)[1] for line in lines if line.startswith(f"{name}: ")), "")

@@ -1,0 +1,165 @@
+"""What the robot's drivers publish: /clock, /joint_states, /tf, /tf_static and /robot_description."""
+
+from __future__ import annotations
+
+import time
+
+import mujoco
+import numpy as np
+from geometry_msgs.msg import TransformStamped
+from numpy.typing import NDArray
+from rclpy.node import Node
+from rclpy.qos import DurabilityPolicy, QoSProfile
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Header, String
+from tf2_msgs.msg import TFMessage
+
+from sim.camera.ray import jittered, scene_camera
+from sim.world import World
+from tool_nodes.motion.kinematics import nearest_turn
+from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
+from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
+from tool_nodes.types import FloatArray
+
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+
+TRANSFORM_PERIOD_S = 0.05
+"""As robot_state_publisher has it [s]."""
+
+JOINT_STATES = ("plain", "kortex")
+"""How joint states are shown, see `sim.ros.settings.Settings`."""
+
+MIN_WALL_PERIOD_S = 0.004
+"""However fast time passes, the state is not shown more often than this [s]."""
+
+
+def stamp_ns(world: World, offset_s: float) -> int:
+    """Simulated time [ns] as it is shown in every message."""
+    return round((world.time + offset_s) * 1e9)
+
+
+class JointTransforms:
+    """Poses of the robot's links relative to their parents, as the URDF has them."""
+
+    def __init__(self, model: mujoco.MjModel) -> None:
+        robot = [
+            body
+            for body in range(1, model.nbody)
+            if model.body_jntnum[body] == 0 or model.jnt_type[model.body_jntadr[body]] == mujoco.mjtJoint.mjJNT_HINGE
+        ]
+        self.fixed = [body for body in robot if model.body_jntnum[body] == 0]
+        self.hinged = [body for body in robot if model.body_jntnum[body] == 1]
+        joints = model.body_jntadr[self.hinged]
+        self._axis = model.jnt_axis[joints]
+        self._qpos = model.jnt_qposadr[joints]
+        self._rest = model.body_quat[self.hinged]
+        self._model = model
+        self._messages = [self._message(body) for body in self.hinged]
+
+    def _message(self, body: int) -> TransformStamped:
+        """The body's pose in its parent at rest."""
+        model = self._model
+        message = TransformStamped(child_frame_id=model.body(body).name)
+        message.header.frame_id = model.body(model.body_parentid[body]).name
+        p, q = message.transform.translation, message.transform.rotation
+        p.x, p.y, p.z = (float(v) for v in model.body_pos[body])
+        q.w, q.x, q.y, q.z = (float(v) for v in model.body_quat[body])
+        return message
+
+    def static(self) -> list[TransformStamped]:
+        """The links that do not move."""
+        return [self._message(body) for body in self.fixed]
+
+    def at(self, qpos: FloatArray, stamp_ns: int) -> TFMessage:
+        """The links that move."""
+        stamp = time_message(stamp_ns)
+        for message, (w, x, y, z) in zip(self._messages, self._turned(qpos).tolist(), strict=True):
+            message.header.stamp = stamp
+            q = message.transform.rotation
+            q.w, q.x, q.y, q.z = w, x, y, z
+        return TFMessage(transforms=self._messages)
+
+    def _turned(self, qpos: FloatArray) -> NDArray[np.float64]:
+        """Quaternions (n, 4) wxyz of the hinged bodies: rest, then the turn about the joint's axis."""
+        half = qpos[self._qpos] / 2.0
+        w, v = np.cos(half)[:, None], np.sin(half)[:, None] * self._axis
+        w0, v0 = self._rest[:, :1], self._rest[:, 1:]
+        scalar = w0 * w - np.sum(v0 * v, axis=1, keepdims=True)
+        return np.hstack([scalar, w0 * v + w * v0 + np.cross(v0, v)])
+
+
+class StatePublisher:
+    """Publishes the state; an observer of the physics, called in its thread.
+
+    Args:
+        node: Publishes.
+        rate: Joint states per second of simulated time [Hz].
+        scene_frame: Optical frame of the scene camera.
+        joint_states: One of `JOINT_STATES`.
+    """
+
+    def __init__(self, node: Node, rate: float, scene_frame: str, joint_states: str = "plain") -> None:
+        self._scene_frame = scene_frame
+        self._period = 1.0 / rate
+        self._as_kortex = joint_states == "kortex"
+        self._clock = node.create_publisher(Clock, "/clock", 10)
+        self._joints = node.create_publisher(JointState, "joint_states", 10)
+        self._tf = node.create_publisher(TFMessage, "/tf", 100)
+        self._tf_static = node.create_publisher(TFMessage, "/tf_static", LATCHED)
+        self._description = node.create_publisher(String, "robot_description", LATCHED)
+        self._description.publish(String(data=URDF_PATH.read_text(encoding="utf-8")))
+        self._model: mujoco.MjModel | None = None
+        self._shown = self._shown_tf = -1
+        self._shown_wall = 0.0
+        self._tf_listeners = 0
+
+    def publish(self, world: World, offset_s: float, at_once: bool) -> None:
+        """Publish what is due; clock and joints whether due or not where `at_once`."""
+        now_ns, wall = stamp_ns(world, offset_s), time.monotonic()
+        if world.model is not self._model:
+            self._begin(world)
+        due = not 0 <= now_ns - self._shown < self._period * 1e9 - 1e6 and wall - self._shown_wall >= MIN_WALL_PERIOD_S
+        if at_once or due:
+            self._shown, self._shown_wall = now_ns, wall
+            self._clock.publish(Clock(clock=time_message(now_ns)))
+            self._joints.publish(self._joint_state(world, now_ns))
+        listeners = self._tf.get_subscription_count()
+        stale = not 0 <= now_ns - self._shown_tf < TRANSFORM_PERIOD_S * 1e9 - 1e6
+        if (stale and (at_once or due)) or listeners > self._tf_listeners:
+            self.publish_transforms(world, now_ns)
+        self._tf_listeners = listeners
+
+    def _joint_state(self, world: World, now_ns: int) -> JointState:
+        position, knuckle_velocity = world.arm_position, world.knuckle_velocity
+        if self._as_kortex:
+            position, knuckle_velocity = nearest_turn(position, np.zeros(7)), 0.0
+        return JointState(
+            header=Header(stamp=time_message(now_ns)),
+            name=[*ARM_JOINTS, GRIPPER_JOINT],
+            position=[*position.tolist(), world.knuckle],
+            velocity=[*world.arm_velocity.tolist(), knuckle_velocity],
+        )
+
+    def publish_transforms(self, world: World, now_ns: int) -> None:
+        """Publish the poses of the moving links; called in the physics thread."""
+        self._shown_tf = now_ns
+        self._tf.publish(self._transforms.at(world.data.qpos, now_ns))
+
+    def _begin(self, world: World) -> None:
+        """Another world: what does not move may stand elsewhere."""
+        self._model = world.model
+        self._transforms = JointTransforms(world.model)
+        self._tf_static.publish(
+            TFMessage(transforms=[*self._transforms.static(), _scene_camera_transform(world, self._scene_frame)])
+        )
+
+
+def _scene_camera_transform(world: World, frame_id: str) -> TransformStamped:
+    pose = matrix_to_pose(jittered(scene_camera(), world.scene).T_base_camera)
+    message = TransformStamped(child_frame_id=frame_id)
+    message.header.frame_id = BASE_FRAME
+    p, at = message.transform.translation, pose.position
+    p.x, p.y, p.z = at.x, at.y, at.z
+    message.transform.rotation = pose.orientation
+    return message

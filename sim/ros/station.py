@@ -1,0 +1,187 @@
+"""A station whose tools, arm and physics are in other processes, for the judge of training/episode.py."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import mujoco
+import numpy as np
+from simulation_interfaces.msg import SimulationState
+from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, StepSimulation
+
+from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
+from sim.scene.files import parse_scene
+from sim.scene.scenes import Scene
+from sim.station import StationConfig
+from sim.tasks.predicates import ObjectState, Snapshot
+from sim.world import World
+from tool_nodes.ports import Camera
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.link import RosLink
+from tool_nodes.ros.remote import remote_toolbox
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.types import FloatArray
+
+TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
+_POLL_S = 0.02
+
+
+def has_simulator(link: RosLink) -> bool:
+    """True if the graph has the simulator's truth; a real arm has none."""
+    return link.offers(TRUTH)
+
+
+class RemoteWorld:
+    """The world of sim_node, as far as a judge needs it.
+
+    Attributes:
+        scene: What stood on the table when it was loaded.
+    """
+
+    def __init__(self, link: RosLink) -> None:
+        self._link = link
+        answer = link.call(GetCurrentWorld, "/get_current_world", GetCurrentWorld.Request())
+        self.scene: Scene = parse_scene(answer.world.world_resource.resource_string)
+        self._twin = World(self.scene)
+
+    @property
+    def model(self) -> mujoco.MjModel:
+        """The model that the simulator has too."""
+        return self._twin.model
+
+    @property
+    def data(self) -> mujoco.MjData:
+        """A state of this process, for pictures of what was logged; not the simulator's."""
+        return self._twin.data
+
+    @property
+    def body_index(self) -> dict[int, int]:
+        """Body id to index into `scene.objects`."""
+        return self._twin.body_index
+
+    @property
+    def time(self) -> float:
+        """Simulated time [s]."""
+        return float(self.truth()["time"])
+
+    @property
+    def log(self) -> list[tuple[float, FloatArray]]:
+        """(time [s], qpos) since the last `mark`."""
+        log = self.truth()["log"]
+        return [(t, np.asarray(qpos)) for t, qpos in zip(log["times"], log["qpos"], strict=True)]
+
+    def truth(self) -> dict[str, Any]:
+        """What the simulator knows now. Raises ToolError."""
+        document: dict[str, Any] = json.loads(self._link.trigger(TRUTH))
+        return document
+
+    def mark(self) -> None:
+        """Begin the log anew and forget the arm's first motion."""
+        self._link.trigger(MARK)
+
+    def snapshot(self) -> Snapshot:
+        """The objects' true state."""
+        return _snapshot(self.truth())
+
+    def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
+        """Let time pass with the last commands; snapshots every `every` seconds, first and last included."""
+        state = self._link.call(GetSimulationState, "/get_simulation_state", GetSimulationState.Request()).state.state
+        pass_time = self._wait if state == SimulationState.STATE_PLAYING else self._step
+        history = [self.snapshot()]
+        for _ in range(round(seconds / every)):
+            pass_time(every)
+            history.append(self.snapshot())
+        return history
+
+    def _step(self, seconds: float) -> None:
+        request = StepSimulation.Request(steps=round(seconds / self._twin.timestep))
+        result = self._link.call(StepSimulation, STEP, request).result
+        if result.result != result.RESULT_OK:
+            raise ToolError(ErrorCode.INTERNAL, f"The simulation cannot be stepped: {result.error_message}")
+
+    def _wait(self, seconds: float) -> None:
+        """Until so much simulated time has passed by itself; it may stand still for as long as a service may take."""
+        end = self.time + seconds
+        patience = time.monotonic() + self._link.deadlines.response_s
+        while self.time < end:
+            if time.monotonic() > patience:
+                raise ToolError(ErrorCode.TIMEOUT, "The simulated time does not pass.", "Look at the node sim.")
+            time.sleep(_POLL_S)
+
+
+class RemoteArm:
+    """When the arm first moved, and how to stop what moves it.
+
+    Args:
+        world: Knows it.
+    """
+
+    def __init__(self, world: RemoteWorld) -> None:
+        self._world = world
+        self._stopped = threading.Event()
+
+    @property
+    def first_motion_at(self) -> float | None:
+        """Wall clock (monotonic, of this machine) when the arm first began to move [s]; setting it forgets that."""
+        return self._world.truth()["first_motion_wall_s"]
+
+    @first_motion_at.setter
+    def first_motion_at(self, value: float | None) -> None:
+        self._world.mark()
+
+    def stop(self) -> None:
+        """Cancel the motion that runs and every later one. May be called in a signal handler."""
+        self._stopped.set()
+
+    def stopped(self) -> bool:
+        """True after `stop`."""
+        return self._stopped.is_set()
+
+
+class RosStation:
+    """A station over a graph with a simulator; the counterpart of sim.station.Station.
+
+    Args:
+        link: Takes part in the graph.
+        config: Backends and seed that its nodes were started with.
+    """
+
+    def __init__(self, link: RosLink, config: StationConfig) -> None:
+        self._link = link
+        self.config = config
+        self.world = RemoteWorld(link)
+        self.scene = self.world.scene
+        self.arm = RemoteArm(self.world)
+
+    @cached_property
+    def toolbox(self) -> Toolbox:
+        """The tools, in this process, with every backend in its node."""
+        return remote_toolbox(self._link.node, self._link.deadlines, self.arm.stopped)
+
+    def scene_camera(self) -> CameraModel:
+        """Calibration and true pose of the scene camera."""
+        return jittered(scene_camera(), self.scene)
+
+    def make_camera(self, model: CameraModel) -> Camera:
+        """A camera in this process's copy of the world."""
+        world, lamp = self.world, np.asarray(self.scene.light_position_m)
+        return make_camera("ray", world.model, world.data, model, world.body_index, lamp_position=lamp)
+
+
+def _snapshot(truth: dict[str, Any]) -> Snapshot:
+    objects = {
+        name: ObjectState(
+            id=name,
+            position_m=np.asarray(state["position_m"]),
+            quat_wxyz=np.asarray(state["quat_wxyz"]),
+            velocity=np.asarray(state["velocity"]),
+            touching=frozenset(state["touching"]),
+        )
+        for name, state in truth["objects"].items()
+    }
+    return Snapshot(time=truth["time"], objects=objects)

@@ -1,0 +1,72 @@
+"""The simulator's truth, for judges, benchmarks and simulated perception only: no robot could know it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import mujoco
+from rclpy.node import Node
+from std_msgs.msg import String
+from std_srvs.srv import Trigger
+
+from sim.ros.awaiting import awaited
+from sim.ros.physics import Physics
+from sim.ros.services import Services
+from sim.ros.state import LATCHED
+from sim.world import World
+
+
+class Truth:
+    """Serves sim/labels, sim/get_truth and sim/mark.
+
+    Args:
+        services: The node, and the group of its services.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._node: Node = services.node
+        self._physics: Physics = services.physics
+        self._labels = self._node.create_publisher(String, "sim/labels", LATCHED)
+        self._labelled: tuple[int, mujoco.MjModel] | None = None
+        for name, callback in (("sim/get_truth", self._get_truth), ("sim/mark", self._mark)):
+            self._node.create_service(Trigger, name, callback, callback_group=services.group)
+
+    def observe(self, world: World) -> None:
+        """Publish the labels when the world changed or was reset; called in the physics thread."""
+        now = self._physics.generation, world.model
+        if self._labelled is None or now[0] != self._labelled[0] or now[1] is not self._labelled[1]:
+            self._labelled = now
+            labels = [{"id": placed.id, "item": placed.item} for placed in world.scene.objects]
+            self._labels.publish(String(data=json.dumps(labels)))
+
+    async def _get_truth(self, request: Any, response: Any) -> Any:
+        truth = await awaited(self._node, self._physics.call(self._truth))
+        response.success, response.message = True, json.dumps(truth)
+        return response
+
+    def _truth(self, world: World) -> dict[str, Any]:
+        snapshot = world.snapshot()
+        return {
+            "time": snapshot.time,
+            "first_motion_wall_s": self._physics.first_motion_at,
+            "objects": {
+                name: {
+                    "position_m": state.position_m.tolist(),
+                    "quat_wxyz": state.quat_wxyz.tolist(),
+                    "velocity": state.velocity.tolist(),
+                    "touching": sorted(state.touching),
+                }
+                for name, state in snapshot.objects.items()
+            },
+            "log": {"times": [t for t, _ in world.log], "qpos": [qpos.tolist() for _, qpos in world.log]},
+        }
+
+    async def _mark(self, request: Any, response: Any) -> Any:
+        await awaited(self._node, self._physics.call(self._begin_log))
+        response.success = True
+        return response
+
+    def _begin_log(self, world: World) -> None:
+        world.log.clear()
+        self._physics.first_motion_at = None

@@ -1,0 +1,276 @@
+"""Scenes in YAML, read with errors that name file and line, and scenes as documents."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from sim.scene.generator import generate_scene
+from sim.scene.objects import cavity
+from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
+from tool_nodes import workspace
+from tool_nodes.catalogue import load_catalogue, nearest_names
+from tool_nodes.motion.robot_model import load_robot_spec
+from tool_nodes.types import FloatArray
+
+EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
+"""The scene of the README."""
+
+
+_LINE = "__line__"
+_SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
+_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw")
+_RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
+_TABLE_X = (0.10, workspace.TABLE_X[1])
+"""Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
+
+_MAX_OBJECTS = 100
+"""Objects of a scene: more than find room on the table beside each other."""
+_LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
+"""Of a scene file. The simulator reads one that is sent to it while its physics wait."""
+_MAX_ID = 64
+_MAX_NAME = 200
+_LONGEST_PATH = 4096
+"""Linux takes no longer one [bytes]."""
+_MAX_SEED = 2**63 - 1
+
+
+def load_scene(path: str | Path) -> Scene:
+    """Read a scene from a YAML file.
+
+    The file has `objects`: a list of mappings with `name` (of the catalogue), `position` ([x, y], standing on the
+    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]) and `id`. Optional
+    beside them: `seed`, `name`, `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the
+    scene camera: `camera_offset` ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
+
+    Raises:
+        ToolError: INVALID_ARGUMENT with one sentence that names file, line and what is allowed.
+    """
+    path = Path(path)
+    return _scene(_document(_read(path), path.name), path)
+
+
+def parse_scene(text: str, name: str = "scene.yaml") -> Scene:
+    """The scene that a YAML text describes; see `load_scene`. `name` stands for the file's name in errors."""
+    return _scene(_document(text, name), Path(name))
+
+
+def scene_yaml(scene: Scene) -> str:
+    """A YAML text from which `parse_scene` makes an equal scene, to the last bit."""
+    document = {
+        "name": scene.name,
+        "seed": scene.seed,
+        "light": list(scene.light_position_m),
+        "table_rgb": list(scene.table_rgb),
+        "camera_offset": list(scene.camera_jitter_m),
+        "camera_turn": list(scene.camera_jitter_rad),
+        "objects": [
+            {"name": placed.item, "id": placed.id, "position": list(placed.position_m), "yaw": placed.yaw}
+            for placed in scene.objects
+        ],
+    }
+    return yaml.safe_dump(document, sort_keys=False, default_flow_style=None)
+
+
+def named_scene(name: str) -> Scene:
+    """The scene that a user names: a seed such as "3", the path of a YAML file, or "example".
+
+    Raises:
+        ToolError: INVALID_ARGUMENT with one sentence that says what is allowed.
+    """
+    if name == "example":
+        return load_scene(EXAMPLE_SCENE)
+    if re.fullmatch("-?[0-9]{1,19}", name):
+        if int(name) < 0:
+            raise invalid(f"A scene seed must be 0 or greater, got {name}.")
+        return generate_scene(int(name))
+    if len(name) > _LONGEST_PATH or not Path(name).is_file():
+        raise invalid(f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.")
+    return load_scene(name)
+
+
+def _scene(document: dict[str, Any], path: Path) -> Scene:
+    where = f"{path.name}, line {document[_LINE]}"
+    _check_keys(document, _SCENE_KEYS, where)
+    rows = document.get("objects")
+    if not isinstance(rows, list) or not rows:
+        raise invalid(f"{where}: objects must be a list with at least one object.")
+    if len(rows) > _MAX_OBJECTS:
+        raise invalid(f"{where}: objects may list {_MAX_OBJECTS} objects, not {len(rows)}.")
+    names = [_object_name(row, f"{path.name}, objects {k}", path.name) for k, row in enumerate(rows, start=1)]
+    objects: list[PlacedObject] = []
+    for row, default_id in zip(rows, object_ids(names), strict=True):
+        place = f"{path.name}, line {row[_LINE]}"
+        placed = _read_object(row, default_id, place)
+        for other in objects:
+            if other.id == placed.id:
+                raise invalid(f'{place}: the id "{placed.id}" is used twice, ids must be unique.')
+            if _overlap(placed, other):
+                raise invalid(f"{place}: {placed.id} overlaps {other.id}, objects must not touch each other.")
+        objects.append(placed)
+    seed, name = document.get("seed", 0), document.get("name", path.stem)
+    if type(seed) is not int or not 0 <= seed <= _MAX_SEED:
+        raise invalid(f"{where}: seed must be a whole number from 0 to 2^63 - 1, not {reprlib.repr(seed)}.")
+    if not isinstance(name, str) or len(name) > _MAX_NAME:
+        raise invalid(f"{where}: name must be text of at most {_MAX_NAME} characters, not {reprlib.repr(name)}.")
+    return Scene(
+        seed=seed,
+        objects=tuple(objects),
+        light_position_m=triple(_numbers(document.get("light", [0.5, 0.0, 1.8]), "light", (3,), where)),
+        camera_jitter_m=_camera_jitter(document, "camera_offset", where),
+        camera_jitter_rad=_camera_jitter(document, "camera_turn", where),
+        table_rgb=triple(
+            _numbers(document.get("table_rgb", list(TABLE_RGB[0])), "table_rgb", (3,), where, span=(0.0, 1.0))
+        ),
+        name=name,
+    )
+
+
+def scene_document(scene: Scene) -> dict[str, Any]:
+    """The scene as plain data for JSON. Two objects share a name only if they look the same."""
+    return {"seed": scene.seed, "name": scene.name, "objects": [_object_document(placed) for placed in scene.objects]}
+
+
+def _object_document(placed: PlacedObject) -> dict[str, Any]:
+    item = placed.product
+    return {
+        "id": placed.id,
+        "name": item.name,
+        "kind": item.kind,
+        "colour": item.colour,
+        "synonyms": list(item.synonyms),
+        "position_m": [round(v, 4) for v in placed.position_m],
+        "size_m": list(item.size_m),
+        "yaw_deg": round(math.degrees(placed.yaw), 2),
+        "container": item.container,
+        "mass_kg": item.mass_kg,
+    }
+
+
+def valid_object_id(text: str) -> bool:
+    """True if an object may have this id: letters, digits and underscores, no word with a meaning, no link's name."""
+    plain = len(text) <= _MAX_ID and text.replace("_", "a").isalnum()
+    return plain and text not in _RESERVED_IDS and text not in _robot_links()
+
+
+@cache
+def _robot_links() -> frozenset[str]:
+    return frozenset(body.name for body in load_robot_spec().bodies)
+
+
+def _camera_jitter(document: dict[str, Any], key: str, where: str) -> Vector3:
+    return triple(_numbers(document.get(key, [0.0, 0.0, 0.0]), key, (3,), where, span=(-0.5, 0.5)))
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(_LIMITS.size + 1)
+    except OSError as error:
+        reason = error.strerror or "it cannot be opened"
+        raise invalid(f"{path.name} cannot be read ({reason}), give the path of a scene's YAML file.") from error
+
+
+def _document(raw: str | bytes, name: str) -> dict[str, Any]:
+    try:
+        document = load(raw, _LIMITS, line_key=_LINE)
+    except PlainYamlError as error:
+        line = "" if error.line is None else f", line {error.line}"
+        raise invalid(f"{name}{line}: this is not valid YAML for a scene ({error.problem}).") from error
+    if not isinstance(document, dict):
+        raise invalid(f"{name}, line 1: a scene file must be a mapping with {_listed(_SCENE_KEYS)}.")
+    return document
+
+
+def _object_name(row: Any, where: str, file: str) -> str:
+    if not isinstance(row, dict):
+        raise invalid(f"{where}: an object must be a mapping with {_listed(_OBJECT_KEYS)}, not {reprlib.repr(row)}.")
+    where = f"{file}, line {row[_LINE]}"
+    _check_keys(row, _OBJECT_KEYS, where)
+    name, catalogue = row.get("name"), load_catalogue()
+    if not isinstance(name, str):
+        raise invalid(f"{where}: an object needs a name from the catalogue, such as {nearest_names('box', catalogue)}.")
+    if name not in catalogue:
+        near = nearest_names(name[:_MAX_ID], catalogue)
+        raise invalid(f'{where}: "{name[:_MAX_ID]}" is not in the catalogue, the nearest names are {near}.')
+    return name
+
+
+def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObject:
+    item = load_catalogue()[row["name"]]
+    object_id = row.get("id", default_id)
+    if not isinstance(object_id, str) or not valid_object_id(object_id):
+        raise invalid(
+            f"{where}: id must be at most {_MAX_ID} letters, digits and underscores, no link of the robot and none of "
+            f"{_listed(_RESERVED_IDS)}, not {reprlib.repr(object_id)}."
+        )
+    if "position" not in row:
+        raise invalid(f"{where}: {object_id} needs a position, [x, y] or [x, y, z] in metres.")
+    position = _numbers(row["position"], "position", (2, 3), where)
+    if "yaw" in row and "yaw_deg" in row:
+        raise invalid(f"{where}: {object_id} has yaw and yaw_deg, give one of them.")
+    (yaw_deg,) = _numbers([row.get("yaw_deg", 0.0)], "yaw_deg", (1,), where)
+    (yaw,) = _numbers([row.get("yaw", math.radians(yaw_deg))], "yaw", (1,), where)
+    half = item.size_m[2] / 2
+    z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
+    if not workspace.TABLE_Z + half - 1e-3 <= z <= workspace.TABLE_Z + 0.5:
+        raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
+    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), float(yaw))
+    outline = footprint(placed)
+    for axis, (low, high) in enumerate((_TABLE_X, workspace.TABLE_Y)):
+        if outline[:, axis].min() < low or outline[:, axis].max() > high:
+            letter = "xy"[axis]
+            raise invalid(
+                f"{where}: {object_id} is off the table, all of it must lie within {letter} = {low:g}..{high:g} m."
+            )
+    return placed
+
+
+def _overlap(a: PlacedObject, b: PlacedObject) -> bool:
+    apart = abs(a.position_m[2] - b.position_m[2]) >= (a.product.size_m[2] + b.product.size_m[2]) / 2 - 1e-3
+    return not apart and gap(footprint(a), footprint(b)) <= 0 and not (_holds(a, b) or _holds(b, a))
+
+
+def _holds(outer: PlacedObject, inner: PlacedObject) -> bool:
+    """True if inner stands inside the container outer."""
+    inside = cavity(outer.product)
+    if inside is None:
+        return False
+    c, s = math.cos(outer.yaw), math.sin(outer.yaw)
+    local = (footprint(inner) - np.asarray(outer.position_m[:2])) @ np.array([[c, -s], [s, c]])
+    bottom = inner.position_m[2] - inner.product.size_m[2] / 2 - outer.position_m[2]
+    return bottom >= inside.floor_z - 1e-3 and all(inside.contains(point) for point in local)
+
+
+def _check_keys(mapping: dict[str, Any], allowed: Sequence[str], where: str) -> None:
+    for key in mapping:
+        if key != _LINE and key not in allowed:
+            raise invalid(f'{where}: "{key[:_MAX_ID]}" is not allowed here, the keys are {_listed(allowed)}.')
+
+
+def _numbers(
+    value: Any, field: str, lengths: tuple[int, ...], where: str, span: tuple[float, float] = (-1e3, 1e3)
+) -> FloatArray:
+    if isinstance(value, list) and len(value) in lengths:
+        plain = all(isinstance(v, int | float) and not isinstance(v, bool) for v in value)
+        if plain and all(span[0] <= v <= span[1] for v in value):
+            return np.asarray(value, dtype=float)
+    amount = " or ".join(str(n) for n in lengths)
+    shown = value[0] if lengths == (1,) else value
+    raise invalid(
+        f"{where}: {field} must be {amount} finite number{'s' if lengths != (1,) else ''} "
+        f"from {span[0]:g} to {span[1]:g}, not {reprlib.repr(shown)}."
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    return f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,229 @@
+"""Scenes: what stands on the table and where, generated from a seed or read from YAML."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal, cast
+
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from sim.scene.objects import hull_points
+from tool_nodes import workspace
+from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
+
+Side = Literal["left", "right", "front", "behind"]
+
+SIDES: dict[Side, tuple[float, float]] = {
+    "left": (0.0, -1.0),
+    "right": (0.0, 1.0),
+    "front": (1.0, 0.0),
+    "behind": (-1.0, 0.0),
+}
+"""Directions (x, y) in the base frame as the scene camera, opposite the robot, sees them."""
+
+FREE_RADIUS = 0.045
+"""Radius of the disc of free table promised on each side of an object [m]."""
+
+FREE_GAP = (0.015, 0.09)
+"""Gap from the object's edge to that disc's edge [m]."""
+
+FREE_CLEARANCE = 0.01
+"""Least gap from that disc to everything else [m]."""
+
+MIN_GAP = 0.05
+"""Least edge-to-edge gap between generated objects, so that fingers fit [m]."""
+
+TALL = 0.12
+SHADOW = 0.12
+"""Nothing taller than TALL stands within SHADOW on the camera's side of something lower [m]."""
+
+PAIR_DISTANCE = (0.10, 0.145)
+"""Distance between the centres of two objects that stand as a group [m]."""
+
+MAX_OBJECTS = 9
+_CONE = math.radians(44.0)
+TABLE_RGB = ((0.62, 0.58, 0.53), (0.50, 0.52, 0.55), (0.42, 0.40, 0.39))
+
+Vector3 = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class PlacedObject:
+    """One object of a scene.
+
+    Attributes:
+        id: Unique in the scene, e.g. "coconut_water_1".
+        item: Name in the catalogue, e.g. "coconut water".
+        position_m: Body origin (centre of the bounding box) in the base frame [m].
+        yaw: Rotation about z [rad].
+    """
+
+    id: str
+    item: str
+    position_m: Vector3
+    yaw: float
+
+    @property
+    def product(self) -> CatalogueItem:
+        """Its entry in the catalogue."""
+        return load_catalogue()[self.item]
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What stands on the table, and what varies around it.
+
+    Attributes:
+        seed: Where it came from.
+        objects: In the order of their index.
+        light_position_m: Of the lamp, base frame [m].
+        camera_jitter_m: Added to the scene camera's nominal position [m].
+        camera_jitter_rad: Small rotation vector of the scene camera [rad].
+        table_rgb: 0..1.
+        name: For people.
+    """
+
+    seed: int
+    objects: tuple[PlacedObject, ...]
+    light_position_m: Vector3
+    camera_jitter_m: Vector3
+    camera_jitter_rad: Vector3
+    table_rgb: Vector3
+    name: str
+
+    def find(self, object_id: str) -> PlacedObject:
+        """The object with an id. Raises ToolError INVALID_ARGUMENT if there is none."""
+        for placed in self.objects:
+            if placed.id == object_id:
+                return placed
+        known = ", ".join(placed.id for placed in self.objects)
+        raise invalid(f'There is no object "{object_id}" in the scene, there are {known}.')
+
+
+# ---- Footprints: convex polygons (K, 2), counter-clockwise, in the base frame [m] ----
+
+
+def footprint(placed: PlacedObject) -> FloatArray:
+    """The object's outline on the table, (K, 2) counter-clockwise [m]."""
+    c, s = math.cos(placed.yaw), math.sin(placed.yaw)
+    return item_outline(placed.item) @ np.array([[c, s], [-s, c]]) + np.asarray(placed.position_m[:2])
+
+
+@cache
+def item_outline(item: str) -> FloatArray:
+    """Outline (K, 2) of an item of the catalogue in its body frame [m]."""
+    return convex_outline(hull_points(item)[:, :2])
+
+
+def convex_outline(points: FloatArray) -> FloatArray:
+    """Convex hull of points (N, 2), counter-clockwise."""
+    return points[ConvexHull(points).vertices]
+
+
+def distances(points: FloatArray, polygon: FloatArray) -> FloatArray:
+    """Distance (N,) from points (N, 2) to a convex polygon (K, 2), 0 inside it [m]."""
+    edge = np.roll(polygon, -1, axis=0) - polygon
+    offset = points[:, None] - polygon
+    along = np.einsum("nkd,kd->nk", offset, edge) / np.einsum("kd,kd->k", edge, edge)
+    nearest = offset - np.clip(along, 0, 1)[..., None] * edge
+    distance = np.sqrt(np.einsum("nkd,nkd->nk", nearest, nearest).min(axis=1))
+    inside = (edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0] >= 0).all(axis=1)
+    return np.where(inside, 0.0, distance)
+
+
+def gap(a: FloatArray, b: FloatArray) -> float:
+    """Edge-to-edge gap between two convex polygons; 0 or less if they overlap [m]."""
+    apart = max(separation(a, b), separation(b, a))
+    if apart <= 0:
+        return apart
+    return float(min(distances(a, b).min(), distances(b, a).min()))
+
+
+def separation(a: FloatArray, b: FloatArray) -> float:
+    """The widest gap along an outward edge normal of a; overlapping polygons have none above 0."""
+    edge = np.roll(a, -1, axis=0) - a
+    normal = np.stack([edge[:, 1], -edge[:, 0]], axis=1) / np.linalg.norm(edge, axis=1, keepdims=True)
+    return float(((b @ normal.T).min(axis=0) - np.einsum("kd,kd->k", a, normal)).max())
+
+
+@cache
+def outer_radius(item: str) -> float:
+    """Radius of the circle about the body's axis that encloses an item [m]."""
+    return float(np.linalg.norm(item_outline(item), axis=1).max())
+
+
+# ---- Free table beside an object ----
+
+
+def free_side(scene: Scene, object_id: str, side: Side) -> FloatArray | None:
+    """A reachable spot of free table on one side of an object, as the scene camera sees sides.
+
+    Args:
+        scene: The scene.
+        object_id: The object.
+        side: "left", "right", "front" (nearer the camera) or "behind".
+
+    Returns:
+        Centre (2,) of a free disc of radius FREE_RADIUS [m], the one straightest to that side; None if there is none.
+    """
+    placed = scene.find(object_id)
+    grid = reachable_grid(0.01)
+    centre, direction = np.asarray(placed.position_m[:2]), np.asarray(SIDES[side])
+    close = np.linalg.norm(grid - centre, axis=1) <= outer_radius(placed.item) + FREE_RADIUS + FREE_GAP[1]
+    grid = grid[close & in_cones(grid - centre)[list(SIDES).index(side)]]
+    grid = grid[in_window(distances(grid, footprint(placed)))]
+    for other in scene.objects:
+        if other.id != placed.id:
+            grid = grid[distances(grid, footprint(other)) >= FREE_RADIUS + FREE_CLEARANCE]
+    if not len(grid):
+        return None
+    offset = grid - centre
+    straightness = offset @ direction / np.linalg.norm(offset, axis=1)
+    return cast(FloatArray, grid[np.argmax(straightness)])
+
+
+@cache
+def reachable_grid(step: float) -> FloatArray:
+    """Points (G, 2) of the table within reach."""
+    x, y = (np.arange(low, high, step) for low, high in (workspace.TABLE_X, workspace.TABLE_Y))
+    points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
+    return points[[workspace.within_reach(point) for point in points]]
+
+
+def in_window(own: FloatArray) -> FloatArray:
+    """Where a disc at these distances from an object's edge keeps the promised gap."""
+    return cast(FloatArray, (own >= FREE_RADIUS + FREE_GAP[0]) & (own <= FREE_RADIUS + FREE_GAP[1]))
+
+
+def in_cones(offset: FloatArray) -> FloatArray:
+    """bool (4, N): which offsets (N, 2) lie within the cone of each side."""
+    along = np.asarray(list(SIDES.values())) @ offset.T
+    return cast(FloatArray, along >= math.cos(_CONE) * np.linalg.norm(offset, axis=1))
+
+
+def object_ids(names: Sequence[str]) -> list[str]:
+    """One id per name, e.g. "red_box_1": counted from 1 per name, in order."""
+    seen: Counter[str] = Counter()
+    ids = []
+    for name in names:
+        seen[name] += 1
+        ids.append(f"{name.replace(' ', '_')}_{seen[name]}")
+    return ids
+
+
+def triple(values: FloatArray) -> Vector3:
+    """A plain tuple of three numbers."""
+    x, y, z = (float(v) for v in values)
+    return x, y, z
+
+
+def invalid(message: str, hint: str = "") -> ToolError:
+    """The error of a malformed scene or an unknown name."""
+    return ToolError(ErrorCode.INVALID_ARGUMENT, message, hint)

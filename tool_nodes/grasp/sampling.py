@@ -1,0 +1,352 @@
+"""Analytic grasps: a sweep of closing directions over the object's points, checked against the scene.
+
+The gripper frame is `robotiq_85_base_link`: +Z approaches, the fingers close along X. Every candidate
+is judged at the pose where the jaws meet the object, and with the jaws open on the way there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from tool_nodes import geometry, workspace
+from tool_nodes.grasp.clearance import FINGER_HALF_WIDTH, ROOM, SceneHeights
+from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
+from tool_nodes.perception.shape_completion import complete_shape, tightest_yaw, voxel_means
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray, GraspSet
+
+MAX_WIDTH = 0.078
+"""Widest thing that the open jaws can close on with room to spare [m]."""
+
+MIN_HEIGHT = 0.004
+"""Lower points are the table [m]."""
+
+_YAWS = 24
+_PAD_HALF_HEIGHT = 0.01875
+_PAD_HALF_WIDTH = 0.011
+_FINGER_THICKNESS = 0.018
+_PALM = 0.095
+_PALM_GAP = 0.005
+_TIP_GAP = 0.004
+_JAW_GAP = 0.0025
+_CELL = 0.005
+_MAX_POINTS = 1000
+
+_OPENINGS = np.linspace(0.0, MAX_OPENING, 35)
+_PAD_DEPTHS = np.array([pad_depth(opening) for opening in _OPENINGS])
+_TIP_BEYOND_PAD = fingertip_depth(MAX_OPENING) - pad_depth(MAX_OPENING)
+
+
+class AnalyticGraspGenerator:
+    """Proposes top-down and slightly tilted grasps without any learned model.
+
+    Args:
+        seed: Turns the sweep of closing directions by a fraction of its step.
+    """
+
+    backend = "analytic"
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+
+    def generate(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:
+        """Collision-free grasps of the masked object, best first.
+
+        Args:
+            cloud: (H*W, 3) points in the camera frame [m], NaN where unknown.
+            mask: (H*W,) or (H, W), true on the object.
+            T_base_camera: (4, 4) pose of the camera; the base frame has z up and the table at z = 0.
+
+        Returns:
+            Grasps in the camera frame; the same input gives the same bytes.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for wrong shapes, EMPTY_MASK, NO_DEPTH when the object has no
+                known points, NO_GRASP when it is too wide, too flat or hemmed in.
+        """
+        mask = _checked(cloud, mask, T_base_camera)
+        points = geometry.transform(np.asarray(T_base_camera, dtype=float), np.asarray(cloud, dtype=np.float32))
+        seen = _object_points(points[mask])
+        completed = complete_shape(seen)
+        centre, shape = _centre(completed), self._thinned(completed)
+        phase = float(np.random.default_rng(self._seed).uniform(0.0, np.pi / _YAWS))
+        candidates = _sweep(shape, phase)
+        grasps = _place_jaws(shape, centre, candidates)
+        scene = SceneHeights(points, mask, shape)
+        T_base_gripper, clear, roomy = _roomier_side(scene, grasps.T_base_gripper, candidates.tilt > 0.0)
+        central = (candidates.slide == 0.0) & (candidates.tilt == 0.0)
+        usable = grasps.usable & clear
+        # Only the rim or a corner of something too wide would fit between the jaws; that holds nothing for sure.
+        if not usable.any() or not (grasps.narrow & central).any():
+            raise _no_grasp(grasps, central, shape)
+        score = np.where(usable, grasps.quality * roomy**2, -1.0)
+        order = np.argsort(-score, kind="stable")[: int(usable.sum())]
+        return GraspSet(
+            T_camera_gripper=geometry.invert(T_base_camera) @ T_base_gripper[order],
+            widths_m=grasps.width[order],
+            scores=score[order],
+            sampled=len(score),
+        )
+
+    def _thinned(self, shape: FloatArray) -> NDArray[np.float32]:
+        """At most `_MAX_POINTS` of the points, so that the time does not grow with the object."""
+        if len(shape) > _MAX_POINTS:
+            rng = np.random.default_rng(self._seed)
+            shape = shape[np.sort(rng.permutation(len(shape))[:_MAX_POINTS])]
+        return shape.astype(np.float32)
+
+
+def _checked(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> BoolArray:
+    """The mask as bool (N,), after checks of all shapes."""
+    if cloud.ndim != 2 or cloud.shape[1] != 3:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The cloud must have shape (H*W, 3), but it has {cloud.shape}.")
+    if mask.size != len(cloud):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The mask must have one value per point of the cloud ({len(cloud)}), but it has {mask.size}.",
+        )
+    if np.shape(T_base_camera) != (4, 4):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The camera pose must have shape (4, 4), but it has {np.shape(T_base_camera)}.",
+        )
+    flat = mask.reshape(-1).astype(bool)
+    if not flat.any():
+        raise ToolError(ErrorCode.EMPTY_MASK, "The mask of the object to grasp is empty.", "Segment an object first.")
+    return flat
+
+
+def _object_points(points: NDArray[np.float32]) -> FloatArray:
+    """The object's main cluster (N, 3) above the table, one point per 3 mm voxel."""
+    known = points[~np.isnan(points[:, 2])].astype(float)
+    if len(known) == 0:
+        raise ToolError(ErrorCode.NO_DEPTH, "No depth is known anywhere on the object.", "Look from elsewhere.")
+    raised = known[(known[:, 2] > workspace.TABLE_Z + MIN_HEIGHT) & (known[:, 2] < workspace.TABLE_Z + ROOM)]
+    if len(raised) < 12:
+        raise ToolError(
+            ErrorCode.NO_GRASP,
+            f"The masked points do not stand more than {1000 * MIN_HEIGHT:.0f} mm above the table, so the fingers "
+            "cannot hold them.",
+        )
+    cells = np.floor((raised[:, :2] - raised[:, :2].min(axis=0)) / 0.006).astype(int)
+    grid = np.zeros(cells.max(axis=0) + 1, dtype=int)
+    np.add.at(grid, (cells[:, 0], cells[:, 1]), 1)
+    labels, count = ndimage.label(grid, structure=np.ones((3, 3)))
+    sizes = ndimage.sum_labels(grid, labels, np.arange(1, count + 1))
+    main = np.flatnonzero(sizes >= 0.15 * sizes.max()) + 1
+    kept = raised[np.isin(labels[cells[:, 0], cells[:, 1]], main)]
+    return voxel_means(kept, 0.003)
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """What is tried: orientations and offsets.
+
+    Attributes:
+        R: (N, 3, 3) in the base frame.
+        slide: (N,) offset from the object's middle along the gripper's y [m].
+        lift: (N,) retreat from the deepest pose [m].
+        tilt: (N,) angle between the approach and straight down [rad].
+    """
+
+    R: NDArray[np.float32]
+    slide: FloatArray
+    lift: FloatArray
+    tilt: FloatArray
+
+
+@dataclass(frozen=True)
+class _Grasps:
+    """Candidates with the jaws placed.
+
+    Attributes:
+        T_base_gripper: (N, 4, 4).
+        width: (N,) jaw opening at contact [m].
+        free_width: (N,) extent of what the open fingers must pass [m].
+        overlap: (N,) height of the contact on the pads [m].
+        quality: (N,) in [0, 1], collisions aside.
+        narrow: (N,) True if what is between the fingers is no wider than the open jaws.
+        usable: (N,) True if the jaws can close on the object.
+    """
+
+    T_base_gripper: FloatArray
+    width: FloatArray
+    free_width: FloatArray
+    overlap: FloatArray
+    quality: FloatArray
+    narrow: BoolArray
+    usable: BoolArray
+
+
+def _sweep(shape: NDArray[np.float32], phase: float) -> _Candidates:
+    """All candidate orientations and offsets; the footprint's own directions join the even sweep."""
+    xy = shape[:, :2].astype(float)
+    own = tightest_yaw(xy)
+    even = phase + np.arange(_YAWS) * np.pi / _YAWS
+    yaws = np.concatenate([[own, own + np.pi / 2.0], even])
+    columns: list[tuple[FloatArray, float, float, float]] = []
+    for number, yaw in enumerate(yaws):
+        down = geometry.rotation_z(yaw) @ np.diag([1.0, -1.0, -1.0])
+        length = float(np.ptp(xy @ down[:2, 1]))
+        columns += [(down, 0.0, lift, 0.0) for lift in (0.0, 0.008, 0.016)]
+        if length > 0.04:
+            columns += [(down, share * length, 0.0, 0.0) for share in (-0.3, -0.15, 0.15, 0.3)]
+        if number < 2 or number % 3 == 0:
+            for angle in np.radians([12.0, 24.0]):
+                for sign in (-1.0, 1.0):
+                    columns.append((down @ _rotation_x(sign * angle), 0.0, 0.0, angle))
+                    columns.append((down @ _rotation_y(sign * angle), 0.0, 0.0, angle))
+    R, slide, lift, tilt = (np.array(column) for column in zip(*columns, strict=True))
+    return _Candidates(R.astype(np.float32), slide, lift, tilt)
+
+
+def _rotation_x(angle: float) -> FloatArray:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+
+def _rotation_y(angle: float) -> FloatArray:
+    c, s = np.cos(angle), np.sin(angle)
+    return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
+
+
+def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Candidates) -> _Grasps:
+    """Puts the pads of every candidate at the object's middle height, as deep as palm and table allow."""
+    R = candidates.R.astype(float)
+    x, y, z = np.moveaxis((shape - centre.astype(np.float32)) @ candidates.R, 2, 0)
+    off_y = np.abs(y - candidates.slide.astype(np.float32)[:, None])
+
+    finger_band = off_y < FINGER_HALF_WIDTH + 0.001
+    left, right = _extent(x, finger_band)
+    width = np.clip(right - left, 0.0, MAX_OPENING)
+    under_palm = (off_y < 0.034) & (np.abs(x) < 0.075)
+    top = np.where(under_palm, z, np.inf).min(axis=1)
+    by_palm = top + np.interp(width, _OPENINGS, _PAD_DEPTHS) - _PALM - _PALM_GAP
+    grip_z = np.minimum(0.0, np.minimum(by_palm, _table_limit(R, centre, candidates.slide, width))) - candidates.lift
+
+    in_pads = (off_y < _PAD_HALF_WIDTH + 0.0005) & (np.abs(z - grip_z.astype(np.float32)[:, None]) < _PAD_HALF_HEIGHT)
+    left, right = _extent(x, in_pads)
+    width, middle = right - left, (left + right) / 2.0
+    z_low, z_high = _extent(z, in_pads)
+    overlap = z_high - z_low
+
+    passing = finger_band & (z < (grip_z + _TIP_BEYOND_PAD).astype(np.float32)[:, None])
+    outer_left, outer_right = _extent(x, passing)
+    free_width = 2.0 * np.maximum(outer_right - middle, middle - outer_left)
+
+    origin = np.column_stack([middle, candidates.slide, grip_z - np.interp(width, _OPENINGS, _PAD_DEPTHS)])
+    T = np.tile(np.eye(4), (len(R), 1, 1))
+    T[:, :3, :3] = R
+    T[:, :3, 3] = centre + np.einsum("nij,nj->ni", R, origin)
+
+    fits = (width > 0.0) & (width <= MAX_WIDTH) & (free_width <= MAX_OPENING - 2.0 * _JAW_GAP)
+    usable = fits & (overlap > 0.003) & (_lowest_tip(T, width) > workspace.TABLE_Z + 0.9 * _TIP_GAP)
+    slope = np.hypot(
+        _slope(x, y - candidates.slide.astype(np.float32)[:, None], in_pads, left, right),
+        _slope(x, z - grip_z.astype(np.float32)[:, None], in_pads, left, right),
+    )
+    quality = (
+        np.exp(-((slope / 0.45) ** 2))
+        * np.exp(-((np.hypot(candidates.slide, 0.6 * grip_z) / 0.05) ** 2))
+        * (1.0 - 0.35 * (width / MAX_OPENING) ** 2)
+        * np.clip(overlap / 0.012, 0.2, 1.0)
+        * np.where(candidates.tilt > 0.0, 0.85 * np.cos(candidates.tilt) ** 2, 1.0)
+    )
+    return _Grasps(T, width, free_width, overlap, np.where(usable, quality, 0.0), fits, usable)
+
+
+def _centre(shape: FloatArray) -> FloatArray:
+    """Middle (3,) of the object: the centroid of its footprint, at half its height."""
+    cells = np.unique(np.floor(shape[:, :2] / _CELL).astype(np.int32), axis=0)
+    xy = (cells.mean(axis=0) + 0.5) * _CELL
+    return np.array([*xy, (workspace.TABLE_Z + float(shape[:, 2].max())) / 2.0])
+
+
+def _extent(values: NDArray[np.float32], where: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest value (N,) of each row where asked; (0, 0) for a row with none."""
+    low = np.where(where, values, np.inf).min(axis=1)
+    high = np.where(where, values, -np.inf).max(axis=1)
+    empty = low > high
+    return np.where(empty, 0.0, low).astype(float), np.where(empty, 0.0, high).astype(float)
+
+
+def _table_limit(R: FloatArray, centre: FloatArray, slide: FloatArray, width: FloatArray) -> FloatArray:
+    """Greatest depth (N,) of the pads along the approach at which no fingertip comes near the table.
+
+    The fingertips are lowest either closed on the object, when they have moved forward, or open
+    and tilted, when they are farther out.
+    """
+    up = R[:, 2]
+    across = np.abs(up[:, 1]) * FINGER_HALF_WIDTH - up[:, 1] * slide
+    back = np.interp(width, _OPENINGS, _PAD_DEPTHS) - _PAD_DEPTHS[-1]
+    limits = []
+    for half, behind in ((width / 2.0, 0.0), (MAX_OPENING / 2.0, back)):
+        sideways = np.abs(up[:, 0]) * (half + _FINGER_THICKNESS)
+        room = centre[2] - workspace.TABLE_Z - _TIP_GAP - sideways - across
+        limits.append(room / -up[:, 2] - _TIP_BEYOND_PAD + behind)
+    return np.minimum(*limits)
+
+
+def _lowest_tip(T_base_gripper: FloatArray, width: FloatArray) -> FloatArray:
+    """Height (N,) of the lowest corner of the fingertips [m], open or closed on the object."""
+    up = T_base_gripper[:, 2, :3]
+    lowest = np.full(len(width), np.inf)
+    for opening in (width, np.full(len(width), MAX_OPENING)):
+        tip = np.interp(opening, _OPENINGS, _PAD_DEPTHS) + _TIP_BEYOND_PAD
+        sideways = np.abs(up[:, 0]) * (opening / 2.0 + _FINGER_THICKNESS) + np.abs(up[:, 1]) * FINGER_HALF_WIDTH
+        lowest = np.minimum(lowest, T_base_gripper[:, 2, 3] + up[:, 2] * tip - sideways)
+    return lowest
+
+
+def _slope(
+    x: NDArray[np.float32], along: NDArray[np.float32], in_pads: BoolArray, left: FloatArray, right: FloatArray
+) -> FloatArray:
+    """How much (N,) the steeper of the two gripped faces leans along a direction of the pads; 0 is parallel."""
+    lower, upper = in_pads & (along < 0.0), in_pads & (along >= 0.0)
+    (left_a, right_a), (left_b, right_b) = _extent(x, lower), _extent(x, upper)
+    known = lower.any(axis=1) & upper.any(axis=1)
+    change = np.maximum(np.abs(left_a - left_b), np.abs(right_a - right_b))
+    # Faces of a thing thinner than the pads are judged over what there is of them.
+    run = np.maximum(0.5 * (_extent(along, in_pads)[1] - _extent(along, in_pads)[0]), 0.004)
+    return np.where(known, change / run, 0.3)
+
+
+def _roomier_side(
+    scene: SceneHeights, T_base_gripper: FloatArray, tilted: BoolArray
+) -> tuple[FloatArray, BoolArray, FloatArray]:
+    """Poses (N, 4, 4) turned by half a turn where the camera on the wrist then has more room; clear and roomy (N,)."""
+    turned = T_base_gripper.copy()
+    turned[:, :3, :2] *= -1.0
+    (clear, roomy), (clear_turned, roomy_turned) = (scene.clear(T, tilted) for T in (T_base_gripper, turned))
+    better = clear_turned & (~clear | (roomy_turned > roomy))
+    T = np.where(better[:, None, None], turned, T_base_gripper)
+    return T, clear | clear_turned, np.where(better, roomy_turned, roomy)
+
+
+def _no_grasp(grasps: _Grasps, central: BoolArray, shape: NDArray[np.float32]) -> ToolError:
+    """Why nothing is left; central (N,) marks the candidates straight down on the object's middle."""
+    if (grasps.narrow & central).any() and grasps.usable.any():
+        return ToolError(
+            ErrorCode.NO_GRASP,
+            f"Every one of the {int(grasps.usable.sum())} grasps that fit the object collides with a neighbour.",
+            "Move a neighbour away first.",
+        )
+    reached = central & (grasps.overlap > 0.003)
+    if not reached.any():
+        height = 1000.0 * float(shape[:, 2].max() - workspace.TABLE_Z)
+        return ToolError(
+            ErrorCode.NO_GRASP,
+            f"The object is only {height:.0f} mm high; the fingers stay {1000 * _TIP_GAP:.0f} mm above the table and "
+            "cannot hold it.",
+        )
+    width = 1000.0 * float(np.maximum(grasps.width, grasps.free_width)[reached].min())
+    return ToolError(
+        ErrorCode.NO_GRASP,
+        f"The object is {width:.0f} mm wide at its narrowest, too wide for the gripper, which opens "
+        f"{1000 * MAX_OPENING:.0f} mm.",
+        "Grasp a smaller object.",
+    )

@@ -1,0 +1,359 @@
+"""Which of the things that a camera sees a phrase means: "the far coconut water", "the can next to the bowl".
+
+Every word of a phrase must be explained by what is known of a thing (name, synonyms, kind, categories, colour,
+attributes) and its head noun by a head noun of that vocabulary, so that "tennis ball" is not the tennis ball tube.
+Directions are those of the picture, taken on the table: what looks further left because it is near the camera
+is not further left. With that, smaller x is left and larger y is nearer the camera.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tool_nodes import workspace
+from tool_nodes.geometry import look_at
+from tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
+from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase, parse_free_space
+from tool_nodes.language.vocabulary import Match, Vocabulary, correct, match
+from tool_nodes.language.words import COLOURS, RELATIVE, SHADES, plural
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray, ObjectView
+
+__all__ = [
+    "FreeSpaceRequest",
+    "NounPhrase",
+    "Selector",
+    "free_space_phrase",
+    "on_side",
+    "parse_free_space",
+    "parse_noun_phrase",
+    "refer",
+    "select_points",
+    "table_points",
+]
+
+MIDDLE_HEIGHT = 0.05
+"""Height above the table of the points that pointing gives, on average [m]."""
+NEXT_TO_GAP = 0.30
+"""Largest gap between things that are next to each other [m]."""
+CLEARLY_NEARER = 0.75
+"""A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
+TIED = 0.02
+"""Things that differ by less than this in a direction are equally far in it [m]."""
+BESIDE_MIDDLE = 0.05
+"""A thing is on the left of the table if it is no further right of the middle than this [m]; so for every side."""
+AROUND_MIDDLE = 0.20
+"""A thing is in the middle of the table if it is at most this far from it in each direction [m]."""
+OBLIQUE = float(np.tan(np.radians(60.0)))
+"""The only candidate has to be this clearly to the side that is said: aside over ahead."""
+CLEARLY_SIZED = 1.08
+"""Ratio from which a thing is "tall" or "small" beside another."""
+
+_SHOWN_NAMES = 10
+"""So many things are named where none is what was meant."""
+
+
+def refer(phrase: str, views: Sequence[ObjectView]) -> list[int]:
+    """Indices of all things that a phrase means, best first.
+
+    Several indices for a phrase in the singular mean that it is ambiguous.
+
+    Args:
+        phrase: Such as "left can", "the two plushies", "everything", "the bottle next to the bowl".
+        views: What is seen.
+
+    Raises:
+        ToolError: OBJECT_NOT_FOUND, naming what is seen; AMBIGUOUS where a description could also fit one of several
+            things that touch; NOT_UNDERSTOOD for an empty or endless phrase.
+    """
+    return _Reader(views).indices(parse_noun_phrase(phrase))
+
+
+def select_points(
+    selectors: Sequence[Selector], points: Sequence[tuple[float, float]], count: int | None = None
+) -> list[int]:
+    """Indices of the points that positional selectors pick, best first.
+
+    Args:
+        selectors: From a noun phrase; size selectors are ignored.
+        points: Normalized (x, y) of the candidates.
+        count: How many are meant; None for one.
+
+    Returns:
+        No index when there are fewer points than the selectors count ("the third can" of two); several where it cannot
+        be told which one is meant.
+    """
+    chosen = [s for s in selectors if s.positional]
+    if not chosen or not points:
+        return list(range(len(points)))
+    xy = table_points(points)
+    spread = np.maximum(np.ptp(xy, axis=0), 1e-6)
+    keys = {"left": xy[:, 0], "right": -xy[:, 0], "near": -xy[:, 1], "far": xy[:, 1]}
+    if len(chosen) == 1 and chosen[0].key == "middle":
+        order = _middle(xy)
+    elif len(chosen) == 1:
+        along = keys[chosen[0].key]
+        order = np.argsort(along, kind="stable").tolist()
+        tied = [i for i in order if along[i] - along[order[0]] < TIED]
+        if chosen[0].rank == 1 and count is None and len(tied) > 1:
+            return tied
+    else:
+        middle = np.abs(xy - np.median(xy, axis=0)).sum(axis=1)
+        scale = {"left": spread[0], "right": spread[0], "near": spread[1], "far": spread[1]}
+        cost = sum(keys[s.key] / scale[s.key] if s.key != "middle" else middle for s in chosen)
+        order = np.argsort(np.asarray(cost), kind="stable").tolist()
+    if chosen[0].key == "middle" and len(chosen) == 1 and count is None:
+        return order
+    return _take(order, chosen[0].rank, count)
+
+
+def _middle(xy: FloatArray) -> list[int]:
+    """The middle one of a row; several where the points (N, 2) are no row, or an even number."""
+    spread = np.ptp(xy, axis=0)
+    ranks = np.abs(_ranks(xy[:, int(spread[1] > spread[0])]) - (len(xy) - 1) / 2)
+    chosen = np.flatnonzero(ranks == ranks.min()).tolist()
+    if len(xy) > 3:
+        away = np.linalg.norm(xy - xy.mean(axis=0), axis=1)
+        order = np.argsort(away, kind="stable").tolist()
+        clear = away[order[0]] < CLEARLY_NEARER * away[order[1]]
+        chosen += [i for i in order[: 1 if clear else 2] if i not in chosen]
+    return chosen
+
+
+def on_side(selectors: Sequence[Selector], point: tuple[float, float]) -> bool:
+    """True unless a thing at a normalized point is clearly not on the side of the table that selectors say."""
+    (x, y), (middle_x, middle_y) = table_points([point, (0.5, 0.5)])
+    right, near = float(x - middle_x), float(y - middle_y)
+    offsets = {"left": -right, "right": right, "near": near, "far": -near}
+    return all(
+        max(abs(right), abs(near)) <= AROUND_MIDDLE if s.key == "middle" else offsets[s.key] >= -BESIDE_MIDDLE
+        for s in selectors
+        if s.positional and s.rank == 1
+    )
+
+
+def table_points(points: Sequence[tuple[float, float]], height_m: float = MIDDLE_HEIGHT) -> FloatArray:
+    """(N, 2) metres to the right and towards the camera of normalized picture points, at a height over the table."""
+    position, target = workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET
+    width, height = workspace.IMAGE_SIZE
+    R = look_at(position, target)[:3, :3]
+    pixels = (np.asarray(points, float) - 0.5) * (width, height) / workspace.SCENE_CAMERA_FOCAL_PX
+    rays = np.column_stack([pixels, np.ones(len(pixels))]) @ R.T
+    on_table = position + rays * ((height_m - position[2]) / rays[:, 2])[:, None]
+    towards = (position - target)[:2] / np.linalg.norm((position - target)[:2])
+    return np.column_stack([on_table @ R[:, 0], on_table[:, :2] @ towards])
+
+
+def _ranks(values: FloatArray) -> FloatArray:
+    return np.argsort(np.argsort(values, kind="stable"), kind="stable").astype(float)
+
+
+def _take(order: list[int], rank: int, count: int | None) -> list[int]:
+    if rank < 0:
+        return order[::-1][: count or 1]
+    return order[rank - 1 : rank - 1 + (count or 1)]
+
+
+def _measure(view: ObjectView, key: str) -> float:
+    """Larger means more of a size word: tall, big, thin, ... [m] or [m^3]."""
+    x, y, z = (float(v) for v in view.size_m)
+    return {
+        "big": x * y * z,
+        "small": -x * y * z,
+        "tall": z,
+        "short": -z,
+        "long": max(x, y, z),
+        "wide": max(x, y),
+        "thin": -min(x, y),
+    }[key]
+
+
+class _Reader:
+    """Reads noun phrases about one set of views."""
+
+    def __init__(self, views: Sequence[ObjectView]) -> None:
+        self._views = views
+        self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
+        self._vocabularies = [Vocabulary.of(view) for view in views]
+        self._several = [view for view in views if view.several]
+
+    def indices(self, phrase: NounPhrase) -> list[int]:
+        matches = self._matches(phrase)
+        found = list(matches)
+        if phrase.excluded is not None:
+            found = [i for i in found if i not in self._matches(phrase.excluded)]
+        if phrase.relation is not None:
+            found = self._related(phrase, found)
+        if not found:
+            raise self._not_found(phrase)
+        found = self._preferred(phrase, matches, found)
+        if not found:
+            raise self._not_found(phrase)
+        found = self._selected(phrase, found)
+        if not found:
+            raise self._not_found(phrase)
+        # Among things that touch may be one that a description fits as well; a name that is seen elsewhere is that.
+        if self._several and any(matches[i].tier > 0 or matches[i].approximate_colour for i in found):
+            raise ToolError(
+                ErrorCode.AMBIGUOUS,
+                f"I cannot tell what '{phrase.text[:80]}' is: {self._unclear()}.",
+                "Move them apart, or call the thing by its name.",
+            )
+        return found
+
+    def _matches(self, phrase: NounPhrase) -> dict[int, Match]:
+        words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
+        for head, tried in correct(phrase.head, words, self._vocabularies):
+            for near_synonyms in (False, True):
+                every = {i: match(tried, head, v, near_synonyms) for i, v in enumerate(self._vocabularies)}
+                found = {i: m for i, m in every.items() if m is not None}
+                exact = {i: m for i, m in found.items() if not m.approximate_colour}
+                if exact or (found and not near_synonyms):
+                    return exact or found
+        raise self._not_found(phrase)
+
+    def _preferred(self, phrase: NounPhrase, matches: dict[int, Match], found: list[int]) -> list[int]:
+        """Keep the best matches, as far as the phrase leaves a choice; best first."""
+        found = sorted(found, key=lambda i: matches[i].rank)
+        sized = [word for word in phrase.words if word in RELATIVE and word != phrase.head]
+        for word in sized:
+            called = [i for i in found if self._vocabularies[i].has(word)]
+            found = called or found
+        with_part = [i for i in found if phrase.details and self._vocabularies[i].has_part(phrase.details)]
+        found = with_part or [i for i in found if all(self._vocabularies[i].has(word) for word in phrase.details)]
+        if not phrase.plural or phrase.count:
+            rank = max((s.rank for s in phrase.selectors), default=1)
+            needed = phrase.count or (max(2, rank) if phrase.selectors else 1)
+            for level in (lambda i: matches[i].tier, lambda i: matches[i].rank):
+                best = [i for i in found if level(i) == min(level(j) for j in found)]
+                found = best if len(best) >= needed else found
+        if len(found) > 1 and not phrase.plural and not phrase.selectors:
+            for word in sized:
+                found = self._extreme(RELATIVE[word], found)
+        return found
+
+    def _extreme(self, key: str, found: list[int]) -> list[int]:
+        """The one that stands out by size, or all of them when none does."""
+        order = sorted(found, key=lambda i: -_measure(self._views[i], key))
+        if len(order) < 2:
+            return order
+        first, second = (abs(_measure(self._views[i], key)) for i in order[:2])
+        ratio = max(first, second) / max(min(first, second), 1e-9)
+        return order[:1] if ratio >= CLEARLY_SIZED else found
+
+    def _selected(self, phrase: NounPhrase, found: list[int]) -> list[int]:
+        positions = [s for s in phrase.selectors if s.positional]
+        sizes = [s for s in phrase.selectors if not s.positional]
+        points = [self._views[i].point for i in found]
+        if sizes and positions:
+            half = len(found) - len(found) // 2
+            found = [found[k] for k in select_points([replace(s, rank=1) for s in positions], points, half)]
+        elif positions:
+            if len(found) == 1 and not phrase.plural and not on_side(positions, points[0]):
+                raise ToolError(
+                    ErrorCode.OBJECT_NOT_FOUND,
+                    f"the only '{phrase.plain[:80]}' here is not where '{phrase.text[:80]}' says it is; "
+                    f"I see: {self._seen()}",
+                )
+            return [found[k] for k in select_points(positions, points, phrase.count)]
+        for selector in sizes:
+            order = sorted(found, key=lambda i: -_measure(self._views[i], selector.key))
+            found = _take(order, selector.rank, phrase.count)
+        if phrase.count and len(found) < phrase.count:
+            raise ToolError(
+                ErrorCode.OBJECT_NOT_FOUND,
+                f"there are not {phrase.count} of '{phrase.plain[:80]}' here, only {len(found)}; I see: {self._seen()}",
+            )
+        return found
+
+    def _related(self, phrase: NounPhrase, found: list[int]) -> list[int]:
+        references = [self.indices(reference) for reference in phrase.references]
+        if not references:
+            return found
+        relation = phrase.relation or ""
+        distances: dict[int, float] = {}
+        for i in found:
+            groups = self._groups(relation, i, references)
+            measured = [self._distance(relation, i, group, strict=len(found) == 1) for group in groups]
+            known = [d for d in measured if d is not None]
+            if known:
+                distances[i] = min(known)
+        order = sorted(distances, key=lambda i: distances[i])
+        if relation in ("nearest_to", "farthest_from") and not phrase.plural:
+            return order[:1]
+        named = bool(phrase.words or phrase.details) or relation == "between"
+        if phrase.plural or phrase.selectors or not named or relation in ("in", "on") or len(order) < 2:
+            return order
+        clear = distances[order[0]] < CLEARLY_NEARER * distances[order[1]]
+        return order[:1] if clear else order
+
+    @staticmethod
+    def _groups(relation: str, i: int, references: list[list[int]]) -> list[list[int]]:
+        """The sets of references that thing i is compared with."""
+        if relation == "between":
+            pairs = [(a, b) for a in references[0] for b in references[-1] if i not in (a, b) and a != b]
+            return [list(pair) for pair in pairs]
+        return [[r] for group in references for r in group if r != i]
+
+    def _distance(self, relation: str, i: int, group: list[int], strict: bool = False) -> float | None:
+        """How far thing i is from being the best example of the relation; None if it does not hold.
+
+        `strict` is for the only candidate, which no comparison makes right.
+        """
+        thing, other = self._views[i], self._views[group[0]]
+        apart = float(np.linalg.norm((thing.position_m - other.position_m)[:2]))
+        gap = max(apart - float(thing.size_m[:2].mean() + other.size_m[:2].mean()) / 2, 0.0)
+        if relation == "nearest_to":
+            return apart
+        if relation == "farthest_from":
+            return -apart if not (strict and gap <= NEXT_TO_GAP / 2) else None
+        if relation == "next_to":
+            return max(gap, 0.02) if gap <= NEXT_TO_GAP else None
+        if relation in ("in", "on"):
+            lifted = float(thing.position_m[2] - thing.size_m[2] / 2 - (other.position_m[2] - other.size_m[2] / 2))
+            over = apart <= float(other.size_m[:2].max()) / 2
+            high = lifted >= (0.6 * float(other.size_m[2]) if relation == "on" else -0.02)
+            return apart if over and high and (relation == "on" or other.container) else None
+        dx, dy = (float(d) for d in self._table[i] - self._table[group[0]])
+        if relation == "between":
+            line = self._table[group[1]] - self._table[group[0]]
+            along = float(np.dot((dx, dy), line) / max(float(np.dot(line, line)), 1e-9))
+            off = float(abs(dx * line[1] - dy * line[0]) / max(float(np.linalg.norm(line)), 1e-9))
+            return off if 0.1 < along < 0.9 and off < 0.5 * float(np.linalg.norm(line)) else None
+        ahead, aside = {
+            "left_of": (-dx, dy),
+            "right_of": (dx, dy),
+            "in_front_of": (dy, dx),
+            "behind": (-dy, dx),
+        }[relation]
+        if ahead <= 0.01 or (strict and abs(aside) > OBLIQUE * ahead):
+            return None
+        return apart * max(1.0, abs(aside) / ahead) ** 2
+
+    def _not_found(self, phrase: NounPhrase) -> ToolError:
+        said = (*phrase.words, *phrase.details)
+        known = (*COLOURS, *SHADES, *RELATIVE)
+        strange = [word for word in said if word not in known and not any(v.has(word) for v in self._vocabularies)]
+        which = f": nothing here is called '{' '.join(strange)[:80]}'" if 0 < len(strange) < len(said) else ""
+        unclear = f"; {self._unclear()}" if self._several else ""
+        sentence = f"no '{phrase.text[:80]}' here{which}; I see: {self._seen()}{unclear}"
+        return ToolError(ErrorCode.OBJECT_NOT_FOUND, sentence)
+
+    def _unclear(self) -> str:
+        """What may be several things, and where."""
+        where = " and ".join(f"({x:.2f}, {y:.2f})" for x, y in (view.point for view in self._several))
+        return f"what stands at {where} may be several things that touch"
+
+    def _seen(self) -> str:
+        numbers = ("", "", "two ", "three ", "four ", "five ")
+        names = Counter(view.name for view in self._views)
+        shown = [
+            name if n == 1 else f"{numbers[n] if n < len(numbers) else f'{n} '}{plural(name)}"
+            for name, n in names.items()
+        ]
+        more = [f"and {len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
+        return ", ".join(shown[:_SHOWN_NAMES] + more) or "nothing on the table"

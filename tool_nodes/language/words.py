@@ -1,0 +1,382 @@
+"""The words that operators use: spelling, plurals, colours and the closed classes of the grammar."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from tool_nodes.language.traced import Token, Traced
+
+_Word = TypeVar("_Word", bound=str)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+def _meaning(groups: Mapping[str, str]) -> dict[str, str]:
+    """{"left": "left leftmost"} becomes {"left": "left", "leftmost": "left"}."""
+    return {word: meaning for meaning, words in groups.items() for word in words.split()}
+
+
+_CONTRACTIONS = (
+    (r"\bcan'?t\b", "can not"),
+    (r"\bwon'?t\b", "will not"),
+    (r"\b(do|does|did|is|are|should|would|could|must)n'?t\b", r"\1 not"),
+    (r"\b(you|we|they)'re\b", r"\1 are"),
+    (r"\b(i|you|we|they)'d\b", r"\1 would"),
+    (r"\b(i|you|we|they)'ll\b", r"\1 will"),
+    (r"\b(i|you|we|they)'ve\b", r"\1 have"),
+    (r"\b(that|it|there|what|where|who|which|how|one|object|thing|item)'s\b", r"\1 is"),
+    (r"\bi'?m\b", "i am"),
+    (r"\blet'?s\b", "let us"),
+)
+_SPELLINGS = _meaning(
+    {
+        "grey": "gray greyish grayish",
+        "colour": "color coloured colored colours colors",
+        "centre": "center",
+        "the": "teh hte thr",
+        "and": "adn nad &",
+        "left": "lefft lfet lft leff",
+        "right": "rigth rihgt rght righ rigt",
+        "between": "inbetween",
+        "front": "fron frnt frount",
+        "next": "nxt nex",
+        "near": "neer",
+        "please": "pls plz",
+        "your": "ur",
+        "thing": "thng thig",
+        "immediately": "immediatly imediately",
+        "you": "u ya",
+        "yoghurt": "yogurt",
+        "doughnut": "donut",
+        "aluminium": "aluminum",
+        "chocolate": "choco",
+    }
+) | {
+    "infront": "in front",
+    "ontop": "on top",
+    "pb": "peanut butter",
+    "gimme": "give me",
+    "gonna": "going to",
+    "wanna": "want to",
+}
+"""American to British, and slips in the words of the grammar. Names of things are mended against what is seen."""
+_POSSESSIVE_SIDE = re.compile(
+    r"\b(?:to|on|at) ((?:(?!to |on |at )[\w-]+ ){0,5}?[\w-]+)'s (left|right|front|back|rear)(?:[ -]hand)?(?: side)?\b"
+)
+_NORMAL = (
+    *_CONTRACTIONS,
+    (_POSSESSIVE_SIDE, r"to the \2 of \1"),
+    (r"'", ""),
+    (r"see[- ]through", "seethrough"),
+    (r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most"),
+    (r"red bull", "redbull"),
+    (r"\bcoca[- ]?cola\b", "cola"),
+    (r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ","),
+)
+"""What is rewritten before a text falls into words."""
+_LONG_GRAMMAR = _words(
+    "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
+    "should something adjacent alongside anywhere somewhere wherever"
+)
+"""Words of the grammar that are long enough for any slip of one letter to be mended."""
+_SHORT_GRAMMAR = _words("would could close right front thing third first place under")
+"""Words of the grammar that are like other words, so that only swapped or doubled letters are mended."""
+_IRREGULAR = {
+    "knives": "knife",
+    "leaves": "leaf",
+    "loaves": "loaf",
+    "shelves": "shelf",
+    "mice": "mouse",
+    "dice": "die",
+    "children": "child",
+    "buses": "bus",
+}
+SAME_STEM = _meaning(
+    {
+        "plush": "plushy",
+        "drink": "beverage",
+        "can": "tin canned tinned",
+        "ketchup": "catsup",
+        "vegetable": "veggy",
+        "soy": "soya",
+        "chili": "chilli chile",
+        "mayonnaise": "mayo",
+        "round": "spherical circular",
+        "cylindrical": "cylinder",
+        "rigid": "hard solid stiff firm",
+        "soft": "squishy fluffy cuddly stuffed furry fuzzy",
+        "metal": "metallic",
+        "rectangular": "rectangle",
+        "square": "cubic",
+        "block": "cube",
+        "slim": "skinny slender",
+    }
+)
+"""Words that always mean the same."""
+_NEAR_GROUPS = (
+    "cup mug glass tumbler beaker",
+    "bunny rabbit hare",
+    "pony horse unicorn",
+    "bin basket crate tray tub trash garbage rubbish waste bucket",
+    "bin box crate tray case",
+    "bowl dish",
+    "box carton package pack packet parcel present gift",
+    "container tube canister",
+    "tube can canister cylinder",
+    "plush doll",
+    "bear teddy",
+    "flashlight torch",
+    "wrench spanner",
+    "drink soda pop",
+    "cola coke",
+    "sausage hotdog",
+    "kitchen dish cleaning washing",
+    "toy model race racing sport",
+    "jar pot shaker glass",
+    "spicy hot chili",
+)
+NEAR_SYNONYMS = {
+    word: frozenset(k for k, group in enumerate(_NEAR_GROUPS) if word in group.split())
+    for word in _words(" ".join(_NEAR_GROUPS))
+}
+"""Groups of words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
+BRANDS = _meaning(
+    {
+        "water": "evian volvic perrier",
+        "ketchup": "heinz",
+        "energy drink": "redbull monster",
+        "soy sauce": "kikkoman",
+        "soup": "campbell",
+        "cereal": "kellogg",
+        "mayonnaise": "hellmann",
+        "cola": "pepsi",
+        "lemon soda": "7up",
+        "pasta": "barilla",
+        "tea": "lipton twining",
+        "crackers": "ritz",
+        "orange juice": "tropicana",
+        "chocolate milk": "nesquik",
+        "potato chips": "lay",
+    }
+)
+"""What a brand name stands for, where nothing that is seen is called so."""
+
+GENERIC = _words("object thing item one stuff everything anything something product article piece")
+"""Heads that fit anything."""
+DETERMINERS = _words(
+    "the a an this that these those my your our his her their its some any either of there here same other another "
+    "said whichever"
+)
+FILLERS = _words(
+    "please very really most quite just exactly actually only nice lovely beautiful good favourite favorite shiny "
+    "colour shape shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was "
+    "sitting standing lying laying located placed positioned resting situated present visible so also still already "
+    "table desk surface counter called named labelled labeled marked saying says been being be see over whole "
+    "entire own"
+)
+UNCHECKED = _words("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
+"""Words of which no picture tells whether they are true: a pointer passes over them, a command may not."""
+PARTICIPLES = _words("sitting standing lying laying located placed positioned resting situated")
+"""They lead to a place: "the can standing next to the box"; of a thing itself nothing can tell whether it lies."""
+SURFACES = _words("table desk surface counter")
+FUNCTION_WORDS = _words(
+    "then than after before during while because since although though as if else too neither nor by for from to into "
+    "onto upon at in on with without within off out up down away again via per about along across through toward "
+    "towards around past until till it he she they them him i you we no never ever even much more less least few many "
+    "several lots enough would should could will shall must do does did done has have had where when why how what not "
+    "but except maybe perhaps instead rather apart opposite beneath under below underneath above inside outside "
+    "afterwards later soon today tomorrow twice once yet unless whether or anywhere somewhere elsewhere wherever next "
+    "beside besides behind between alongside beyond atop touching against amid "
+    "upside upright sideways horizontally vertically facing pointing lengthwise diagonally tilted flat flatly"
+)
+"""Words that name nothing: where no rule of the grammar has read one, it was not understood."""
+LEADING_ON = _words(
+    "then after before during while because since although though as without via per along across through until till "
+    "unless whether plus like using avoiding followed above below under underneath beneath nor neither when where how "
+    "why what"
+)
+"""Words after which a phrase speaks of something else: what they lead to was not understood either."""
+NUMBERS = {
+    word: n for n, word in enumerate(["two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"], 2)
+}
+NUMBERS |= {str(n): n for n in range(2, 11)} | {"both": 2, "couple": 2, "pair": 2}
+ORDINALS = {word: n for n, word in enumerate(["first", "second", "third", "fourth", "fifth", "sixth", "seventh"], 1)}
+ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5, "6th": 6, "last": -1}
+
+SIDES = _meaning(
+    {
+        "left": "left leftmost lefthand",
+        "right": "right rightmost righthand",
+        "near": "near nearer nearest nearby close closer closest front frontmost foremost foreground lower lowest "
+        "bottommost",
+        "far": "far further farther furthest farthest furthermost farthermost distant back rear rearmost hindmost "
+        "backmost background upper uppermost topmost",
+        "middle": "middle centre central mid middlemost centremost",
+    }
+)
+SIZES = _meaning(
+    {
+        "big": "bigger biggest larger largest",
+        "small": "smaller smallest littlest tiniest",
+        "tall": "taller tallest highest",
+        "short": "shorter shortest flatter flattest",
+        "long": "longer longest",
+        "wide": "wider widest fatter fattest thicker thickest",
+        "thin": "thinner thinnest narrower narrowest slimmer slimmest",
+    }
+)
+RELATIVE = _meaning(
+    {
+        "big": "big large huge giant",
+        "small": "small little tiny mini",
+        "tall": "tall high",
+        "short": "short low flat",
+        "long": "long",
+        "wide": "wide fat thick",
+        "thin": "thin narrow slim",
+    }
+)
+"""Adjectives that hold relative to the other candidates."""
+
+SHADES = {"dark": "dark", "deep": "dark", "light": "light", "pale": "light", "bright": "", "vivid": ""}
+COLOURS = _meaning(
+    {
+        "red": "red crimson scarlet reddish",
+        "orange": "orange",
+        "yellow": "yellow yellowish",
+        "green": "green greenish",
+        "blue": "blue bluish",
+        "purple": "purple violet purplish",
+        "pink": "pink magenta fuchsia rose pinkish",
+        "brown": "brown brownish",
+        "black": "black blackish",
+        "white": "white whitish",
+        "grey": "grey silver silvery",
+        "turquoise": "turquoise teal cyan aqua",
+        "lime": "lime",
+        "gold": "gold golden",
+        "tan": "tan beige khaki",
+        "cream": "cream ivory",
+        "transparent": "transparent clear seethrough colourless translucent",
+        "multicolour": "multicolour multicoloured",
+        "light purple": "lilac lavender mauve",
+        "dark blue": "navy",
+        "dark red": "maroon burgundy",
+        "dark grey": "charcoal",
+        "light blue": "azure",
+    }
+)
+COLOUR_FAMILIES = {
+    "lime": ("yellow", "green"),
+    "turquoise": ("blue", "green"),
+    "tan": ("brown", "yellow"),
+    "cream": ("white", "yellow"),
+    "gold": ("yellow", "orange"),
+    "pink": ("red", "purple"),
+    "orange": ("red", "yellow"),
+    "brown": ("orange", "red"),
+    "purple": ("blue", "pink"),
+    "transparent": ("white", "grey"),
+    "grey": ("white", "black"),
+}
+"""What people also call a colour, used when nothing on the table has the colour that they said."""
+
+PACKAGING = _words("box can bottle carton jar packet pack package bag pot shaker sachet container tube mix powder")
+DISCRETE = _words("ball toy pencil pen tool block cube car egg shoe gift marble coin key card")
+"""Things that are not what a package of them is: a box of pencils is not "the pencil"."""
+
+
+_PUNCTUATION = ",.?!"
+
+
+def tokenize(text: str) -> list[Token]:
+    """Lower-case words of a text, accents removed, contractions opened; `,` `.` `?` `!` stay as tokens.
+
+    "Don't take Bob's T-shirt!" gives do not take bobs t shirt !
+    """
+    plain = Traced.spoken(text)
+    for pattern, replacement in _NORMAL:
+        plain = plain.sub(pattern, replacement)
+    tokens = [plain.token(match) for match in re.finditer(r"[^\W_]+|[,.?!&]", plain.text)]
+    return [Token(part, token.words) for token in tokens for part in _SPELLINGS.get(token, _mended(token)).split()]
+
+
+def _mended(token: str) -> str:
+    """A word of the grammar in place of a slip of it: "behidn" and "beehind" are "behind"."""
+    if len(token) < 5:
+        return token
+    meant = {word for word in _LONG_GRAMMAR if is_slip(token, word) and token not in (word + "s", word + "d")}
+    swapped = {w for w in _SHORT_GRAMMAR if one_letter_apart(token, w) and sorted(token) == sorted(w)}
+    meant |= swapped | ({re.sub(r"(.)\1", r"\1", token)} & _SHORT_GRAMMAR)
+    return meant.pop() if len(meant) == 1 else token
+
+
+def words_only(tokens: Iterable[_Word]) -> list[_Word]:
+    """The tokens without punctuation."""
+    return [token for token in tokens if token[0] not in _PUNCTUATION]
+
+
+def singular(word: str) -> str:
+    """The singular of a plural English noun; other words unchanged as far as spelling can tell."""
+    if word in _IRREGULAR:
+        return _IRREGULAR[word]
+    if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("ies"):
+        return word[:-3] + "y"
+    if word.endswith(("xes", "ches", "shes", "sses", "zzes")):
+        return word[:-2]
+    return word[:-1]
+
+
+def stem(word: str) -> str:
+    """A form in which singular and plural and common spellings of one word are equal; for comparison only."""
+    short = singular(word)
+    if short.endswith("ie"):
+        short = short[:-2] + "y"
+    if short.endswith("oe"):
+        short = short[:-1]
+    return SAME_STEM.get(short, short)
+
+
+def plural(name: str) -> str:
+    """The plural of a name: "coconut water" gives "coconut waters"."""
+    if re.search(r"(s|x|ch|sh|z)$", name):
+        return name + "es"
+    if re.search(r"[^aeiou]y$", name):
+        return name[:-1] + "ies"
+    return name + "s"
+
+
+def is_plural(word: str) -> bool:
+    """True if the word looks like a plural noun."""
+    return singular(word) != word
+
+
+def one_letter_apart(a: str, b: str) -> bool:
+    """True if one insertion, deletion, substitution or swap of neighbours turns a into b."""
+    if a == b or abs(len(a) - len(b)) > 1:
+        return False
+    i = 0
+    while i < min(len(a), len(b)) and a[i] == b[i]:
+        i += 1
+    if len(a) == len(b):
+        return a[i + 1 :] == b[i + 1 :] or (a[i : i + 2] == b[i : i + 2][::-1] and a[i + 2 :] == b[i + 2 :])
+    longer, shorter = (a, b) if len(a) > len(b) else (b, a)
+    return longer[i + 1 :] == shorter[i:]
+
+
+_LONG = 6
+"""From so many letters on, another letter inside a word makes a slip of it rather than another word."""
+
+
+def is_slip(said: str, meant: str) -> bool:
+    """True if a word is another one with a slip of one letter; "bear" is no slip of "pear", nor "love" of "move"."""
+    if not one_letter_apart(said, meant):
+        return False
+    other_letter = len(said) == len(meant) and sorted(said) != sorted(meant)
+    return not other_letter or (len(said) >= _LONG and said[0] == meant[0])

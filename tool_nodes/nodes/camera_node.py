@@ -1,0 +1,159 @@
+"""ROS 2 node `camera`: pictures and depth of the robot's cameras, as the services capture_image and get_depth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import TransformStamped
+from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
+from rclpy.clock import Clock, ClockType
+from rclpy.node import Node
+from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
+from toolhand_interfaces.srv import CaptureImage, GetDepth
+
+from tool_nodes.camera_names import WRIST_MOUNT
+from tool_nodes.geometry import backproject, matrix_from_quat_wxyz, pose
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.ros import parameters
+from tool_nodes.ros.camera_parameters import declare_cameras
+from tool_nodes.ros.messages import (
+    BASE_FRAME,
+    cloud_to_message,
+    header_of,
+    matrix_to_pose,
+    put_frame,
+    put_picture,
+)
+from tool_nodes.ros.spinning import Unrecoverable, run_node
+from tool_nodes.ros.status import answering, success, use_tool, visualization
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.tools.spacetools.robot import CameraTools
+from tool_nodes.types import FloatArray, Frame
+
+SILENT_DEADLINES = 3
+"""So many requests in a row that hear nothing of a driver that is there, and the subscriptions are taken for lost."""
+
+_ANSWER_S = 0.5
+"""How long an answer may take to leave before the node ends [s]."""
+
+
+class CameraNode(Node):
+    """Serves the scene camera and the wrist camera.
+
+    Parameters: those of `declare_cameras`, `base_frame`, `availability_deadline_s` for a complete picture, and
+    `wrist_mount`, the pose of camera_link in end_effector_link as "x y z roll pitch yaw" [m, rad]: where it is not
+    empty, the node publishes it on /tf_static.
+
+    The node ends, to be started again by its launch file, when it hears nothing of a driver that is there.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("camera")
+        base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
+        deadline_s = parameters.seconds(self, "availability_deadline_s", 5.0, "How long to wait for a picture")
+        mount = parameters.optional_text(
+            self, "wrist_mount", f"Pose of {WRIST_MOUNT[1]} in {WRIST_MOUNT[0]} to publish: x y z roll pitch yaw"
+        )
+        self._transforms = Buffer(node=self)
+        self._listener = TransformListener(self._transforms, self)
+        self._cameras = declare_cameras(self, ["scene", "wrist"], self._transforms, deadline_s, base_frame)
+        if mount:
+            self._mount = StaticTransformBroadcaster(self)
+            self._mount.sendTransform(mount_message(mount_pose(mount)))
+        group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
+        self.create_service(CaptureImage, "capture_image", self._on_capture, callback_group=group)
+        self.create_service(GetDepth, "get_depth", self._on_depth, callback_group=group)
+        # Wall-clock time, because the robot's own may stand still.
+        self._ending = self.create_timer(_ANSWER_S, self._end, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self._ending.cancel()
+
+    def _capture(self, name: str) -> Frame:
+        camera = self._cameras.get(name or CaptureImage.Request.SCENE)
+        if camera is None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"camera must be {' or '.join(self._cameras)}, got {name!r}.")
+        try:
+            return camera.capture()
+        finally:
+            if camera.silent_deadlines >= SILENT_DEADLINES:
+                self._ending.reset()
+
+    def _end(self) -> None:
+        raise Unrecoverable(
+            f"{SILENT_DEADLINES} requests in a row heard nothing of a camera whose driver is there; a new node may."
+        )
+
+    def _on_capture(self, request: Any, response: Any) -> Any:
+        with answering(self, response, "capture_image"):
+            frame = self._capture(request.camera)
+            put_picture(response, frame)
+            response.status = success(_use("robot.capture_image", frame).text)
+        return response
+
+    def _on_depth(self, request: Any, response: Any) -> Any:
+        with answering(self, response, "get_depth"):
+            frame = self._capture(request.camera)
+            header = header_of(frame)
+            put_frame(response, frame)
+            response.focal_length = float(frame.K[0, 0])
+            if request.with_point_cloud:
+                response.point_cloud = cloud_to_message(backproject(frame.depth, frame.K), frame.size, header)
+            response.status = success("")
+            if not request.data_only:
+                tool = "robot.get_depth_with_pointcloud" if request.with_point_cloud else "robot.get_depth"
+                result = _use(tool, frame)
+                response.visualization = visualization(result, header)
+                response.status = success(result.text)
+        return response
+
+
+def mount_pose(text: str) -> FloatArray:
+    """The pose (4, 4) that "x y z roll pitch yaw" [m, rad] means, as in a URDF. Raises ToolError INVALID_ARGUMENT."""
+    try:
+        numbers = np.array([float(word) for word in text.split()])
+    except ValueError:
+        numbers = np.empty(0)
+    if numbers.shape != (6,) or not np.isfinite(numbers).all():
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"Parameter wrist_mount must be six numbers, x y z [m] roll pitch yaw [rad], got {text!r}.",
+        )
+    R = np.eye(3)
+    for angle, axis in zip(numbers[3:], np.eye(3), strict=True):  # about the parent's axes, x first
+        R = matrix_from_quat_wxyz([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * axis)]) @ R
+    return pose(R, numbers[:3])
+
+
+def mount_message(T: FloatArray) -> TransformStamped:
+    """The transform of the wrist camera's mount, whose pose is T (4, 4)."""
+    message, at = TransformStamped(), matrix_to_pose(T)
+    message.header.frame_id, message.child_frame_id = WRIST_MOUNT
+    p = message.transform.translation
+    p.x, p.y, p.z = at.position.x, at.position.y, at.position.z
+    message.transform.rotation = at.orientation
+    return message
+
+
+class _Taken:
+    """A camera that shows a picture which was taken before."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+
+    def capture(self) -> Frame:
+        """See ports.Camera."""
+        return self._frame
+
+
+def _use(tool: str, frame: Frame) -> ToolResult:
+    """What a tool makes of a frame."""
+    return use_tool(Toolbox([CameraTools(_Taken(frame))]), tool, {}, Session())
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the node."""
+    run_node(CameraNode, args)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Finding things in a picture by its colours alone: no depth, no calibration, no weights.
+
+It is made for what is drawn: shapes, diagrams, maps, rendered scenes. Photographs of the real world are beyond it:
+their textures and shadows fall apart into patches, and it knows colours and plain shapes, not the names of things.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from tool_nodes import workspace
+from tool_nodes.geometry import look_at, pixel
+from tool_nodes.language.referring import MIDDLE_HEIGHT, refer
+from tool_nodes.perception.drawings.segments import Regions, find_regions
+from tool_nodes.perception.drawings.shapes import ShapeName, name_flat_colour, name_shape
+from tool_nodes.perception.masks import expected_iou
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
+
+_REMEMBERED = 4
+_NEAR_MISS_PX = 8
+_MOST = (20, 100)
+_MASK_PIXELS = 100_000_000
+"""Most things that `everything` gives: as many as have masks of so many pixels together, within limits."""
+_MAX_PIXELS = 1_500_000
+"""A larger picture is shrunk to below this before it is looked at; what is thin gets lost then."""
+
+_SPAN_M = 1.8
+"""The longer side of a picture on the plane that `refer` judges on: "next to" reaches a sixth of it [m]."""
+_STEP_M = 2.0
+"""Every smaller thing lies so much higher on that plane: no thing is taller [m]."""
+
+_PLANE_WORDS = tuple(
+    (re.compile(pattern), word)
+    for pattern, word in (
+        (r"\bon top of\b", "on"),
+        (r"\b(?:above|over)\b", "behind"),
+        (r"\b(?:below|beneath|underneath|under)\b", "in front of"),
+        (r"\b(?:highest|(?:top|upper)[- ]?most)\b", "farthest"),
+        (r"\b(?:lowest|(?:bottom|lower)[- ]?most)\b", "nearest"),
+        (r"\b(?:top|upper)\b", "back"),
+        (r"\b(?:bottom|lower)\b", "front"),
+        (r"\b(?:shape|figure)(s?)\b", r"object\1"),
+    )
+)
+"""`refer` reads pictures of a table: up and down in a drawing are far and near there, and a shape is any object."""
+
+
+@dataclass(frozen=True)
+class _Picture:
+    """One picture, understood.
+
+    Attributes:
+        rgb: The picture (H, W, 3).
+        shrunk: How many of its pixels, in a row, are one pixel of the regions.
+        regions: What is in it.
+        views: What each is called; empty until that is asked.
+    """
+
+    rgb: NDArray[np.uint8]
+    shrunk: int
+    regions: Regions
+    views: list[ObjectView]
+
+    def segmentation(self, index: int) -> Segmentation:
+        """Mask (H, W) and score of a region."""
+        rows, columns = self.regions.windows[index]
+        part = self.regions.labels[rows, columns] == index + 1
+        mask = np.zeros(self.rgb.shape[:2], bool)
+        part = part.repeat(self.shrunk, axis=0).repeat(self.shrunk, axis=1)
+        target = mask[rows.start * self.shrunk :, columns.start * self.shrunk :][: part.shape[0], : part.shape[1]]
+        target[...] = part[: target.shape[0], : target.shape[1]]
+        return Segmentation(mask, expected_iou(mask))
+
+
+class FlatPerception:
+    """Finds plain shapes by words, by points, or all of them, in pictures uint8 (H, W, 3) without depth."""
+
+    backend = "pixels"
+
+    def __init__(self) -> None:
+        self._seen: deque[_Picture] = deque(maxlen=_REMEMBERED)
+
+    def find(self, rgb: NDArray[np.uint8], text: str) -> list[Segmentation]:
+        """Everything that a text names, best first: "red circles", "the largest square", "the ring above the star".
+
+        Raises:
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_UNDERSTOOD for a text that means nothing.
+        """
+        picture = self._look(rgb)
+        if not picture.regions.windows:
+            raise ToolError(
+                ErrorCode.OBJECT_NOT_FOUND, f"no {text[:80]!r} here; nothing stands out of this picture by its colour"
+            )
+        if not picture.views:
+            picture.views.extend(_views(picture.regions))
+        phrase = text.lower()
+        for pattern, word in _PLANE_WORDS:
+            phrase = pattern.sub(word, phrase)
+        return [picture.segmentation(k) for k in refer(phrase, picture.views)]
+
+    def everything(self, rgb: NDArray[np.uint8]) -> list[Segmentation]:
+        """Every thing in the picture, best first; of very many, the largest."""
+        picture = self._look(rgb)
+        most = min(max(_MASK_PIXELS // picture.rgb[..., 0].size, _MOST[0]), _MOST[1])
+        found = [picture.segmentation(k) for k in range(min(len(picture.regions.windows), most))]
+        return sorted(found, key=lambda one: -one.score)
+
+    def at(self, rgb: NDArray[np.uint8], points: Sequence[tuple[float, float]]) -> Segmentation:
+        """The thing under most of the normalized points (x, y); a near miss counts for the nearest thing.
+
+        Raises:
+            ToolError: EMPTY_MASK where there is no thing.
+        """
+        picture = self._look(rgb)
+        labels = picture.regions.labels
+        votes = Counter(_label_near(labels, *pixel(point, labels.shape[::-1])) for point in points)
+        del votes[0]
+        if not votes:
+            where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
+            raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
+        label, count = votes.most_common(1)[0]
+        found = picture.segmentation(label - 1)
+        return Segmentation(found.mask, found.score * count / len(points))
+
+    def names(self, rgb: NDArray[np.uint8]) -> list[str]:
+        """What each thing is called, the largest first."""
+        picture = self._look(rgb)
+        return [view.name for view in picture.views or _views(picture.regions)]
+
+    def _look(self, rgb: NDArray[np.uint8]) -> _Picture:
+        for known in tuple(self._seen):
+            if known.rgb is rgb:
+                return known
+        shrunk = math.ceil(math.sqrt(rgb[..., 0].size / _MAX_PIXELS))
+        small = rgb if shrunk == 1 else np.asarray(Image.fromarray(rgb).reduce(shrunk))
+        picture = _Picture(rgb, shrunk, find_regions(small), [])
+        self._seen.append(picture)
+        return picture
+
+
+def _label_near(labels: NDArray[np.int32], u: int, v: int) -> int:
+    """The label at a pixel, or the nearest one within a near miss; 0 where there is none."""
+    if labels[v, u]:
+        return int(labels[v, u])
+    top, left = max(v - _NEAR_MISS_PX, 0), max(u - _NEAR_MISS_PX, 0)
+    near = labels[top : v + _NEAR_MISS_PX + 1, left : u + _NEAR_MISS_PX + 1]
+    rows, columns = np.nonzero(near)
+    distance = np.hypot(rows + top - v, columns + left - u)
+    if not len(distance) or distance.min() > _NEAR_MISS_PX:
+        return 0
+    best = int(distance.argmin())
+    return int(near[rows[best], columns[best]])
+
+
+def _views(regions: Regions) -> list[ObjectView]:
+    """What is known of each thing, in the words and on the plane that `refer` reads."""
+    height, width = regions.labels.shape
+    scale = _SPAN_M / max(height, width)
+    middles = np.array([((c.start + c.stop) / 2, (r.start + r.stop) / 2) for r, c in regions.windows]).reshape(-1, 2)
+    plane = (middles - (width / 2, height / 2)) * scale
+    points = _points_on_table(plane)
+    views = []
+    for k, (window, colour) in enumerate(zip(regions.windows, regions.colours, strict=True)):
+        part = regions.labels[window]
+        mask: BoolArray = part == k + 1
+        views.append(_view(name_shape(mask, part == 0), name_flat_colour(colour), plane[k], points[k], mask, k, scale))
+    return views
+
+
+def _view(
+    shape: ShapeName,
+    colour: str,
+    position: FloatArray,
+    point: tuple[float, float],
+    mask: BoolArray,
+    rank: int,
+    scale: float,
+) -> ObjectView:
+    """A thing in a drawing as if on a table: what is smaller lies on what is larger, and anything can hold it."""
+    tall, wide = mask.shape
+    # The product of the three sides, by which `refer` compares sizes, is the area times a constant.
+    sides = np.array([wide, np.count_nonzero(mask) / (tall * wide), tall]) * scale
+    level = rank * _STEP_M + sides[2] / 2
+    return ObjectView(
+        name=f"{colour} {shape.name}",
+        kind=shape.name,
+        colour=colour,
+        synonyms=tuple(f"{colour} {word}" for word in shape.synonyms),
+        categories=(*shape.synonyms, "area", "region", "blob"),
+        attributes=shape.attributes,
+        point=point,
+        position_m=np.array([position[0], position[1], level]),
+        size_m=sides,
+        container=True,
+    )
+
+
+def _points_on_table(plane: FloatArray) -> list[tuple[float, float]]:
+    """Where the scene camera would see points (N, 2) of a plane [m], right and near: `refer` takes them back to it."""
+    position, target = workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET
+    R = look_at(position, target)[:3, :3]
+    towards = (position - target)[:2] / np.linalg.norm((position - target)[:2])
+    centre = np.array([target[0], target[1], MIDDLE_HEIGHT])
+    right = np.array([R[0, 0], R[1, 0], 0.0])
+    near = np.array([towards[0], towards[1], 0.0])
+    seen = (centre + plane[:, :1] * right + plane[:, 1:] * near - position) @ R
+    pixels = workspace.SCENE_CAMERA_FOCAL_PX * seen[:, :2] / seen[:, 2:]
+    normalized = pixels / workspace.IMAGE_SIZE + 0.5
+    return [(float(x), float(y)) for x, y in normalized]

@@ -1,0 +1,45 @@
+"""Which rclpy there is, and whether a graph runs on this domain. Nothing here imports rclpy or zenoh at its top."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from tool_nodes.extras import pip_install
+from tool_nodes.results import ErrorCode, ToolError
+
+RUN_COMMAND = "/run_command/_action/send_goal"
+"""The service that every graph with an agent offers."""
+
+
+def use_client() -> bool:
+    """Make rclpy importable. True for the client that needs no ROS 2. Raises ToolError UNAVAILABLE."""
+    try:
+        from rclpy_zenoh.overlay import install
+
+        pip_client = install()
+        import_module("zenoh" if pip_client else "rclpy")
+    except ImportError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"The ROS 2 client cannot be loaded: {error}.",
+            f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
+        ) from error
+    return pip_client
+
+
+def graph_runs(pip_client: bool) -> bool:
+    """True if a graph on this domain serves run_command. Raises ToolError INVALID_ARGUMENT for a bad environment."""
+    from tool_nodes.ros.link import RosLink
+
+    if pip_client:
+        from rclpy_zenoh.launch import router_answers
+        from rclpy_zenoh.wire import SessionError, SessionOptions
+
+        try:
+            router = SessionOptions.from_environment().router
+        except SessionError as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, str(error)) from error
+        if router is None or not router_answers(router):
+            return False
+    with RosLink({"RCLPY_ZENOH_CLIENT": "1"}) as link:  # who only looks is no peer of the nodes
+        return link.offers(RUN_COMMAND)

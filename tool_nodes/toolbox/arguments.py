@@ -1,0 +1,349 @@
+"""Argument kinds: each knows its JSON schema and how to check a value, arrays by `$variable` included.
+
+A tool writes `mask: Mask`; the model writes `"mask": "$segmentation_mask"`; the tool receives the array.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Annotated, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.toolbox.images import PackedPicture, SessionImage
+from tool_nodes.types import BoolArray, FloatArray
+
+VARIABLE = re.compile(r"^\$[A-Za-z_]\w*$")
+
+_SHOWN_VARIABLES = 8
+_SHOWN_CHARACTERS = 240
+"""So many names in the answer to a wrong one: a long conversation must not make it grow."""
+
+
+class Lookup(Protocol):
+    """Where kinds resolve references: the variables and pictures of one conversation."""
+
+    @property
+    def variables(self) -> Mapping[str, Any]:
+        """Values by name, without the dollar sign."""
+
+    @property
+    def images(self) -> Sequence[SessionImage]:
+        """Pictures in the order of their indices."""
+
+
+class Level(IntEnum):
+    """The order in which a value is checked (E-ViC, section E.7)."""
+
+    INDEX = 1
+    TYPE = 2
+    CARDINALITY = 3
+    BOUNDS = 4
+    GEOMETRY = 5
+
+
+class BadValue(ValueError):
+    """Why a value does not fit its kind; the text completes the sentence "argument 'x' ..."."""
+
+    def __init__(self, text: str, level: Level = Level.TYPE) -> None:
+        super().__init__(text)
+        self.level = level
+
+
+def describe(value: Any) -> str:
+    """A short description of a value for a model: kind and shape, never the content of arrays."""
+    if isinstance(value, SessionImage):
+        return f"image, {value.rgb.shape[0]}x{value.rgb.shape[1]}x3"
+    if isinstance(value, np.ndarray):
+        kind = "boolean array" if value.dtype == np.bool_ else "numpy array"
+        return f"{kind}, {'x'.join(str(n) for n in value.shape)}"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, (list, tuple)):
+        return f"list of {len(value)}"
+    return type(value).__name__
+
+
+def show(value: Any) -> str:
+    """At most 60 characters of a value, for a sentence about it."""
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or an integer of thousands of digits
+        return f"a value of type {type(value).__name__} too large to show"
+    return shortened(text.replace("\n", " "))  # arrays
+
+
+def shortened(text: str) -> str:
+    """At most 60 characters of a text."""
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def resolve(value: Any, lookup: Lookup) -> Any:
+    """The value behind a `$name`; any other value unchanged."""
+    if not (isinstance(value, str) and value.startswith("$")):
+        return value
+    if not VARIABLE.fullmatch(value):
+        raise BadValue(f"must be a variable such as $name, got {show(value)}")
+    if value[1:] not in lookup.variables:
+        if value[1:] in getattr(lookup, "forgotten", ()):
+            raise BadValue(
+                f"refers to {shortened(value)}, which was dropped: only the newest {len(lookup.variables)} variables "
+                "are kept; make it anew"
+            )
+        named = [f"${shortened(name)} ({describe(v)})" for name, v in lookup.variables.items()]
+        newest = named[-_SHOWN_VARIABLES:]
+        while len(", ".join(newest)) > _SHOWN_CHARACTERS:
+            del newest[0]
+        known = ", ".join(newest) or "none yet"
+        if len(named) > len(newest):
+            known += f" and {len(named) - len(newest)} older ones"
+        raise BadValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
+    return lookup.variables[value[1:]]
+
+
+def picture_at(lookup: Lookup, index: int) -> SessionImage:
+    """The picture of an index that is within bounds. Raises BadValue where it is too old to be kept for use."""
+    picture = lookup.images[index]
+    if isinstance(picture, PackedPicture):
+        last = len(lookup.images) - 1
+        oldest = next((i for i in range(index, last) if not isinstance(lookup.images[i], PackedPicture)), last)
+        raise BadValue(
+            f"refers to image {index}, which is too old and was dropped: usable are 0 and {oldest} to {last}; "
+            "look again with robot.capture_image",
+            Level.INDEX,
+        )
+    return picture
+
+
+def reference_schema(what: str) -> dict[str, Any]:
+    """JSON schema of a `$variable` that holds what is named."""
+    return {"type": "string", "pattern": VARIABLE.pattern, "description": f"variable holding a {what}"}
+
+
+class Kind(Protocol):
+    """One kind of argument."""
+
+    def schema(self) -> dict[str, Any]:
+        """Its JSON schema."""
+
+    def parse(self, value: Any, lookup: Lookup) -> Any:
+        """The checked Python value. Raises BadValue."""
+
+
+def finite_number(value: Any) -> float:
+    """The value as a finite float; a boolean or a string is none. Raises BadValue."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
+        raise BadValue(f"must be a number, got {show(value)}")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise BadValue("must be a finite number, got an integer beyond the range of a float") from None
+    if not math.isfinite(number):
+        raise BadValue(f"must be a finite number, got {number}")
+    return number
+
+
+@dataclass(frozen=True)
+class NumberKind:
+    """A finite number in [low, high].
+
+    Attributes:
+        low, high: Bounds.
+        exclusive_low: The lower bound itself is refused.
+        reference: A `$variable` that holds a number is accepted too.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    exclusive_low: bool = False
+    reference: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the number, or of a reference to one where that is accepted."""
+        number: dict[str, Any] = {"type": "number"}
+        if math.isfinite(self.low):
+            number["exclusiveMinimum" if self.exclusive_low else "minimum"] = self.low
+        if math.isfinite(self.high):
+            number["maximum"] = self.high
+        return {"anyOf": [number, reference_schema("number")]} if self.reference else number
+
+    def parse(self, value: Any, lookup: Lookup) -> float:
+        """The number."""
+        number = finite_number(resolve(value, lookup) if self.reference else value)
+        low_ok = number > self.low if self.exclusive_low else number >= self.low
+        if not (low_ok and number <= self.high):
+            if self.exclusive_low:
+                bound = f"greater than {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
+            else:
+                bound = f"between {self.low:g} and {self.high:g}"
+            raise BadValue(f"must be {bound}, got {number:g}")
+        return number
+
+
+@dataclass(frozen=True)
+class TextKind:
+    """A non-empty text of limited length."""
+
+    max_length: int = 300
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "string", "minLength": 1, "maxLength": self.max_length}
+
+    def parse(self, value: Any, lookup: Lookup) -> str:
+        """The text, stripped."""
+        if not isinstance(value, str):
+            raise BadValue(f"must be a string, got {show(value)}")
+        text = value.strip()
+        if not text or len(text) > self.max_length:
+            raise BadValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
+        return text
+
+
+@dataclass(frozen=True)
+class IntegerKind:
+    """An integer in [low, high]."""
+
+    low: int
+    high: int
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema."""
+        return {"type": "integer", "minimum": self.low, "maximum": self.high}
+
+    def parse(self, value: Any, lookup: Lookup) -> int:
+        """The integer."""
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadValue(f"must be an integer, got {show(value)}")
+        if not self.low <= value <= self.high:
+            raise BadValue(f"must be between {self.low} and {self.high}, got {show(value)}")
+        return value
+
+
+@dataclass(frozen=True)
+class ImageKind:
+    """A picture, by its index in the conversation or by a variable that holds one."""
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema of the index or of a reference to a picture."""
+        return {"anyOf": [{"type": "integer", "minimum": 0}, reference_schema("picture")]}
+
+    def parse(self, value: Any, lookup: Lookup) -> SessionImage:
+        """The picture."""
+        value = resolve(value, lookup)
+        if isinstance(value, SessionImage):
+            return value
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise BadValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
+        if not lookup.images:
+            raise BadValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
+        if not 0 <= value < len(lookup.images):
+            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
+        return picture_at(lookup, value)
+
+
+@dataclass(frozen=True)
+class SessionKind:
+    """The conversation itself, which the toolbox passes: no caller gives it, and no schema shows it."""
+
+    def schema(self) -> dict[str, Any]:
+        """Never shown."""
+        return {}
+
+    def parse(self, value: Any, lookup: Lookup) -> Lookup:
+        """The conversation."""
+        return lookup
+
+
+@dataclass(frozen=True)
+class ArrayKind:
+    """A numpy array: by `$variable`, or written out where `literal` allows it.
+
+    Attributes:
+        what: Name in messages, e.g. "segmentation mask (H, W)".
+        shape: Required shape; None matches any length of an axis.
+        boolean: True for masks.
+        mixed: Numbers, booleans and pictures are all accepted.
+        literal: Nested JSON lists are accepted.
+        finite: NaN and infinities are refused.
+    """
+
+    what: str
+    shape: tuple[int | None, ...] | None = None
+    boolean: bool = False
+    mixed: bool = False
+    literal: bool = False
+    finite: bool = False
+    low: float = -math.inf
+    high: float = math.inf
+
+    def schema(self) -> dict[str, Any]:
+        """JSON schema: a reference, or nested lists where they are allowed."""
+        reference = reference_schema(self.what)
+        if not self.literal:
+            return reference
+        items: dict[str, Any] = {"type": "number"}
+        if math.isfinite(self.low):
+            items |= {"minimum": self.low, "maximum": self.high}
+        for length in reversed(self.shape or (None,)):
+            items = {"type": "array", "items": items}
+            if length is not None:
+                items |= {"minItems": length, "maxItems": length}
+        return {"anyOf": [items, reference]}
+
+    def parse(self, value: Any, lookup: Lookup) -> NDArray[Any]:
+        """The array, checked for type, shape and range."""
+        literal = self.literal and isinstance(value, (list, tuple))
+        if not literal and not (isinstance(value, str) and value.startswith("$")) and not isinstance(value, np.ndarray):
+            form = (
+                f"a {self.what}, written as numbers or as a $variable"
+                if self.literal
+                else f"a $variable holding a {self.what}"
+            )
+            raise BadValue(f"must be {form}, got {show(value)}")
+        found = resolve(value, lookup)
+        if self.mixed and isinstance(found, SessionImage):
+            return found.rgb
+        try:
+            array = np.asarray(found)
+        except ValueError as error:
+            raise BadValue(f"must be a {self.what}, got a ragged list") from error
+        if self.boolean:
+            if array.dtype != np.bool_:
+                raise BadValue(f"must be a {self.what}, got {describe(found)}")
+        elif array.dtype.kind not in ("fiub" if self.mixed else "fiu"):
+            raise BadValue(f"must be a {self.what} of numbers, got {describe(found)}")
+        wanted = self.shape
+        if wanted is not None and (
+            array.ndim != len(wanted) or any(w not in (None, n) for w, n in zip(wanted, array.shape, strict=False))
+        ):
+            raise BadValue(f"must be a {self.what}, got shape {array.shape}")
+        if self.finite and not np.isfinite(array).all():
+            raise BadValue("must not hold NaN or infinite numbers")
+        if array.size and not self.boolean and math.isfinite(self.low):
+            lowest, highest = float(np.min(array)), float(np.max(array))
+            if lowest < self.low or highest > self.high:
+                worst = lowest if lowest < self.low else highest
+                raise BadValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
+        return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
+
+
+Conversation = Annotated[Lookup, SessionKind()]
+Text = Annotated[str, TextKind()]
+Unit = Annotated[float, NumberKind(0.0, 1.0)]
+FocalLength = Annotated[float, NumberKind(0.0, 1e6, exclusive_low=True, reference=True)]
+ImageIndex = Annotated[SessionImage, ImageKind()]
+Data = Annotated[NDArray[Any], ArrayKind("numeric array (H, W) or (H, W, C)", mixed=True)]
+Mask = Annotated[BoolArray, ArrayKind("boolean segmentation mask (H, W)", (None, None), boolean=True)]
+PointCloud = Annotated[NDArray[np.float32], ArrayKind("point cloud (N, 3)", (None, 3))]
+Points2D = Annotated[
+    FloatArray, ArrayKind("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
+]
+Point2D = Annotated[FloatArray, ArrayKind("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
+Point3D = Annotated[FloatArray, ArrayKind("point [x, y, z]", (3,), literal=True, finite=True, low=-100.0, high=100.0)]
+Pose = Annotated[FloatArray, ArrayKind("pose (4, 4)", (4, 4), literal=True, finite=True, low=-100.0, high=100.0)]

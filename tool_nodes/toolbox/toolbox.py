@@ -1,0 +1,376 @@
+"""The toolbox: a method's signature and docstring are its JSON schema; every call is checked first.
+
+Order of one call: name and aliases, size, argument names, argument values (`$variables` and image indices
+resolved), repetition, the method within its time, then new variables and the picture enter the session. Nothing
+enters the session when a call fails.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+from docstring_parser import DocstringStyle
+from docstring_parser import parse as parse_docstring
+from numpy.typing import NDArray
+
+from tool_nodes.motion.stop_latch import StopLatch, StopWatch
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import BadValue, Kind, SessionKind, show
+from tool_nodes.toolbox.images import SessionImage, View
+from tool_nodes.toolbox.limits import CallHistory, Guard
+from tool_nodes.types import Frame
+
+F = TypeVar("F", bound=Callable[..., ToolResult])
+
+TIMEOUT_S = 30.0
+
+_COMPARED = 100
+"""So many characters of an unknown name are compared with the known ones."""
+
+_SHOWN_NAMES = 20
+"""So many tools are listed for a name that resembles none."""
+
+_PASSING_ERRORS = (ErrorCode.TIMEOUT, ErrorCode.UNAVAILABLE)
+"""A call that ended so may end otherwise the next time."""
+
+
+@dataclass(frozen=True)
+class _Mark:
+    name: str
+    aliases: tuple[str, ...]
+    renamed: Mapping[str, str]
+    motion: bool
+    stepwise: bool
+    timeout_s: float | None
+    repeatable: bool
+
+
+def tool(
+    name: str,
+    *,
+    aliases: Iterable[str] = (),
+    renamed: Mapping[str, str] | None = None,
+    motion: bool = False,
+    stepwise: bool = False,
+    timeout_s: float | None = TIMEOUT_S,
+    repeatable: bool = False,
+) -> Callable[[F], F]:
+    """Offer a method as a tool; the class attribute `suite` of its class says whose it is.
+
+    Args:
+        name: Released name, e.g. "sam2.segment_from_point".
+        aliases: Other names of the same tool.
+        renamed: Other names of its arguments, {other: own}.
+        motion: True if the call moves the robot.
+        stepwise: True if only the problems of the first level that has any are reported, not all of them.
+        timeout_s: Longest time of a call [s]; None for a tool that keeps deadlines of its own.
+        repeatable: True if the same call may give another result the next time.
+    """
+
+    def mark(function: F) -> F:
+        marked = _Mark(name, tuple(aliases), dict(renamed or {}), motion, stepwise, timeout_s, repeatable)
+        function.__tool__ = marked  # type: ignore[attr-defined]
+        return function
+
+    return mark
+
+
+@dataclass(frozen=True)
+class ToolSpec:
+    """One tool as offered.
+
+    Attributes:
+        name: Released name.
+        description: First sentences of the docstring.
+        kinds: Argument name to kind, in order, without those that the toolbox gives itself (`given`).
+        argument_docs: Argument name to its description.
+        required: Arguments without a default.
+        aliases: Other names of the tool.
+        renamed: Other names of its arguments, {other: own}.
+        motion: True if the call moves the robot.
+        function: Called with the checked values by name.
+        suite: Which paper's toolbox it belongs to.
+        given: Arguments that receive the conversation.
+        stepwise, timeout_s, repeatable: See `tool`.
+    """
+
+    name: str
+    description: str
+    kinds: Mapping[str, Kind]
+    argument_docs: Mapping[str, str]
+    required: tuple[str, ...]
+    aliases: tuple[str, ...]
+    renamed: Mapping[str, str]
+    motion: bool
+    function: Callable[..., ToolResult]
+    suite: str = ""
+    given: tuple[str, ...] = ()
+    stepwise: bool = False
+    timeout_s: float | None = TIMEOUT_S
+    repeatable: bool = False
+
+    def schema(self) -> dict[str, Any]:
+        """The tool in the function-calling form that chat templates expect."""
+        properties = {}
+        for argument, kind in self.kinds.items():
+            described = kind.schema()
+            doc = self.argument_docs.get(argument, "")
+            properties[argument] = described | ({"description": doc} if doc else {})
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": {
+                    "type": "object",
+                    "properties": properties,
+                    "required": list(self.required),
+                    "additionalProperties": False,
+                },
+            },
+        }
+
+
+def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
+    mark: _Mark = function.__tool__  # type: ignore[attr-defined]
+    hints = get_type_hints(function, include_extras=True)
+    doc = parse_docstring(inspect.getdoc(function) or "", DocstringStyle.GOOGLE)
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
+    kinds = {}
+    for parameter in parameters:
+        metadata = getattr(hints[parameter.name], "__metadata__", ())
+        if not metadata:
+            raise TypeError(f"{mark.name}: argument {parameter.name!r} needs a kind, e.g. Unit or Mask")
+        kinds[parameter.name] = metadata[0]
+    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionKind))
+    return ToolSpec(
+        name=mark.name,
+        description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
+        kinds={name: kind for name, kind in kinds.items() if name not in given},
+        argument_docs={p.arg_name: (p.description or "").replace("\n", " ") for p in doc.params},
+        required=tuple(p.name for p in parameters if p.default is inspect.Parameter.empty and p.name not in given),
+        aliases=mark.aliases,
+        renamed=mark.renamed,
+        motion=mark.motion,
+        function=function,
+        suite=suite,
+        given=given,
+        stepwise=mark.stepwise,
+        timeout_s=mark.timeout_s,
+        repeatable=mark.repeatable or mark.motion,
+    )
+
+
+def _specs_of(provider: object) -> Iterable[ToolSpec]:
+    if hasattr(provider, "tool_specs"):
+        return list(provider.tool_specs())
+    members = [member for _, member in inspect.getmembers(provider, callable) if hasattr(member, "__tool__")]
+    return [_spec(member, getattr(provider, "suite", "")) for member in members]
+
+
+@dataclass
+class Session:
+    """What one conversation has collected.
+
+    Attributes:
+        variables: `$variables`, the one that was set last at the end.
+        images: Pictures with stable indices.
+        history: The last call.
+        forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
+    """
+
+    variables: dict[str, Any] = field(default_factory=dict)
+    images: list[SessionImage] = field(default_factory=list)
+    history: CallHistory = field(default_factory=CallHistory, repr=False)
+    forgotten: dict[str, None] = field(default_factory=dict, repr=False)
+
+    def newest_frame(self) -> Frame | None:
+        """The frame of the newest camera picture."""
+        return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
+
+
+@dataclass(frozen=True)
+class CallRecord:
+    """One call as it happened: for reports, never for a policy.
+
+    Attributes:
+        name, arguments: As the caller wrote them.
+        result: What the tool returned.
+        image_index: Index of the result's picture, or None.
+        started_s, wall_s: Wall-clock start (monotonic) and duration [s].
+        motion: True if the tool moves the robot.
+        view: How a camera saw what the result's picture shows, None where no camera did.
+    """
+
+    name: str
+    arguments: Mapping[str, Any]
+    result: ToolResult
+    image_index: int | None
+    started_s: float
+    wall_s: float
+    motion: bool = False
+    view: View | None = None
+
+
+class Toolbox:
+    """All tools of a set of providers, by name.
+
+    Args:
+        providers: Objects with methods marked by `tool`, or with a method `tool_specs` that gives their tools. The one
+            that moves the robot has a method `job`; see `ports.Arm`.
+        suites: Which suites to offer; None offers all.
+        guard: Limits of every call.
+    """
+
+    def __init__(
+        self, providers: Iterable[object], suites: Iterable[str] | None = None, guard: Guard | None = None
+    ) -> None:
+        self.specs: dict[str, ToolSpec] = {}
+        self._names: dict[str, str] = {}
+        self._guard = guard or Guard()
+        self._new_job: Callable[[], AbstractContextManager[StopWatch]] = StopLatch().job
+        chosen = None if suites is None else frozenset(suites)
+        for provider in providers:
+            self._new_job = getattr(provider, "job", self._new_job)
+            for spec in _specs_of(provider):
+                if chosen is None or spec.suite in chosen:
+                    self._add(spec)
+
+    def _add(self, spec: ToolSpec) -> None:
+        for name in (spec.name, *spec.aliases):
+            if name in self._names:
+                raise ValueError(f"two tools are called {name!r}")
+            self._names[name] = spec.name
+        self.specs[spec.name] = spec
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """Within it, the calls of this thread belong together: a stop of the arm ends them all, as one motion."""
+        return self._new_job()
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """JSON schemas of all tools, sorted by name."""
+        return [self.specs[name].schema() for name in sorted(self.specs)]
+
+    def is_motion(self, name: str) -> bool:
+        """True if the name is a tool that moves the robot."""
+        return name in self._names and self.specs[self._names[name]].motion
+
+    def find(self, name: str) -> ToolSpec:
+        """The tool of a name or alias. Raises ToolError UNKNOWN_TOOL."""
+        if name not in self._names:
+            near = difflib.get_close_matches(name[:_COMPARED], self._names, n=3, cutoff=0.4)
+            listed = sorted(self.specs)
+            more = f" and {len(listed) - _SHOWN_NAMES} more" if len(listed) > _SHOWN_NAMES else ""
+            offered = f"Tools: {', '.join(listed[:_SHOWN_NAMES])}{more}."
+            hint = f"Did you mean {' or '.join(near)}?" if near else offered
+            shown = name if len(name) <= 60 else name[:57] + "..."
+            raise ToolError(ErrorCode.UNKNOWN_TOOL, f"There is no tool {shown!r}.", hint)
+        return self.specs[self._names[name]]
+
+    def check(self, name: str, arguments: Any, session: Session) -> tuple[ToolSpec, dict[str, Any]]:
+        """Resolve and check a call without running it.
+
+        Raises:
+            ToolError: UNKNOWN_TOOL or INVALID_ARGUMENT; the sentence lists every wrong argument.
+        """
+        spec = self.find(name)
+        if not isinstance(arguments, Mapping):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}.",
+            )
+        self._guard.check_size(spec.name, arguments)
+        given: dict[str, Any] = {}
+        problems: list[tuple[int, str]] = []
+        for key, value in arguments.items():
+            own = key if key in spec.kinds else spec.renamed.get(key)
+            if own is None:
+                allowed = ", ".join(spec.kinds) or "none"
+                problems.append((0, f"argument {show(key)} is unknown; allowed: {allowed}"))
+            elif own in given:
+                problems.append((0, f"argument {key!r} is given twice"))
+            else:
+                given[own] = value
+        problems += [(0, f"argument {key!r} is missing") for key in spec.required if key not in given]
+        values = {}
+        for key, value in given.items():
+            try:
+                values[key] = spec.kinds[key].parse(value, session)
+            except BadValue as problem:
+                problems.append((problem.level, f"argument {key!r} {problem}"))
+        if problems:
+            first = min(level for level, _ in problems)
+            told = [text for level, text in problems if not spec.stepwise or level == first]
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(told)}.")
+        return spec, values
+
+    def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
+        """Run one tool; every failure comes back as `result.error`, never as an exception."""
+        started = time.monotonic()
+        image_index, view = None, None
+        values: dict[str, Any] = {}
+        try:
+            with self.job() if self.is_motion(name) else nullcontext():
+                spec, values = self.check(name, arguments, session)
+                result = self._run(spec, values, session)
+        except ToolError as error:
+            result = ToolResult(error=error)
+        except Exception as error:
+            cause = " ".join(str(error).split())[:200]
+            message = f"{name} failed inside: {type(error).__name__}: {cause}."
+            result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))
+            result.error.__cause__ = error  # type: ignore[union-attr]
+        if result.error is not None:
+            if result.error.code in _PASSING_ERRORS:
+                session.history = CallHistory()
+            text = self._guard.short(f"Error {result.error.code}: {result.error}")
+            result = replace(result, text=text, image=None, variables={})
+        for variable, value in result.variables.items():
+            session.variables.pop(variable, None)
+            session.forgotten.pop(variable, None)
+            session.variables[variable] = value
+        if result.image is not None:
+            image_index = len(session.images)
+            session.images.append(_as_session_image(result.image, result, values))
+            view = result.view or session.images[-1].view
+        recorded = dict(arguments) if isinstance(arguments, Mapping) else {"arguments": arguments}
+        wall_s = time.monotonic() - started
+        return CallRecord(name, recorded, result, image_index, started, wall_s, self.is_motion(name), view)
+
+    def _run(self, spec: ToolSpec, values: Mapping[str, Any], session: Session) -> ToolResult:
+        # A tool that is given the conversation may answer otherwise when a variable has another value.
+        known = {**values, **dict.fromkeys(spec.given, session.variables)}
+        times = self._guard.note(session.history, spec.name, known, spec.repeatable)
+        work = functools.partial(spec.function, **values, **dict.fromkeys(spec.given, session))
+        result = self._guard.run(spec.name, work, spec.timeout_s)
+        if not isinstance(result, ToolResult):
+            raise TypeError(f"it returned {type(result).__name__}, not a ToolResult")
+        if result.error is not None:
+            return result
+        if result.image is not None:
+            self._guard.check_picture(spec.name, result.image)
+        text = self._guard.short(result.text)
+        if result.backend:
+            text += f" (backend: {result.backend})"
+        if times > 1:
+            text += f" (the same call as before, {times} times in a row: its result cannot change)"
+        return replace(result, text=text)
+
+
+def _as_session_image(picture: NDArray[np.uint8], result: ToolResult, values: Mapping[str, Any]) -> SessionImage:
+    """The result's picture, with its link to a camera frame: a picture kept as a variable, a crop, or a drawing."""
+    if result.source is not None:
+        return result.source.redrawn(picture)
+    for value in result.variables.values():
+        if isinstance(value, SessionImage) and value.rgb is picture:
+            return value
+    drawn_over = next((v for v in values.values() if isinstance(v, SessionImage)), None)
+    return SessionImage(picture) if drawn_over is None else drawn_over.redrawn(picture)

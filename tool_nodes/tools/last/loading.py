@@ -1,0 +1,293 @@
+"""Skill files are read and checked as a whole: every error names the file, the step, and what is allowed."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Formatter
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin
+
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.arguments import BadValue, NumberKind
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.tools.last.arguments import KINDS
+from tool_nodes.tools.last.operations import OPERATIONS, Operation
+from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, Step
+
+FOLDER = Path(__file__).parent
+"""Where the six skills of LAST's appendix A are."""
+
+_LIMITS = Limits(size=100_000, depth=10, nodes=5_000)
+"""Of a skill file."""
+_LONGEST_ERROR = 500
+"""More of what is wrong in a file is not repeated [characters]."""
+_SPEC = re.compile(r"[<>^]?[+ ]?\d{0,3}(\.\d{1,2})?[a-zA-Z%]?")
+"""How a value may be written in a line; wider ones would fill the memory."""
+_NAME = re.compile(r"[A-Za-z_]\w{0,63}")
+_SAMPLES = {str: "a", int: 1, float: 1.0}
+_KINDS = ", ".join(KINDS)
+
+
+class _Wrong(Exception):
+    """What is wrong in a skill file; the loader adds the file's name."""
+
+
+@dataclasses.dataclass
+class _Names:
+    """What a step may refer to: types by name, and the argument without which a name is absent ("" for none)."""
+
+    types: dict[str, Any]
+    absent: dict[str, str]
+
+    def find(self, name: Any, where: str) -> Any:
+        if not isinstance(name, str) or name not in self.types:
+            known = ", ".join(self.types)
+            raise _Wrong(
+                f"{where} refers to {name!r}, which is no argument and made by no earlier step; known: {known}"
+            )
+        return self.types[name]
+
+
+def load_skills(folder: Path) -> list[Skill]:
+    """Every skill of a folder (`*.yaml`), by file name. Raises ToolError INVALID_ARGUMENT."""
+    if not folder.is_dir():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no folder of skills {str(folder)!r}.")
+    return [load_skill(path) for path in sorted(folder.glob("*.yaml"))]
+
+
+def load_skill(path: Path) -> Skill:
+    """The skill of one YAML file.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT with one sentence that names file and step and says what is allowed.
+    """
+    try:
+        return _skill(_document(path))
+    except _Wrong as problem:
+        said = str(problem)
+        said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name}: {said}.") from None
+
+
+def _document(path: Path) -> Any:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LIMITS.size + 1).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise _Wrong(f"the file cannot be read: {error}") from None
+    try:
+        return load(text, _LIMITS)
+    except PlainYamlError as error:
+        where = "it" if error.line is None else f"line {error.line}"
+        raise _Wrong(f"{where} is not YAML that a skill can have: {error.problem}") from None
+
+
+def _skill(document: Any) -> Skill:
+    top = _mapping(
+        document, "the file", ("name", "description", "operations", "arguments", "steps", "image", "text"), ("text",)
+    )
+    arguments = {}
+    names = _Names({}, {})
+    for name, entry in _mapping(top["arguments"], "arguments").items():
+        where = f"argument {name!r}"
+        _check_name(name, where)
+        arguments[name], names.types[name] = _argument(entry, where)
+        optional = not arguments[name].required and arguments[name].default is None
+        names.absent[name] = name if optional else ""
+    steps: list[Step] = []
+    for number, entry in enumerate(_sequence(top["steps"], "steps"), 1):
+        steps.append(_step(entry, number, arguments, names))
+    if not steps:
+        raise _Wrong("a skill needs at least one step")
+    image = top["image"]
+    if not _fits(names.find(image, "image"), SessionImage) or names.absent[image]:
+        raise _Wrong(f"image {image!r} must be a picture that is always made")
+    text = [_line(entry, n, arguments, names) for n, entry in enumerate(_sequence(top.get("text", []), "text"), 1)]
+    skill = Skill(
+        _string(top["name"], "name"), _string(top["description"], "description"), arguments, steps, image, text
+    )
+    _check_name(skill.name, "name")
+    listed = _sequence(top["operations"], "operations")
+    if sorted(map(str, listed)) != sorted(skill.operations):
+        raise _Wrong(f"operations must list what the steps use: [{', '.join(skill.operations)}]")
+    return skill
+
+
+def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
+    keys = ("kind", "description", "optional", "default", "low", "high")
+    entry = _mapping(entry, where, keys, keys[2:])
+    named = _string(entry["kind"], f"{where}: kind")
+    if named not in KINDS:
+        raise _Wrong(f"{where} has the unknown kind {named!r}; allowed: {_KINDS}")
+    kind, made = KINDS[named]
+    bounds = {key: entry[key] for key in ("low", "high") if key in entry}
+    if bounds:
+        if not isinstance(kind, NumberKind) or not all(_is_number(bound) for bound in bounds.values()):
+            raise _Wrong(f"{where}: low and high are numbers, for the kinds score and number")
+        kind = dataclasses.replace(kind, **bounds)
+    if not isinstance(entry.get("optional", False), bool):
+        raise _Wrong(f"{where}: optional must be true or false")
+    default = entry.get("default")
+    if default is not None:
+        try:
+            default = kind.parse(default, Session())
+        except BadValue as problem:
+            raise _Wrong(f"{where}: its default {problem}") from None
+    required = default is None and not entry.get("optional", False)
+    return Argument(kind, _string(entry["description"], where), required, default), made
+
+
+def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> Step:
+    """One checked step; its result is entered into the names."""
+    where = f"step {number}"
+    entry = _mapping(entry, where, ("do", "with", "as", "when", "for_each"), ("when", "for_each"))
+    called = _string(entry["do"], f"{where}: do")
+    if called not in OPERATIONS:
+        raise _Wrong(f"{where} uses the unknown operation {called!r}; known: {', '.join(sorted(OPERATIONS))}")
+    operation = OPERATIONS[called]
+    where = f"{where} ({operation.name})"
+    when = _when(entry, where, arguments)
+    given = _mapping(entry["with"], f"{where}: with")
+    for_each = _string(entry["for_each"], f"{where}: for_each") if "for_each" in entry else ""
+    if for_each and for_each not in given:
+        raise _Wrong(f"{where}: for_each must be one of its inputs: {', '.join(given)}")
+    wrong = [name for name in given if name not in operation.inputs]
+    if wrong:
+        raise _Wrong(f"{where} has no input {wrong[0]!r}; it has: {', '.join(operation.inputs)}")
+    missing = [name for name in operation.required if name not in given]
+    if missing:
+        raise _Wrong(f"{where} needs the input {sorted(missing)[0]!r}")
+    inputs = {
+        name: _input(operation, name, source, f"{where}: input {name!r}", for_each == name, when, names)
+        for name, source in given.items()
+    }
+    result = entry["as"]
+    _check_name(result, f"{where}: as")
+    if result in names.types:
+        raise _Wrong(f"{where}: the name {result!r} is taken; give its result another one")
+    names.types[result] = list[operation.output] if for_each else operation.output  # type: ignore[name-defined]
+    names.absent[result] = when
+    return Step(operation, inputs, result, when, for_each)
+
+
+def _input(
+    operation: Operation, name: str, source: Any, where: str, each: bool, when: str, names: _Names
+) -> str | Literal:
+    wanted = operation.inputs[name]
+    if _is_number(source):
+        if each or not _fits(float, wanted):
+            raise _Wrong(f"{where} must be the name of {_shown(wanted)}, not a number")
+        return Literal(float(source))
+    made = names.find(source, where)
+    if each:
+        if get_origin(made) is not list:
+            raise _Wrong(f"{where} must be a list for for_each, and {source!r} is {_shown(made)}")
+        (made,) = get_args(made)
+    if not _fits(made, wanted):
+        raise _Wrong(f"{where} takes {_shown(wanted)}, and {source!r} is {_shown(made)}")
+    needs = names.absent[source]
+    if needs and needs != when and (each or name in operation.required):
+        raise _Wrong(f"{where} may be absent: add `when: {needs}` to the step")
+    return str(source)
+
+
+def _line(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> Line:
+    where = f"line {number} of the text"
+    entry = _mapping(entry, where, ("line", "rows", "when"), ("rows", "when"))
+    template, when = _string(entry["line"], where), _when(entry, where, arguments)
+    rows = _string(entry["rows"], f"{where}: rows") if "rows" in entry else ""
+    sample: dict[str, Any] = {}
+    if rows:
+        made = names.find(rows, f"{where}: rows")
+        row = get_args(made)[0] if get_origin(made) is list else made
+        if not dataclasses.is_dataclass(row) or any(
+            f.type not in ("str", "int", "float") for f in dataclasses.fields(row)
+        ):
+            raise _Wrong(
+                f"{where}: rows must be a result with rows of texts and numbers, and {rows!r} is {_shown(made)}"
+            )
+        sample = {
+            f.name: _SAMPLES[{"str": str, "int": int, "float": float}[str(f.type)]] for f in dataclasses.fields(row)
+        }
+        if names.absent[rows] not in ("", when):
+            raise _Wrong(f"{where}: {rows!r} may be absent: add `when: {names.absent[rows]}` to the line")
+    try:
+        parts = list(Formatter().parse(template))
+        fields = [name for _, name, _, _ in parts if name is not None]
+        unknown = [name for name in fields if name not in sample]
+        if unknown:
+            known = ", ".join(sample) or "none, for want of rows"
+            raise _Wrong(f"{where} has the unknown field {{{unknown[0]}}}; known: {known}")
+        odd = [spec for _, _, spec, _ in parts if spec and not _SPEC.fullmatch(spec)]
+        if odd:
+            raise _Wrong(f"{where} is no template: {odd[0]!r} must be like .2f, 5d or >12")
+        template.format(**sample)
+    except (ValueError, LookupError, AttributeError) as error:
+        raise _Wrong(f"{where} is no template: {error}") from None
+    return Line(template, rows, when)
+
+
+def _when(entry: Mapping[str, Any], where: str, arguments: Mapping[str, Argument]) -> str:
+    if "when" not in entry:
+        return ""
+    optional = [name for name, a in arguments.items() if not a.required and a.default is None]
+    if entry["when"] not in optional:
+        raise _Wrong(f"{where}: when must be an optional argument without a default: {', '.join(optional) or 'none'}")
+    return str(entry["when"])
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < math.inf
+
+
+def _fits(made: Any, wanted: Any) -> bool:
+    """True if a value of one type can be given where the other is wanted."""
+    if get_origin(wanted) in (Union, UnionType):
+        return any(_fits(made, one) for one in get_args(wanted) if one is not NoneType)
+    if get_origin(wanted) is not None:
+        return get_origin(made) is list and _fits(get_args(made)[0], get_args(wanted)[0])
+    return isinstance(made, type) and get_origin(made) is None and issubclass(made, wanted)
+
+
+def _shown(hint: Any) -> str:
+    if get_origin(hint) in (Union, UnionType):
+        return _shown(next(one for one in get_args(hint) if one is not NoneType))
+    if get_origin(hint) is not None:
+        return f"a list of {get_args(hint)[0].__name__}"
+    return f"one {hint.__name__}"
+
+
+def _mapping(value: Any, where: str, keys: Sequence[str] = (), optional: Sequence[str] = ()) -> dict[str, Any]:
+    """The value as a mapping; where keys are given, with all of them but the optional ones, and with no other."""
+    if not isinstance(value, dict):
+        raise _Wrong(f"{where} must be a mapping")
+    unknown = [key for key in value if keys and key not in keys]
+    if unknown:
+        raise _Wrong(f"{where} has the unknown key {unknown[0]!r}; allowed: {', '.join(keys)}")
+    missing = [key for key in keys if key not in value and key not in optional]
+    if missing:
+        raise _Wrong(f"{where} needs the key {missing[0]!r}")
+    return value
+
+
+def _sequence(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _Wrong(f"{where} must be a list")
+    return value
+
+
+def _string(value: Any, where: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Wrong(f"{where} must be a text")
+    return value.strip()
+
+
+def _check_name(name: Any, where: str) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise _Wrong(f"{where} must be a name of letters, digits and underscores, got {str(name)[:60]!r}")

@@ -1,0 +1,387 @@
+"""LAST's atomic operations o: X -> Y (equation 1): calls of a perception module, and Python utilities.
+
+Each is a typed function in a registry; a skill file names it, and the loader checks a skill's wiring against its types.
+An operation that looks takes `sight` first: it stands for the module that LAST names, with whichever backend is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import Parameter, signature
+from typing import Any, TypeVar, get_type_hints
+
+import numpy as np
+
+from tool_nodes.geometry import backproject
+from tool_nodes.perception.object_finder import Sight
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.arguments import show
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.tools.drawing import colourize_depth
+from tool_nodes.tools.last import rendering
+from tool_nodes.tools.last.things import (
+    CentroidRow,
+    CountRow,
+    CropRow,
+    DepthMap,
+    DepthRange,
+    DepthRow,
+    Detected,
+    MissingRow,
+    Outlined,
+    PointMap,
+    PointRow,
+    Region,
+    SizeRow,
+)
+
+MIN_SIDE = 8
+"""The shortest side of a crop [px]."""
+
+MAX_SIDE = 4096
+"""The longest side of an enlarged picture [px]."""
+
+_SHOWN_LABELS = 3
+"""So many labels are named where none was found."""
+
+_POINT_WINDOW_PX = 4
+"""A 3D point is the median over so many pixels around the point on the thing, to each side."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One atomic operation.
+
+    Attributes:
+        name: As skill files write it.
+        module: The module that LAST names for it, e.g. "GroundingDINO".
+        function: What is called.
+        inputs: Name to type, without `sight`.
+        required: Inputs without a default.
+        output: Type of the result.
+        looks: True if `sight` comes first.
+    """
+
+    name: str
+    module: str
+    function: Callable[..., Any]
+    inputs: Mapping[str, Any]
+    required: frozenset[str]
+    output: Any
+    looks: bool
+
+
+OPERATIONS: dict[str, Operation] = {}
+"""Every operation by its name."""
+
+
+def operation(module: str) -> Callable[[F], F]:
+    """Enter a typed function in the registry, under its own name."""
+
+    def enter(function: F) -> F:
+        hints = get_type_hints(function)
+        output = hints.pop("return")
+        parameters = signature(function).parameters
+        required = frozenset(name for name, p in parameters.items() if p.default is Parameter.empty) - {"sight"}
+        looks = hints.pop("sight", None) is not None
+        name = function.__name__
+        OPERATIONS[name] = Operation(name, module, function, hints, required, output, looks)
+        return function
+
+    return enter
+
+
+# -- perception modules ----------------------------------------------------------------------------
+
+
+@operation("GroundingDINO")
+def detect(sight: Sight, image: SessionImage, labels: Sequence[str], threshold: float = 0.1) -> list[Detected]:
+    """Everything that the labels name, with a score of at least the threshold.
+
+    Raises:
+        ToolError: OBJECT_NOT_FOUND when no label has a detection.
+    """
+    found: list[Detected] = []
+    hints: list[str] = []
+    for label in labels:
+        try:
+            instances = sight.find(image, label)
+        except ToolError as error:
+            if error.code is not ErrorCode.OBJECT_NOT_FOUND:
+                raise
+            hints.append(str(error))
+            continue
+        kept = [one for one in instances if one.score >= threshold]
+        if not kept:
+            best = max(one.score for one in instances)
+            hints.append(f"No detection of {label!r} has a score of at least {threshold:g}; the best has {best:.2f}.")
+        found += [Detected(label, n, one.box, one.point, one.score) for n, one in enumerate(kept, 1)]
+    if not found:
+        names = ", ".join(show(label) for label in labels[:_SHOWN_LABELS])
+        if len(labels) > _SHOWN_LABELS:
+            names += f" and {len(labels) - _SHOWN_LABELS} more"
+        none = "" if len(labels) == 1 else f"None of {names} was found. "
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, none + hints[0])
+    return found
+
+
+@operation("SAM2")
+def segment(sight: Sight, image: SessionImage, objects: Sequence[Detected]) -> list[Outlined]:
+    """The outline of each detected thing, prompted with the point on it. Raises ToolError EMPTY_MASK."""
+    outlined = []
+    for one in objects:
+        found = sight.at(image, [one.point])
+        outlined.append(Outlined(one.label, one.number, found.box, found.point, one.score, found.mask))
+    return outlined
+
+
+@operation("DepthAnything-v2")
+def estimate_depth(sight: Sight, image: SessionImage) -> DepthMap:
+    """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture without a camera frame."""
+    return DepthMap(sight.depth_of(image)[0])
+
+
+@operation("VGGT")
+def reconstruct(sight: Sight, image: SessionImage) -> PointMap:
+    """The 3D point of every pixel in the camera frame [m]. Raises ToolError UNAVAILABLE."""
+    depth, focal = sight.depth_of(image)
+    cx, cy = image.principal_point()
+    K = np.array([[focal, 0.0, cx], [0.0, focal, cy], [0.0, 0.0, 1.0]])
+    return PointMap(backproject(depth, K).reshape(*depth.shape, 3))
+
+
+# -- Python utilities: parts of a picture ----------------------------------------------------------
+
+
+@operation("Python")
+def region(
+    image: SessionImage,
+    box: Sequence[float] | None = None,
+    center: Sequence[float] | None = None,
+    zoom_factor: float = 1.0,
+) -> Region:
+    """The region that a bounding box names, or a center and size: the picture's size divided by the zoom factor.
+
+    A box must lie in the picture; it is rounded outward to whole pixels. A region about a center is shifted inside.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    width, height = image.size
+    if (box is None) == (center is None):
+        raise _invalid(
+            "Give either 'box' or 'center', not both" if box else "Give 'box', or 'center' and 'zoom_factor'"
+        )
+    if box is not None:
+        x1, y1, x2, y2 = box
+        if not (0 <= x1 < x2 <= width and 0 <= y1 < y2 <= height):
+            shown = ", ".join(f"{number:g}" for number in box)
+            raise _invalid(
+                f"box must be [x1, y1, x2, y2] with 0 <= x1 < x2 <= {width}, 0 <= y1 < y2 <= {height}, got [{shown}]"
+            )
+        found = Region(math.floor(x1), math.floor(y1), math.ceil(x2), math.ceil(y2))
+    else:
+        assert center is not None
+        cx, cy = center
+        if not (0 <= cx <= width and 0 <= cy <= height):
+            raise _invalid(f"center must lie within [0, {width}] x [0, {height}], got [{cx:g}, {cy:g}]")
+        w, h = max(round(width / zoom_factor), 1), max(round(height / zoom_factor), 1)
+        left, top = min(max(round(cx - w / 2), 0), width - w), min(max(round(cy - h / 2), 0), height - h)
+        found = Region(left, top, left + w, top + h)
+    sides = found.right - found.left, found.bottom - found.top
+    if min(sides) < MIN_SIDE:
+        raise _invalid(f"The region is {sides[0]}x{sides[1]} px; at least {MIN_SIDE} px a side are needed")
+    return found
+
+
+@operation("Python")
+def crop(image: SessionImage, region: Region) -> SessionImage:
+    """The region of the picture."""
+    return image.cropped(region.left, region.top, region.right, region.bottom)
+
+
+@operation("Python")
+def enlarge(image: SessionImage, factor: float) -> SessionImage:
+    """The picture, so many times as large. Raises ToolError INVALID_ARGUMENT where it would be larger than MAX_SIDE."""
+    width, height = (round(side * factor) for side in image.size)
+    if factor != 1.0 and max(width, height) > MAX_SIDE:
+        raise _invalid(
+            f"A zoom factor of {factor:g} would make a picture of {width}x{height} px; a side may have {MAX_SIDE} px"
+        )
+    return image.redrawn(rendering.resized(image.rgb, (width, height)))
+
+
+@operation("Python")
+def describe_crop(region: Region, picture: SessionImage) -> CropRow:
+    """What was cut out, and how large the picture of it is."""
+    size = region.right - region.left, region.bottom - region.top
+    return CropRow(region.left, region.top, region.right, region.bottom, *size, *picture.size)
+
+
+@operation("Python")
+def patch(image: SessionImage, thing: Outlined) -> SessionImage:
+    """The picture cut to one thing, white outside its mask."""
+    left, top, right, bottom = thing.box
+    cut = image.cropped(left, top, right, bottom)
+    mask = thing.mask[top:bottom, left:right, None]
+    return cut.redrawn(np.where(mask, cut.rgb, np.uint8(255)))
+
+
+# -- Python utilities: numbers ---------------------------------------------------------------------
+
+
+@operation("Python")
+def box_centroids(objects: Sequence[Detected]) -> list[CentroidRow]:
+    """The middle of each box."""
+    return [CentroidRow(one.label, one.number, *one.centre, one.score) for one in objects]
+
+
+@operation("Python")
+def mask_centroids(objects: Sequence[Outlined]) -> list[CentroidRow]:
+    """The mean of each mask's pixels."""
+    return [CentroidRow(one.label, one.number, *_mask_centroid(one), one.score) for one in objects]
+
+
+@operation("Python")
+def mask_sizes(objects: Sequence[Outlined]) -> list[SizeRow]:
+    """Centroid, width, height and area of each mask."""
+    rows = []
+    for one in objects:
+        left, top, right, bottom = one.box
+        area = int(np.count_nonzero(one.mask))
+        share = 100.0 * area / one.mask.size
+        rows.append(SizeRow(one.label, one.number, *_mask_centroid(one), right - left, bottom - top, area, share))
+    return rows
+
+
+@operation("Python")
+def count(objects: Sequence[Detected], labels: Sequence[str]) -> list[CountRow]:
+    """How many things each label has; labels without any are left to `not_found`."""
+    rows = []
+    for label in labels:
+        places = [one.centre for one in objects if one.label == label]
+        if places:
+            rows.append(CountRow(label, len(places), ", ".join(f"({x:.0f}, {y:.0f})" for x, y in places)))
+    return rows
+
+
+@operation("Python")
+def not_found(objects: Sequence[Detected], labels: Sequence[str]) -> list[MissingRow]:
+    """The labels that nothing answers."""
+    known = {one.label for one in objects}
+    return [MissingRow(label) for label in labels if label not in known]
+
+
+@operation("Python")
+def average_depth(objects: Sequence[Detected], depth: DepthMap) -> list[DepthRow]:
+    """Mean depth of the known pixels within each detected region (section 3.1). Raises ToolError NO_DEPTH."""
+    rows = []
+    for one in objects:
+        left, top, right, bottom = one.box
+        inside = depth.depth[top:bottom, left:right]
+        rows.append(DepthRow(one.label, one.number, _mean(inside, f"in the box of {one.label!r}"), *one.box))
+    return rows
+
+
+@operation("Python")
+def depth_range(depth: DepthMap) -> DepthRange:
+    """Nearest, farthest and mean depth of the picture. Raises ToolError NO_DEPTH."""
+    average = _mean(depth.depth, "in this picture")
+    return DepthRange(float(np.nanmin(depth.depth)), float(np.nanmax(depth.depth)), average)
+
+
+@operation("Python")
+def nearest(objects: Sequence[Detected], depth: DepthMap) -> list[Detected]:
+    """The one thing with the smallest average depth. Raises ToolError NO_DEPTH."""
+    rows = average_depth(objects, depth)
+    return [objects[int(np.argmin([row.depth for row in rows]))]]
+
+
+@operation("Python")
+def locate(objects: Sequence[Detected], points: PointMap) -> list[PointRow]:
+    """The 3D point that is seen at each thing, as a median over the pixels around it. Raises ToolError NO_DEPTH."""
+    height, width = points.points.shape[:2]
+    rows = []
+    for one in objects:
+        u, v = min(int(one.point[0] * width), width - 1), min(int(one.point[1] * height), height - 1)
+        left, top, right, bottom = one.box
+        reach = _POINT_WINDOW_PX
+        around = points.points[
+            max(v - reach, top) : min(v + reach + 1, bottom), max(u - reach, left) : min(u + reach + 1, right)
+        ].reshape(-1, 3)
+        known = around[np.isfinite(around[:, 2])]
+        if not len(known):
+            raise _no_depth(f"at {one.label!r}")
+        rows.append(PointRow(one.label, one.number, *(float(number) for number in np.median(known, axis=0))))
+    return rows
+
+
+# -- Python utilities: pictures --------------------------------------------------------------------
+
+
+@operation("Python")
+def draw_boxes(image: SessionImage, objects: Sequence[Detected] = ()) -> SessionImage:
+    """Labelled boxes over the picture."""
+    return image.redrawn(rendering.labelled_boxes(image.rgb, [(one.box, _title(one)) for one in objects]))
+
+
+@operation("Python")
+def draw_masks(image: SessionImage, objects: Sequence[Outlined]) -> SessionImage:
+    """Translucent masks over the picture, a colour for each thing."""
+    return image.redrawn(rendering.coloured_masks(image.rgb, [one.mask for one in objects]))
+
+
+@operation("Python")
+def draw_depth(image: SessionImage, depth: DepthMap) -> SessionImage:
+    """The picture's depth as colours, with a scale on its right."""
+    return image.redrawn(colourize_depth(depth.depth))
+
+
+@operation("Python")
+def montage(image: SessionImage, patches: Sequence[SessionImage]) -> SessionImage:
+    """The picture with patches of it on its right."""
+    return image.redrawn(rendering.montage(image.rgb, [one.rgb for one in patches]))
+
+
+@operation("Python")
+def draw_3d(image: SessionImage, points: PointMap, places: Sequence[PointRow], colours: SessionImage) -> SessionImage:
+    """The picture beside the scene from above: x to the right, z away from the camera [m], and the places in it.
+
+    Args:
+        image: What stands on the left.
+        points: Of every pixel of `colours`.
+        places: Marked from above.
+        colours: The picture that gives the points their colours.
+    """
+    marks = [((row.X, row.Z), _title(row)) for row in places]
+    above = rendering.seen_from_above(points.points, colours.rgb, marks, side=image.size[1])
+    return image.redrawn(np.concatenate([image.rgb, above], axis=1))
+
+
+def _mask_centroid(one: Outlined) -> tuple[float, float]:
+    rows, columns = np.nonzero(one.mask)
+    return float(columns.mean()), float(rows.mean())
+
+
+def _title(one: Detected | PointRow) -> str:
+    """What stands at a thing in a picture: short, even where its label is a sentence."""
+    return f"{' '.join(one.label.split())[:40]} {one.number}"
+
+
+def _mean(depth: np.ndarray, where: str) -> float:
+    known = depth[np.isfinite(depth)]
+    if not known.size:
+        raise _no_depth(where)
+    return float(known.mean())
+
+
+def _no_depth(where: str) -> ToolError:
+    return ToolError(ErrorCode.NO_DEPTH, f"No depth is known {where}.", "Look at another picture.")
+
+
+def _invalid(sentence: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence}.")

@@ -1,0 +1,265 @@
+r"""PERIA's perception tools for objects: detection, segmentation, counting and presence (appendix C.1, table 7).
+
+Each answers with text alone, in the form of the paper's figure 12: `Tool executed successfully.`, then `Result: ` and
+one JSON object that names its task. Boxes are `\boxed{x1,y1,x2,y2}` in 0..1000; centroids are [x, y] in the same space,
+and areas are in its units, so that the whole picture has 1,000,000. The thresholds are those of the paper: detections
+from a box score of 0.25, non-maximum suppression at an IoU of 0.8, segments from a score of 0.25, at most 20 of them.
+
+What stands behind the tools are the backends of `Sight` instead of Grounding DINO and SAM 3.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
+from tool_nodes.perception.drawings.exemplar import Appearance
+from tool_nodes.perception.object_finder import Instance, Sight
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import ImageIndex, Text
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.peria.boxes import SPACE, Box, box_pixels, boxed, show_box
+from tool_nodes.tools.peria.interaction import SUCCESS
+from tool_nodes.types import FloatArray
+
+BOX_THRESHOLD = 0.25
+NMS_THRESHOLD = 0.8
+SCORE_THRESHOLD = 0.25
+MAX_PROPOSALS = 20
+
+_MAX_NAMES = 10
+_INSIDE = 0.5
+"""So much of a thing must lie in a box for the box to hold it ..."""
+_FILLS = 0.25
+"""... or it fills so much of the box."""
+_EXEMPLAR_IOU = 0.2
+"""The exemplar's own box overlaps the given one by at least this IoU."""
+
+_NAMES = re.compile(r"\s*(?:[,;?!\n]|\.(?=\s|$))\s*")
+_ASKED = re.compile(
+    r"^(?:please )?(?:where(?: is| are|'s)|what(?: is| are|'s)|which(?: is| are)?|(?:is|are) there(?: an?| any)?|"
+    r"how many|find|locate|detect|show(?: me)?|point (?:to|at)|segment|count)\s+(?P<name>.+?)(?: (?:is|are) there)?$",
+    re.IGNORECASE,
+)
+"""A caption of Grounding DINO is a list of names; a question about one is taken too."""
+
+
+class PeriaPerceptionTools:
+    """Object detection and segmentation.
+
+    Args:
+        sight: Finds things in the pictures of a conversation.
+    """
+
+    suite = "peria"
+
+    def __init__(self, sight: Sight) -> None:
+        self._sight = sight
+
+    @tool("grounding_dino")
+    def grounding_dino(self, image_index: ImageIndex, question: Text) -> ToolResult:
+        """Perform open-vocabulary object detection from text descriptions. It returns detected objects with bounding
+        boxes, confidence scores, and labels, which helps locate landmarks, icons, objects, or semantic regions.
+
+        Args:
+            image_index: Index of the input image.
+            question: What to look for; several names are divided by commas or by " . ".
+        """
+        names = _names(question)
+        found: list[Instance] = []
+        missing: list[str] = []
+        first_error: ToolError | None = None
+        for name in names:
+            try:
+                found += self._sight.find(image_index, name)
+            except ToolError as error:
+                if error.code != ErrorCode.OBJECT_NOT_FOUND:
+                    raise
+                first_error = first_error or error
+                missing.append(name)
+        if first_error is not None and not found:
+            raise first_error
+        found = [one for one in found if one.score >= BOX_THRESHOLD]
+        kept = not_suppressed([one.box for one in found], [one.score for one in found], NMS_THRESHOLD)
+        detections = [found[k] for k in kept]
+        answer: dict[str, Any] = {
+            "task": "detection",
+            "objects": [
+                {"label": one.label, "confidence": _confidence(one), "bbox": boxed(*one.box, image_index.size)}
+                for one in detections
+            ],
+        }
+        if missing:
+            answer["not_found"] = missing
+        return self._answer(image_index, answer, detections)
+
+    @tool("auto_segment")
+    def auto_segment(self, image_index: ImageIndex) -> ToolResult:
+        """Automatically segment objects in the full image and return proposals with bounding boxes, confidence
+        scores, areas, and centroids.
+
+        Args:
+            image_index: Index of the input image.
+        """
+        return self._proposals(image_index, self._sight.everything(image_index))
+
+    @tool("bbox_segment")
+    def bbox_segment(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+        r"""Perform region-constrained segmentation inside a specified bounding box, enabling focused analysis or
+        refinement of a target area.
+
+        Args:
+            image_index: Index of the input image.
+            bounding_box: Region as \boxed{x1,y1,x2,y2}, top left and bottom right corner in 0..1000.
+        """
+        box = box_pixels(bounding_box, image_index.size)
+        area = (box[2] - box[0]) * (box[3] - box[1])
+        found = []
+        for one in self._sight.everything(image_index):
+            part, share = inside_box(one.mask, box)
+            if share >= _INSIDE or np.count_nonzero(part) >= _FILLS * area:
+                found.append((box_iou(one.box, box), Instance.of_mask(part, one.score)))
+        if not found:
+            raise _nothing_in(bounding_box)
+        found.sort(key=lambda pair: -pair[0])
+        return self._proposals(image_index, [one for _, one in found])
+
+    @tool("text_segment")
+    def text_segment(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
+        """Segment objects described by a natural-language prompt, supporting open-vocabulary object localization and
+        isolation.
+
+        Args:
+            image_index: Index of the input image.
+            text_prompt: What to segment, e.g. "red circles".
+        """
+        return self._proposals(image_index, self._sight.find(image_index, text_prompt), prompt=text_prompt)
+
+    @tool("exemplar_segment")
+    def exemplar_segment(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+        r"""Use a bounding box as a visual exemplar and find visually similar objects in the image, which is useful for
+        repeated patterns or "find more like this" reasoning.
+
+        Args:
+            image_index: Index of the input image.
+            bounding_box: Box around one object as \boxed{x1,y1,x2,y2}, in 0..1000; the object itself is found too.
+        """
+        box = box_pixels(bounding_box, image_index.size)
+        everything = self._sight.everything(image_index)
+        exemplar = max(everything, key=lambda one: box_iou(one.box, box), default=None)
+        if exemplar is None or box_iou(exemplar.box, box) < _EXEMPLAR_IOU:
+            raise _nothing_in(bounding_box)
+        wanted = Appearance.of(image_index.rgb, exemplar.mask)
+        found = [
+            replace(one, score=one.score * wanted.likeness(Appearance.of(image_index.rgb, one.mask)))
+            for one in everything
+        ]
+        found.sort(key=lambda one: -one.score)
+        return self._proposals(image_index, found)
+
+    @tool("concept_count")
+    def concept_count(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
+        """Count objects matching a text prompt and return both the count and instance locations.
+
+        Args:
+            image_index: Index of the input image.
+            text_prompt: What to count, e.g. "cans".
+        """
+        found = self._found_or_none(image_index, text_prompt)
+        answer = {"task": "counting", "prompt": text_prompt, "count": len(found)}
+        answer |= _listed("instances", image_index, found)
+        return self._answer(image_index, answer, found)
+
+    @tool("presence_check")
+    def presence_check(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
+        """Check whether a described concept is present in the image and return a presence flag, confidence score, and
+        count.
+
+        Args:
+            image_index: Index of the input image.
+            text_prompt: What to look for, e.g. "a red box".
+        """
+        found = self._found_or_none(image_index, text_prompt)
+        answer = {
+            "task": "presence",
+            "prompt": text_prompt,
+            "present": bool(found),
+            "confidence": max((_confidence(one) for one in found), default=0.0),
+            "count": len(found),
+        }
+        return self._answer(image_index, answer, found)
+
+    def _found_or_none(self, image: SessionImage, text: str) -> list[Instance]:
+        try:
+            found = self._sight.find(image, text)
+        except ToolError as error:
+            if error.code != ErrorCode.OBJECT_NOT_FOUND:
+                raise
+            return []
+        return _confident(found)
+
+    def _proposals(self, image: SessionImage, found: Sequence[Instance], **more: Any) -> ToolResult:
+        found = _confident(found)
+        answer = {"task": "segmentation", **more} | _listed("proposals", image, found)
+        return self._answer(image, answer, found[:MAX_PROPOSALS])
+
+    def _answer(self, image: SessionImage, answer: dict[str, Any], found: Sequence[Instance]) -> ToolResult:
+        return ToolResult(
+            value=answer | {"masks": [one.mask for one in found]},
+            text=f"{SUCCESS}\nResult: {json.dumps(answer, ensure_ascii=False)}",
+            backend=self._sight.backend(image),
+        )
+
+
+def _names(question: str) -> list[str]:
+    """The names in a caption such as "cat . dog .", without the words of a question.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for none or too many.
+    """
+    asked = [_ASKED.sub(r"\g<name>", part) for part in _NAMES.split(question) if part]
+    names = list(dict.fromkeys(asked))
+    if not 1 <= len(names) <= _MAX_NAMES:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"grounding_dino: argument 'question' must hold 1 to {_MAX_NAMES} names, got {len(names)}.",
+        )
+    return names
+
+
+def _confident(found: Sequence[Instance]) -> list[Instance]:
+    return [one for one in found if one.score >= SCORE_THRESHOLD]
+
+
+def _confidence(one: Instance) -> float:
+    return round(float(one.score), 3)
+
+
+def _listed(key: str, image: SessionImage, found: Sequence[Instance]) -> dict[str, Any]:
+    """The first instances as JSON data, and how many there are where not all are listed."""
+    listed = {key: [_described(image, one) for one in found[:MAX_PROPOSALS]]}
+    return listed | ({"found": len(found)} if len(found) > MAX_PROPOSALS else {})
+
+
+def _described(image: SessionImage, one: Instance) -> dict[str, Any]:
+    rows, columns = np.nonzero(one.mask)
+    width, height = image.size
+    return {
+        "bbox": boxed(*one.box, image.size),
+        "confidence": _confidence(one),
+        "area": round(len(rows) / (width * height) * SPACE**2),
+        "centroid": [round((columns.mean() + 0.5) / width * SPACE), round((rows.mean() + 0.5) / height * SPACE)],
+    }
+
+
+def _nothing_in(box: FloatArray) -> ToolError:
+    return ToolError(
+        ErrorCode.EMPTY_MASK, f"There is no object in {show_box(box)}.", "auto_segment lists what there is."
+    )

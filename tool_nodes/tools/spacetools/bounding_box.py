@@ -1,0 +1,202 @@
+"""Oriented 3D boxes: `bounding_box.compute_bbox` (3d_bbox in the SpaceTools appendix B.5)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import ConvexHull, QhullError
+
+from tool_nodes.geometry import intrinsics, principal_point, project
+from tool_nodes.perception.masks import dilated, eroded, window_of
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import FocalLength, Mask, PointCloud
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.spacetools.grasping import require_matching
+from tool_nodes.types import BoolArray, FloatArray
+
+EDGES = ((0, 1), (1, 2), (2, 3), (3, 0), (4, 5), (5, 6), (6, 7), (7, 4), (0, 4), (1, 5), (2, 6), (3, 7))
+_SIGNS = np.array([(-1, -1, -1), (1, -1, -1), (1, 1, -1), (-1, 1, -1), (-1, -1, 1), (1, -1, 1), (1, 1, 1), (-1, 1, 1)])
+
+_TRIM = (0.5, 99.5)
+"""Percentiles of the points that the box spans: single stray points do not stretch it."""
+
+_ON_PLANE_M = 0.005
+_ABOVE_PLANE_M = 0.006
+"""A point this far over the support belongs to the thing [m]."""
+
+_STANDS_M = 0.04
+"""A thing whose lowest seen point is higher than this over the plane stands on something else [m]."""
+
+_MIN_SUPPORT = 0.3
+"""Share of the surroundings that a plane must hold to be the support."""
+
+
+def support_plane(around: FloatArray, points: FloatArray, seed: int = 0) -> tuple[FloatArray, float] | None:
+    """The plane that a thing stands on, from the cloud around it; the frame's own "down" need not be known.
+
+    Args:
+        around: (M, 3) points near the thing that are not part of it [m].
+        points: (N, 3) points of the thing [m].
+        seed: Seeds the sampling of planes.
+
+    Returns:
+        Unit normal (3,) towards the thing and offset, normal @ x = offset on the plane; None where no plane holds
+        enough of the surroundings or the thing is not on one side of it.
+    """
+    if len(around) < 50:
+        return None
+    rng = np.random.default_rng(seed)
+    sample = around[rng.choice(len(around), min(len(around), 1500), replace=False)]
+    corners = sample[rng.integers(len(sample), size=(200, 3))]
+    normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    length = np.linalg.norm(normals, axis=1)
+    normals = normals[length > 1e-9] / length[length > 1e-9, None]
+    if not len(normals):
+        return None
+    offsets = (normals * corners[length > 1e-9, 0]).sum(axis=1)
+    # Written out, because the threads of BLAS cost more than they save on so few numbers.
+    x, y, z = sample.T
+    nx, ny, nz = normals.T[:, :, None]
+    distance = nx * x
+    distance += ny * y
+    distance += nz * z
+    distance -= offsets[:, None]
+    near = np.abs(distance, out=distance) < _ON_PLANE_M
+    best = near[int(near.sum(axis=1).argmax())]
+    if best.mean() < _MIN_SUPPORT:
+        return None
+    centre = sample[best].mean(axis=0)
+    normal = np.linalg.svd(sample[best] - centre, full_matrices=False)[2][2]
+    heights = (points - centre) @ normal
+    if heights.mean() < 0:
+        normal, heights = -normal, -heights
+    return (normal, float(normal @ centre)) if np.percentile(heights, 5) > -2 * _ON_PLANE_M else None
+
+
+def _rectangle(flat: FloatArray) -> tuple[float, FloatArray]:
+    """Least area [m^2] of a rectangle around points (N, 2), and the unit direction (2,) of one of its sides."""
+    try:
+        hull = flat[ConvexHull(flat).vertices]
+    except QhullError:  # all in one line
+        hull = flat
+    edges = np.roll(hull, -1, axis=0) - hull
+    length = np.linalg.norm(edges, axis=1)
+    u = edges[length > 1e-9] / length[length > 1e-9, None]
+    if not len(u):
+        return 0.0, np.array([1.0, 0.0])
+    x, y = np.ascontiguousarray(flat.T)
+    ux, uy = u[:, :1], u[:, 1:]
+    spans = [np.diff(np.percentile(values, _TRIM, axis=1), axis=0)[0] for values in (ux * x + uy * y, ux * y - uy * x)]
+    areas = spans[0] * spans[1]
+    return float(areas.min()), u[int(areas.argmin())]
+
+
+def _axes(points: FloatArray, up: FloatArray) -> tuple[FloatArray, float]:
+    """Right-handed axes (3, 3), rows, the last one `up`, the first along the longer side; and the box's volume."""
+    first = np.cross(up, np.eye(3)[int(np.abs(up).argmin())])
+    first /= np.linalg.norm(first)
+    plane = np.stack([first, np.cross(up, first)])
+    area, direction = _rectangle(points @ plane.T)
+    side = direction @ plane
+    axes = np.stack([side, np.cross(up, side), up])
+    spans = np.diff(np.percentile(points @ axes.T, _TRIM, axis=0), axis=0)[0]
+    if spans[1] > spans[0]:
+        axes = np.stack([axes[1], -axes[0], up])
+    return axes, area * float(spans[2])
+
+
+def oriented_box(points: FloatArray, around: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """The box of a thing that is seen from one side.
+
+    A thing that stands on a plane is given a box that stands on it too, down to the plane, with the smallest footprint.
+    Where there is no such plane, it is the smallest box along one of the principal axes of what is seen.
+
+    Args:
+        points: (N, 3) points of the thing [m], N >= 4.
+        around: (M, 3) points near it that are not part of it [m].
+
+    Returns:
+        Corners (8, 3) [m], bottom four first, and extent (3,) [m]: longer side, shorter side, height.
+    """
+    plane = None if around is None else support_plane(around, points)
+    if plane is not None:
+        normal, offset = plane
+        heights = points @ normal - offset
+        solid = points[heights > _ABOVE_PLANE_M]
+        points = solid if len(solid) > len(points) / 2 else points
+        axes = _axes(points, normal)[0]
+    else:
+        principal = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
+        axes = min((_axes(points, up) for up in principal), key=lambda found: found[1])[0]
+    low, high = np.percentile(points @ axes.T, _TRIM, axis=0)
+    if plane is not None and low[2] - plane[1] < _STANDS_M:
+        low[2] = plane[1]
+    extent = high - low
+    return ((low + high) / 2 + _SIGNS * extent / 2) @ axes, extent
+
+
+def _inner(mask: BoolArray) -> BoolArray:
+    """The mask (H, W) without its outline, where depth may be the background's; small masks stay whole."""
+    core = np.zeros_like(mask)
+    if mask.any():
+        window = window_of(mask)
+        core[window] = eroded(mask[window])
+    return core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask
+
+
+def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) -> FloatArray:
+    """Points (M, 3) of the cloud outside the mask, as near to the thing as it is large, plus a hand's breadth."""
+    centre = np.median(points, axis=0)
+    radius = float(np.percentile(np.linalg.norm(points - centre, axis=1), 95)) + 0.08
+    own = window_of(mask, margin=3)
+    kept = np.ones(mask.shape, dtype=bool)
+    kept[own] = ~dilated(dilated(dilated(mask[own])))
+    near = np.flatnonzero(np.abs(cloud[:, 0] - np.float32(centre[0])) < radius + 1e-4)
+    near = near[np.abs(cloud[near, 1] - centre[1]) < radius]
+    outside = cloud[near[kept.reshape(-1)[near]]]
+    return outside[np.linalg.norm(outside - centre, axis=1) < radius].astype(float)
+
+
+class BoundingBoxTools:
+    """Boxes around masked points."""
+
+    suite = "spacetools"
+
+    @tool("bounding_box.compute_bbox", aliases=["3d_bbox.compute_bbox"])
+    def compute_bbox(self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength) -> ToolResult:
+        """Compute an oriented bounding box for a masked subset of a point cloud, in the camera frame.
+
+        Args:
+            point_cloud: Variable holding the point cloud (H*W, 3) of the image.
+            mask: Variable holding the segmentation mask (H, W) of the object.
+            focal_length_px: Focal length in pixels.
+        """
+        require_matching("bounding_box.compute_bbox", point_cloud, mask)
+        return self.box(point_cloud, mask, focal_length_px)
+
+    def box(self, point_cloud: NDArray[np.float32], mask: BoolArray, focal_length_px: float) -> ToolResult:
+        """The result for a cloud (H*W, 3) [m] and a mask (H, W) that fit each other. Raises ToolError NO_DEPTH."""
+        points = np.asarray(point_cloud[_inner(mask).reshape(-1)], float)
+        points = points[np.isfinite(points).all(axis=1)]
+        if len(points) < 4:
+            raise ToolError(ErrorCode.NO_DEPTH, f"Only {len(points)} masked points have depth; at least 4 are needed.")
+        corners, extent = oriented_box(points, _around(point_cloud, mask, points))
+        h, w = mask.shape
+        K = intrinsics(focal_length_px, w, h)
+        K[:2, 2] = principal_point(point_cloud, (w, h), focal_length_px)
+        normalized = project(corners, K) / np.array([w, h])
+        corners_3d = np.round(corners, 4).tolist()
+        corners_2d = np.round(normalized, 4).tolist()
+        return ToolResult(
+            value={"corners_3d": corners_3d, "corners_2d": corners_2d, "edges": EDGES, "extent": extent},
+            text=f"Computed oriented bounding box from {len(points)} points (mask {h}x{w}). "
+            f"Extent: [{', '.join(f'{e:.3f}' for e in extent)}] m. Corners 3D: {corners_3d}. Corners 2D: {corners_2d}. "
+            f"Edges: {[list(e) for e in EDGES]}. Use $obb_corners_3d, $obb_corners_2d, $extent and $edges to reference "
+            "them.",
+            variables={
+                "obb_corners_3d": corners_3d,
+                "obb_corners_2d": corners_2d,
+                "extent": extent,
+                "edges": [list(e) for e in EDGES],
+            },
+        )

@@ -1,0 +1,79 @@
+"""Depth tools: `depth_estimator.*`."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.geometry import backproject, intrinsics
+from tool_nodes.perception.object_finder import estimate_picture
+from tool_nodes.ports import DepthEstimator
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import ImageIndex
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.drawing import colourize_depth
+
+
+def depth_range(depth: NDArray[np.float32]) -> str:
+    """Text such as "0.61m to 1.40m (mean: 0.98m)" of a depth map (H, W) [m]. Raises ToolError NO_DEPTH."""
+    known = depth[np.isfinite(depth)]
+    if not known.size:
+        raise ToolError(ErrorCode.NO_DEPTH, "The depth map holds no valid depth.", "Check the depth camera.")
+    return f"{known.min():.2f}m to {known.max():.2f}m (mean: {known.mean():.2f}m)"
+
+
+def cloud_of(depth: NDArray[np.float32], focal_px: float, image: SessionImage) -> NDArray[np.float32]:
+    """The points (H*W, 3) [m] of a picture's depth map (H, W) [m], in the frame of the camera that took it."""
+    h, w = depth.shape
+    K = intrinsics(focal_px, w, h)
+    K[:2, 2] = image.principal_point()
+    return backproject(depth, K)
+
+
+class DepthTools:
+    """Metric depth by Depth Pro, or by whichever backend stands behind the DepthEstimator port."""
+
+    suite = "spacetools"
+
+    def __init__(self, estimator: DepthEstimator) -> None:
+        self._estimator = estimator
+
+    @tool("depth_estimator.estimate_depth", renamed={"image": "image_index"})
+    def estimate_depth(self, image_index: ImageIndex) -> ToolResult:
+        """Estimate metric depth of an image.
+
+        Args:
+            image_index: Index of the image.
+        """
+        depth, focal = estimate_picture(self._estimator, image_index)
+        h, w = depth.shape
+        return ToolResult(
+            value={"depth_map": depth, "focal_length_px": focal, "width": w, "height": h},
+            text=f"Estimated depth map for {w}x{h} image. Focal length: {focal:.1f}px. "
+            f"Depth range: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}) to reference the depth data and "
+            "$focal_length_px (float) to reference the focal length.",
+            image=colourize_depth(depth),
+            variables={"depth_map": depth, "focal_length_px": focal},
+            backend=self._estimator.backend,
+        )
+
+    @tool("depth_estimator.estimate_depth_with_pointcloud", renamed={"image": "image_index"})
+    def estimate_depth_with_pointcloud(self, image_index: ImageIndex) -> ToolResult:
+        """Estimate metric depth of an image and the 3D point cloud in camera coordinates.
+
+        Args:
+            image_index: Index of the image.
+        """
+        depth, focal = estimate_picture(self._estimator, image_index)
+        h, w = depth.shape
+        cloud = cloud_of(depth, focal, image_index)
+        return ToolResult(
+            value={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal, "width": w, "height": h},
+            text=f"Generated {w}x{h} depth map and {len(cloud):,} 3D points. "
+            f"Depth range in point cloud: {depth_range(depth)}. Use $depth_map (numpy array, {h}x{w}), "
+            f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
+            image=colourize_depth(depth),
+            variables={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal},
+            backend=self._estimator.backend,
+        )

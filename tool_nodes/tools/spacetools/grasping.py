@@ -1,0 +1,158 @@
+"""Grasp generation: `grasp_generator.compute_grasp`."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.geometry import intrinsics, project, transform
+from tool_nodes.motion.gripper import gripper_points
+from tool_nodes.ports import GraspGenerator
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.drawing import draw_axes
+from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet
+
+MAX_CHECKED = 24
+"""Grasps tried for reachability before giving up; they are sorted best first."""
+
+
+def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> BoolArray:
+    """The mask flattened to the cloud's rows. Raises ToolError INVALID_ARGUMENT or EMPTY_MASK."""
+    if mask.size != len(cloud):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{tool_name}: argument 'mask' has {mask.size} pixels ({mask.shape[0]}x{mask.shape[1]}) but 'point_cloud' "
+            f"has {len(cloud)} points; both must come from the same image.",
+        )
+    flat = mask.reshape(-1)
+    if not flat.any():
+        raise ToolError(ErrorCode.EMPTY_MASK, f"{tool_name}: the mask is empty.", "Segment an object first.")
+    return flat
+
+
+class GraspAlternatives:
+    """The tool, wherever its grasps come from: it counts the calls, so that the same call gives the next grasp."""
+
+    suite = "spacetools"
+
+    def __init__(self) -> None:
+        self._served: dict[str, int] = {}
+
+    @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"}, repeatable=True)
+    def compute_grasp(
+        self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength, image_index: ImageIndex
+    ) -> ToolResult:
+        """Generate a single collision-free grasp pose for a masked subset of a point cloud.
+
+        Calling it again with the same inputs gives the next best grasp.
+
+        Args:
+            point_cloud: Variable holding the point cloud (H*W, 3) of the image.
+            mask: Variable holding the segmentation mask (H, W) of the object.
+            focal_length_px: Focal length in pixels.
+            image_index: Index of the image that mask and cloud belong to.
+        """
+        flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
+        frame = image_index.require_frame()
+        if image_index.window is not None:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                "grasp_generator.compute_grasp: argument 'image_index' must be a whole camera picture, no crop of one.",
+                "What stands around the object matters.",
+            )
+        cloud = np.ascontiguousarray(point_cloud, np.float32)
+        key = hashlib.sha256(cloud.tobytes() + np.packbits(flat).tobytes()).hexdigest()
+        result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, self._served.get(key, 0))
+        self._served[key] = self._served.get(key, 0) + 1
+        return result
+
+    def alternative(
+        self,
+        cloud: NDArray[np.float32],
+        mask: BoolArray,
+        focal_length_px: float,
+        rgb: NDArray[np.uint8],
+        frame: Frame,
+        number: int,
+    ) -> ToolResult:
+        """The best grasp (number 0), the next best one (1), and so on; after the last one it starts again.
+
+        Args:
+            cloud: (H*W, 3) points in the camera frame [m].
+            mask: (H, W), true on the object.
+            focal_length_px: For the drawing [px].
+            rgb: Picture (H, W, 3) to draw on.
+            frame: The camera frame that cloud and mask belong to.
+            number: Which one.
+
+        Raises:
+            ToolError: NO_GRASP.
+        """
+        raise NotImplementedError
+
+
+class GraspTools(GraspAlternatives):
+    """Grasps by the analytic generator, or by whichever backend stands behind the GraspGenerator port.
+
+    Args:
+        generator: Proposes grasps.
+        reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
+    """
+
+    def __init__(self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None) -> None:
+        super().__init__()
+        self._generator = generator
+        self._reachable = reachable
+
+    def _choose(self, grasps: GraspSet, frame: Frame, skip: int) -> int:
+        """Index of the (skip+1)-th reachable grasp; wraps to the best when there are no more."""
+        found = []
+        for index in range(min(len(grasps.scores), MAX_CHECKED)):
+            T_base_gripper = frame.T_base_camera @ grasps.T_camera_gripper[index]
+            if self._reachable is None or self._reachable(T_base_gripper, frame):
+                found.append(index)
+                if len(found) > skip:
+                    return index
+        if not found:
+            raise ToolError(
+                ErrorCode.NO_GRASP,
+                f"None of the {len(grasps.scores)} collision-free grasps can be reached by the arm.",
+                "The object may be too far away or too close to the robot's base.",
+            )
+        return found[skip % len(found)]
+
+    def alternative(
+        self,
+        cloud: NDArray[np.float32],
+        mask: BoolArray,
+        focal_length_px: float,
+        rgb: NDArray[np.uint8],
+        frame: Frame,
+        number: int,
+    ) -> ToolResult:
+        """See `GraspAlternatives`."""
+        flat = mask.reshape(-1)
+        grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
+        index = self._choose(grasps, frame, number)
+        T = grasps.T_camera_gripper[index]
+        h, w = mask.shape
+        K = intrinsics(focal_length_px, w, h)
+        K[:2, 2] = frame.K[:2, 2]
+        points_px = project(transform(T, gripper_points(float(grasps.widths_m[index]))), K)
+        axes_px = project(transform(T, np.vstack([np.zeros(3), 0.06 * np.eye(3)])), K)
+        shown = ", ".join(f"({x / w:.3f}, {y / h:.3f})" for x, y in points_px)
+        score = float(grasps.scores[index])
+        return ToolResult(
+            value=(T, score),
+            text=f"Generated collision-free grasp with confidence {score:.3f} from {int(flat.sum())}/{len(cloud)} "
+            f"masked points. Filtered {grasps.sampled} → {len(grasps.scores)} collision-free grasps. "
+            f"Projected 2D gripper points: [{shown}]. Use $grasp_pose (numpy array, 4x4) to reference it.",
+            image=draw_axes(rgb, axes_px[0], axes_px[1:], points_px),
+            variables={"grasp_pose": T},
+            backend=self._generator.backend,
+        )

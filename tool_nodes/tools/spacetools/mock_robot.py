@@ -1,0 +1,108 @@
+"""A robot that is none: `mock_robot.*` of the SpaceTools appendix B.5, under the names of the real one.
+
+Pictures, depth and clouds come from recorded data; a grasp or a placement with valid arguments always succeeds, moves
+nothing, and says so. It serves to exercise an agent and its tools, and is no evidence that a grasp would work.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.ports import Camera
+from tool_nodes.results import ToolResult
+from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.spacetools.robot import CameraTools, require_rigid
+from tool_nodes.types import Frame
+
+EXECUTION_TIME_S = 0.0
+"""What a motion of no robot takes [s]."""
+
+
+class MockCamera(CameraTools):
+    """Recorded pictures, depth and clouds.
+
+    B.5 passes the recording as an argument `mock_data`; here it belongs to the station, so that the tools have the
+    signatures of the real robot's and an agent cannot tell the two apart but by what they answer.
+
+    Args:
+        camera: Gives the recorded frame.
+        cloud: Recorded point cloud (H*W, 3) in the camera frame [m]; None back-projects the depth.
+    """
+
+    backend = "mock"
+
+    def __init__(self, camera: Camera, cloud: NDArray[np.float32] | None = None) -> None:
+        super().__init__(camera)
+        self._recorded_cloud = cloud
+
+    def _cloud(self, frame: Frame) -> NDArray[np.float32]:
+        return super()._cloud(frame) if self._recorded_cloud is None else self._recorded_cloud
+
+    @tool("robot.capture_image", aliases=["mock_robot.capture_image"], repeatable=True)
+    def capture_image(self) -> ToolResult:
+        """Return the recorded image of the data set, without a real robot."""
+        return replace(super().capture_image(), backend=self.backend)
+
+    @tool("robot.get_depth", aliases=["robot.capture_depth", "mock_robot.get_depth"], repeatable=True)
+    def get_depth(self) -> ToolResult:
+        """Return the recorded depth map of the data set, without a real robot."""
+        return replace(super().get_depth(), backend=self.backend)
+
+    @tool("robot.get_depth_with_pointcloud", aliases=["mock_robot.get_depth_with_pointcloud"], repeatable=True)
+    def get_depth_with_pointcloud(self) -> ToolResult:
+        """Return the recorded depth map and 3D point cloud of the data set, without a real robot."""
+        return replace(super().get_depth_with_pointcloud(), backend=self.backend)
+
+
+class MockRobot(MockCamera):
+    """Recorded pictures, and motions that always succeed."""
+
+    @tool("robot.execute_grasp", aliases=["mock_robot.execute_grasp"])
+    def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
+        """Simulate executing a grasp: it always succeeds and moves nothing.
+
+        Args:
+            grasp_pose: 4x4 pose of the gripper's base in the camera frame (OpenCV), approach along +Z,
+                fingers closing along X; usually $grasp_pose.
+        """
+        require_rigid(grasp_pose)
+        return self._succeeded("Grasp executed successfully")
+
+    @tool(
+        "robot.place_object_at_2d_location",
+        aliases=["mock_robot.place_object_at_2d_location"],
+        renamed={"point_2d": "placement_point_2d"},
+    )
+    def place_object_at_2d_location(self, placement_point_2d: Point2D) -> ToolResult:
+        """Simulate placing the held object at a point of the image: it always succeeds and moves nothing.
+
+        Args:
+            placement_point_2d: Normalized [x, y] image point where the object should be placed.
+        """
+        x, y = placement_point_2d
+        return self._succeeded(f"Object placed successfully at image point ({x:.3f}, {y:.3f})")
+
+    @tool(
+        "robot.place_object_at_3d_location",
+        aliases=["mock_robot.place_object_at_3d_location"],
+        renamed={"point_3d": "placement_point_3d"},
+    )
+    def place_object_at_3d_location(self, placement_point_3d: Point3D) -> ToolResult:
+        """Simulate placing the held object at a 3D point in the camera frame: it always succeeds and moves nothing.
+
+        Args:
+            placement_point_3d: [x, y, z] in metres in the camera frame (OpenCV).
+        """
+        x, y, z = placement_point_3d
+        return self._succeeded(f"Object placed successfully at ({x:.3f}, {y:.3f}, {z:.3f}) m")
+
+    def _succeeded(self, what: str) -> ToolResult:
+        return ToolResult(
+            value={"success": True, "execution_time_s": EXECUTION_TIME_S},
+            text=f"{what} in {EXECUTION_TIME_S:.2f} s (simulated: no robot moved).",
+            backend=self.backend,
+        )

@@ -1,0 +1,258 @@
+"""Robot tools: `robot.*`. Poses and points are in the scene camera's frame, as its pictures show it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.geometry import backproject, invert, project, transform
+from tool_nodes.motion.stop_latch import StopWatch
+from tool_nodes.motion.targets import ray_to_base
+from tool_nodes.perception.placed import standing_at
+from tool_nodes.ports import Camera, GraspAndPlace
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
+from tool_nodes.toolbox.images import SessionImage, view_of
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.drawing import colourize_depth
+from tool_nodes.tools.spacetools.depth import depth_range
+from tool_nodes.types import FloatArray, Frame
+
+
+class CameraTools:
+    """Pictures and depth from the robot's own camera.
+
+    Args:
+        camera: The scene camera.
+    """
+
+    suite = "spacetools"
+
+    def __init__(self, camera: Camera) -> None:
+        self._camera = camera
+        self._seen: Frame | None = None
+
+    def _look(self) -> Frame:
+        self._seen = self._camera.capture()
+        return self._seen
+
+    def _last_seen(self) -> Frame:
+        return self._seen if self._seen is not None else self._look()
+
+    def _cloud(self, frame: Frame) -> NDArray[np.float32]:
+        return backproject(frame.depth, frame.K)
+
+    @tool("robot.capture_image", timeout_s=None, repeatable=True)
+    def capture_image(self) -> ToolResult:
+        """Capture an RGB image from the robot's camera."""
+        frame = self._look()
+        w, h = frame.size
+        return ToolResult(
+            value={"image_shape": list(frame.rgb.shape), "image": frame.rgb},
+            text=f"Captured {w}x{h} image from the robot camera. "
+            f"Use $captured_image (image, {h}x{w}x3) to reference it.",
+            image=frame.rgb,
+            variables={"captured_image": SessionImage(frame.rgb, frame)},
+        )
+
+    @tool("robot.get_depth", aliases=["robot.capture_depth"], timeout_s=None, repeatable=True)
+    def get_depth(self) -> ToolResult:
+        """Get the depth map from the robot's depth sensor."""
+        frame = self._look()
+        w, h = frame.size
+        focal = float(frame.K[0, 0])
+        picture = colourize_depth(frame.depth, bar=False)
+        return ToolResult(
+            value={
+                "depth_map": frame.depth,
+                "depth_map_visualization": picture,
+                "focal_length_px": focal,
+                "width": w,
+                "height": h,
+            },
+            text=f"Captured {w}x{h} depth map. Focal length: {focal:.1f}px. Depth range: {depth_range(frame.depth)}. "
+            f"Use $depth_map (numpy array, {h}x{w}) and $focal_length_px (float) to reference the results.",
+            image=picture,
+            view=view_of(frame),
+            variables={"depth_map": frame.depth, "focal_length_px": focal},
+        )
+
+    @tool("robot.get_depth_with_pointcloud", timeout_s=None, repeatable=True)
+    def get_depth_with_pointcloud(self) -> ToolResult:
+        """Get the depth map from the robot's depth sensor and the 3D point cloud in the camera frame."""
+        frame = self._look()
+        w, h = frame.size
+        focal = float(frame.K[0, 0])
+        cloud = self._cloud(frame)
+        return ToolResult(
+            value={
+                "image": frame.rgb,
+                "depth_map": frame.depth,
+                "point_cloud": cloud,
+                "focal_length_px": focal,
+                "width": w,
+                "height": h,
+            },
+            text=f"Captured {w}x{h} depth map and {len(cloud):,} 3D points. Focal length: {focal:.1f}px. "
+            f"Depth range: {depth_range(frame.depth)}. Use $depth_map (numpy array, {h}x{w}), "
+            f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
+            image=colourize_depth(frame.depth, bar=False),
+            view=view_of(frame),
+            variables={"depth_map": frame.depth, "point_cloud": cloud, "focal_length_px": focal},
+        )
+
+
+class RobotTools(CameraTools):
+    """Perception and manipulation on the robot itself.
+
+    A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
+    after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
+    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; and
+    `off_mm`, their horizontal distance.
+
+    Args:
+        camera: The scene camera.
+        manipulator: Grasps and places.
+        clock: Time that motions are reported in [s]; simulated time in lockstep.
+    """
+
+    def __init__(self, camera: Camera, manipulator: GraspAndPlace, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(camera)
+        self._manipulator = manipulator
+        self._clock = clock
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See `Toolbox.job`."""
+        return self._manipulator.job()
+
+    @tool("robot.execute_grasp", motion=True, timeout_s=None)
+    def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
+        """Grasp by moving the gripper to a pose via a pre-grasp point, closing it, and lifting.
+
+        Args:
+            grasp_pose: 4x4 pose of the gripper's base in the camera frame (OpenCV), approach along +Z,
+                fingers closing along X; usually $grasp_pose.
+        """
+        frame = self._last_seen()
+        T = frame.T_base_camera @ require_rigid(grasp_pose)
+        started = self._clock()
+        opening = self._manipulator.grasp(T, frame)
+        elapsed = self._clock() - started
+        after = self._look()
+        w, h = after.size
+        return ToolResult(
+            value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
+            text=f"Grasp executed successfully in {elapsed:.2f} s. The gripper holds an object {opening:.3f} m wide. "
+            f"Use $captured_image (image, {h}x{w}x3) to reference the view after the grasp.",
+            image=after.rgb,
+            variables={"captured_image": SessionImage(after.rgb, after)},
+        )
+
+    @tool(
+        "robot.place_object_at_2d_location",
+        motion=True,
+        timeout_s=None,
+        renamed={"point_2d": "placement_point_2d"},
+    )
+    def place_object_at_2d_location(self, placement_point_2d: Point2D) -> ToolResult:
+        """Place the held object at a point of the newest image; the 3D location is found by shooting a ray.
+
+        Args:
+            placement_point_2d: Normalized [x, y] image point where the object should be placed.
+        """
+        frame = self._last_seen()
+        return self._place(ray_to_base(frame, placement_point_2d), frame)
+
+    @tool(
+        "robot.place_object_at_3d_location",
+        motion=True,
+        timeout_s=None,
+        renamed={"point_3d": "placement_point_3d"},
+    )
+    def place_object_at_3d_location(self, placement_point_3d: Point3D) -> ToolResult:
+        """Place the held object at a 3D point in the camera frame and open the gripper.
+
+        Args:
+            placement_point_3d: [x, y, z] in metres in the camera frame (OpenCV).
+        """
+        frame = self._last_seen()
+        return self._place(transform(frame.T_base_camera, np.asarray(placement_point_3d, float)[None])[0], frame)
+
+    def _place(self, point_base: FloatArray, frame: Frame) -> ToolResult:
+        started = self._clock()
+        self._manipulator.place(point_base, frame)
+        elapsed = self._clock() - started
+        after = self._look()
+        w, h = after.size
+        return ToolResult(
+            value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
+            text=f"Object placed successfully in {elapsed:.2f} s. The gripper is open and empty. "
+            f"Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
+            image=after.rgb,
+            variables={"captured_image": SessionImage(after.rgb, after)},
+            facts={"placed": _placed(point_base, frame, after)},
+        )
+
+
+def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
+    """The fact `placed`, see `RobotTools`."""
+    try:
+        found = standing_at(before, after, wanted)
+    except ToolError:  # a camera without depth
+        found = None
+
+    def spot(xy: FloatArray) -> list[float]:
+        ground = np.array([[*xy[:2], wanted[2]]])
+        u, v = project(transform(invert(after.T_base_camera), ground), after.K)[0] / after.size
+        return [round(float(u), 4), round(float(v), 4)]
+
+    return {
+        "wanted_m": [round(float(v), 4) for v in wanted],
+        "wanted": spot(wanted),
+        "found_m": None if found is None else [round(float(v), 4) for v in found],
+        "found": None if found is None else spot(found),
+        "off_mm": None if found is None else round(1000 * float(np.hypot(*(found - wanted)[:2])), 1),
+    }
+
+
+ROLES = ("observer", "operator")
+"""Who may have which of the robot's own tools: an observer's cannot move anything, an operator's are all of them."""
+
+
+def robot_tools(
+    role: str, camera: Camera, manipulator: GraspAndPlace, clock: Callable[[], float] = time.monotonic
+) -> CameraTools:
+    """The robot's tools for a role, as `suites.Backends.robot`; arguments as of `RobotTools`.
+
+    An observer's toolbox does not hold a motion tool that could be refused: it has none, under any name.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a role that is none.
+    """
+    if role == "observer":
+        return CameraTools(camera)
+    if role == "operator":
+        return RobotTools(camera, manipulator, clock)
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The role must be {' or '.join(ROLES)}, got {role[:60]!r}.")
+
+
+def require_rigid(pose: FloatArray) -> FloatArray:
+    """The argument 'grasp_pose' (4, 4) if it is a rigid transform. Raises ToolError INVALID_ARGUMENT."""
+    T = np.asarray(pose, float)
+    R = T[:3, :3]
+    if not (
+        np.allclose(T[3], (0, 0, 0, 1), atol=1e-6)
+        and np.allclose(R @ R.T, np.eye(3), atol=1e-3)
+        and np.linalg.det(R) > 0
+    ):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation, translation, last row "
+            "0 0 0 1).",
+        )
+    return T

@@ -1,0 +1,63 @@
+"""Segmentation tools: `sam2.*`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tool_nodes.perception.object_finder import segment_picture
+from tool_nodes.ports import Segmenter
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
+from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.tools.drawing import draw_mask, draw_points
+
+
+class Sam2Tools:
+    """Promptable segmentation by SAM 2, or by whichever backend stands behind the Segmenter port."""
+
+    suite = "spacetools"
+
+    def __init__(self, segmenter: Segmenter) -> None:
+        self._segmenter = segmenter
+
+    @tool("sam2.segment_from_point", renamed={"image": "image_index"})
+    def segment_from_point(self, x: Unit, y: Unit, image_index: ImageIndex) -> ToolResult:
+        """Segment the object at a single image point.
+
+        Args:
+            x: Normalized x-coordinate in [0, 1], from the left.
+            y: Normalized y-coordinate in [0, 1], from the top.
+            image_index: Index of the image to segment.
+        """
+        best = segment_picture(self._segmenter, image_index, [(x, y)])[0]
+        h, w = best.mask.shape
+        return ToolResult(
+            value={"mask": best.mask, "iou_score": best.score},
+            text=f"Segmented object at normalized coords ({x:.3f}, {y:.3f}) with IoU score: {best.score:.3f}. "
+            f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
+            image=draw_points(draw_mask(image_index.rgb, best.mask), [(x, y)]),
+            variables={"segmentation_mask": best.mask},
+            backend=self._segmenter.backend,
+        )
+
+    @tool("sam2.segment_from_points", renamed={"image": "image_index"})
+    def segment_from_points(self, points: Points2D, image_index: ImageIndex) -> ToolResult:
+        """Segment one object using multiple foreground points.
+
+        Args:
+            points: List of normalized [x, y] points that all lie on the object.
+            image_index: Index of the image to segment.
+        """
+        if not len(points):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "sam2.segment_from_points: argument 'points' is an empty list.")
+        prompts = [(float(x), float(y)) for x, y in points]
+        found = segment_picture(self._segmenter, image_index, prompts)
+        h, w = found[0].mask.shape
+        return ToolResult(
+            value={"mask": found[0].mask, "iou_scores": np.array([s.score for s in found])},
+            text=f"Segmented object from {len(prompts)} point(s) with best IoU score: {found[0].score:.3f}. "
+            f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
+            image=draw_points(draw_mask(image_index.rgb, found[0].mask), prompts),
+            variables={"segmentation_mask": found[0].mask},
+            backend=self._segmenter.backend,
+        )

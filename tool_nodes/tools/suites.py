@@ -1,0 +1,101 @@
+"""The toolbox of the four papers: which tools there are, and what stands behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tool_nodes.perception.object_finder import Sight
+from tool_nodes.ports import CodeRunner, DepthEstimator, Pointer, Segmenter, TextReader
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.sandbox.executor import CodeTools
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.evic.visual_tools import EvicTools
+from tool_nodes.tools.last.tools import SkillTools
+from tool_nodes.tools.peria.interaction import PeriaInteractionTools
+from tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from tool_nodes.tools.peria.text_reading import TextTools
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.tools.spacetools.depth import DepthTools
+from tool_nodes.tools.spacetools.grasping import GraspAlternatives
+from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
+from tool_nodes.tools.spacetools.robot import CameraTools
+from tool_nodes.tools.spacetools.segmentation import Sam2Tools
+from tool_nodes.tools.spacetools.vision_ops import VisionOps
+
+SUITES = ("spacetools", "peria", "evic", "last")
+"""One for each paper."""
+
+
+class Perception(Pointer, Segmenter, DepthEstimator, Protocol):
+    """Everything that perception tools ask about a camera frame."""
+
+
+@dataclass(frozen=True)
+class Backends:
+    """What stands behind the tools.
+
+    Attributes:
+        perception: Points, outlines and depth.
+        reader: Reads text.
+        grasps: The grasp tool.
+        boxes: The 3D box tool.
+        robot: The robot's own tools.
+        code: Runs model-written code.
+    """
+
+    perception: Perception
+    reader: TextReader
+    grasps: GraspAlternatives
+    boxes: BoundingBoxTools
+    robot: CameraTools
+    code: CodeRunner
+
+
+def parse_suites(text: str) -> tuple[str, ...]:
+    """The suites that a text names, separated by commas, in their own order; "all" is every one of them.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a name that is none.
+    """
+    names = [name.strip() for name in text.split(",")]
+    unknown = [name for name in names if name not in (*SUITES, "all")]
+    if unknown:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(SUITES)} separated by "
+            "commas.",
+        )
+    return SUITES if "all" in names else tuple(suite for suite in SUITES if suite in names)
+
+
+def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
+    """The tools of some suites."""
+    chosen = frozenset(suites)
+    providers: list[object] = []
+    if "spacetools" in chosen:
+        providers += _spacetools(backends)
+    sight = Sight(backends.perception, backends.perception, backends.perception)
+    if "peria" in chosen:
+        providers += [TextTools(backends.reader), PeriaPerceptionTools(sight), PeriaInteractionTools()]
+    if "evic" in chosen:
+        providers.append(EvicTools())
+    if "last" in chosen:
+        providers.append(SkillTools(sight))
+    return Toolbox(providers)
+
+
+def _spacetools(backends: Backends) -> Sequence[object]:
+    perception = backends.perception
+    return [
+        RoboReferTools(perception),
+        VlmTools(perception),
+        Sam2Tools(perception),
+        DepthTools(perception),
+        backends.grasps,
+        backends.boxes,
+        VisionOps(),
+        backends.robot,
+        CodeTools(backends.code),
+    ]

@@ -1,0 +1,5 @@
+"""`python -m toolhand`: as the installed command."""
+
+from toolhand.entry import main
+
+main()

@@ -1,0 +1,50 @@
+"""`toolhand approve`: the operator's terminal for the motions of a graph that asks before it moves."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import sys
+from pathlib import Path
+
+from agent_node.console.approve import TerminalApprover
+from agent_node.console.terminal import say
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.client import use_client
+
+TOKEN_VARIABLE = "TOOLHAND_APPROVAL_TOKEN"
+
+
+def approve(token_file: Path | None = None, once: bool = False) -> int:
+    """Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.
+
+    The motion node has shown the operator's token when it started, or was given it in a file. It is taken from
+    --token-file, from TOOLHAND_APPROVAL_TOKEN in the environment, or asked for; it is never sent. Requests of others
+    that pretend to be the motion node are not shown.
+
+    Args:
+        token_file: The file that the motion node's parameter approval_token_file names.
+        once: End with the first answer; exit status 1 if it was not taken.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "Motions are approved at a terminal, and this is none.", "Run it in one."
+        )
+    use_client()
+    from agent_node.ros.approve import approve_motions
+    from tool_nodes.ros.link import RosLink
+    from tool_nodes.ros.proofs import read_token
+
+    token = os.environ.get(TOKEN_VARIABLE, "").strip() if token_file is None else read_token(token_file)
+    token = token or getpass.getpass("approval token (as the motion node has shown it): ").strip()
+    if not token:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no token.", "The motion node shows it when it starts.")
+    with RosLink({}) as link:
+        taken = approve_motions(
+            link,
+            token,
+            lambda deadline_s, withdrawn: TerminalApprover(interrupted=withdrawn, deadline_s=deadline_s),
+            say,
+            once,
+        )
+    return 0 if taken else 1

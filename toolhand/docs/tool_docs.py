@@ -1,0 +1,377 @@
+"""docs/tools.md, its pictures and the README's table of tools, made from the code.
+
+`python -m toolhand.docs.tool_docs` writes them; `--check` only says what is stale, and exits with status 1 then.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from bench.tool_examples import EXAMPLES, example_picture, set_up
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from tool_nodes.toolbox.arguments import VARIABLE
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.picture_files import opened
+from tool_nodes.toolbox.toolbox import ToolSpec
+from tool_nodes.tools.suites import SUITES
+from toolhand.docs.tool_families import FAMILIES, SUITE_TITLES, Family, tool_matrix, tools_of
+
+ROOT = Path(__file__).parents[2]
+PAGE = "docs/tools.md"
+README = "README.md"
+BEGIN, END = "<!-- tools:begin -->\n", "<!-- tools:end -->\n"
+
+PICTURE_WIDTH = 320
+"""Widest picture of the page [px]; narrower ones stay as they are."""
+
+PICTURE_BYTES = 15_000
+"""Largest picture file; the JPEG quality is lowered until it fits."""
+
+_NOTABLE = 32
+_NOTABLE_SHARE = 1e-4
+"""A file shows what the code draws if at most this share of pixels differs by more levels: machines round otherwise."""
+
+_QUALITIES = (80, 70, 60, 50)
+_SHOWN_CHARACTERS = 320
+_COLUMNS = 118
+
+_INTRODUCTION = """\
+# Tools
+
+Made from the code by `python -m toolhand.docs.tool_docs`: schemas, docstrings, and calls with what they answered.
+
+Four papers, four suites; each has the names, arguments and coordinates that its paper prints. `toolhand tools --suite
+peria` lists one, `--suite all` every one, and `--suite evic,last` some.
+
+| suite | coordinates | pictures are named by |
+|---|---|---|
+| SpaceTools | normalized (x, y) in [0, 1] from the top left; poses and 3D points in the scene camera's frame (OpenCV) \
+[m] | `image_index`: 0, 1, 2, ... |
+| PERIA | 0 to 1000 along either side, boxes as strings `\\boxed{x1,y1,x2,y2}` | `image_index` |
+| E-ViC | pixels, [0, W] x [0, H] | `image_idx`, 0 where it is left out |
+| LAST | pixels | `img_path`: `"image-0"`, `"image-1"`, ...; no file is ever opened |
+
+- **Pictures** of a conversation are counted from 0; a result's picture is appended. Crops and drawings keep their link
+  to the camera's picture, so depth and words work in them too. A picture without that link is seen by its colours.
+- **Variables** carry arrays: a result stores `$segmentation_mask`, the next call names it, the tool gets the array.
+- **Errors** are one sentence, `Error CODE: ...`, and change nothing in the conversation. Nothing is coerced.
+- **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
+  `analytic` the grasp sampler, `sandbox` the locked-down Python process. Functions do not sign. With
+  `--robot mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there too.
+- The same call is refused after three times in a row where its result cannot have changed. Times are simulated time.
+"""
+
+_EXAMPLES_LEAD = (
+    "The calls below look at the pictures {pictures}, shown here in this order: at `table` where nothing else is said. "
+    '"After" names calls made before, for their variables. Long results are cut in the middle.'
+)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the example of a tool gave: its text, and its picture (H, W, 3) or None."""
+
+    text: str
+    rgb: NDArray[np.uint8] | None = None
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Everything that is made.
+
+    Attributes:
+        page: Text of docs/tools.md.
+        matrix: The README's table.
+        pictures: uint8 (H, W, 3) by file name in docs/tools.
+    """
+
+    page: str
+    matrix: str
+    pictures: Mapping[str, NDArray[np.uint8]]
+
+
+def make_documents() -> Documents:
+    """Call every example and write about it.
+
+    Raises:
+        RuntimeError: An example failed, or a backend signed that its family does not know.
+        ToolError: A call that an example needs first failed.
+    """
+    station = _station()
+    specs = station.toolbox.specs
+    shown = {name: example_picture(name, station.camera) for name in _pictures_of_examples()}
+    answers = {spec.name: _answer(spec, family, station, shown) for family, spec in _listed(specs)}
+    pictures = {f"picture-{name}.jpg": _reduced(image.rgb) for name, image in shown.items()}
+    pictures |= {f"{name}.jpg": _reduced(answer.rgb) for name, answer in answers.items() if answer.rgb is not None}
+    parts = [_INTRODUCTION, _wrapped(_EXAMPLES_LEAD.format(pictures=", ".join(f"`{name}`" for name in shown)))]
+    parts.append("\n".join(f"![{name}](tools/picture-{name}.jpg)" for name in shown) + "\n")
+    parts.append(_contents(specs))
+    for suite in SUITES:
+        parts.append(f"## {SUITE_TITLES[suite]}\n")
+        for family in FAMILIES:
+            if family.suite == suite:
+                parts.append(_family(family))
+                parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
+    return Documents("\n".join(parts), tool_matrix(specs.values()), pictures)
+
+
+def write(documents: Documents, root: Path | None = None) -> None:
+    """Put everything into its place, and remove pictures that nothing shows any more."""
+    root = root or ROOT
+    folder = root / PAGE.removesuffix(".md")
+    folder.mkdir(parents=True, exist_ok=True)
+    (root / PAGE).write_text(documents.page, encoding="utf-8")
+    readme = (root / README).read_text(encoding="utf-8")
+    (root / README).write_text(_with_matrix(readme, documents.matrix), encoding="utf-8")
+    for old in folder.iterdir():
+        if old.name not in documents.pictures:
+            old.unlink()
+    for name, rgb in documents.pictures.items():
+        if _stale_picture(folder / name, rgb):
+            (folder / name).write_bytes(encode(rgb))
+
+
+def stale(documents: Documents, root: Path | None = None) -> list[str]:
+    """Files, relative to the root, that do not say or show what the code says."""
+    root = root or ROOT
+    folder = root / PAGE.removesuffix(".md")
+    found = [] if _rounded(_read(root / PAGE)) == _rounded(documents.page) else [PAGE]
+    readme = _read(root / README)
+    if readme != _with_matrix(readme, documents.matrix):
+        found.append(README)
+    wrong = {name for name, rgb in documents.pictures.items() if _stale_picture(folder / name, rgb)}
+    wrong |= {path.name for path in folder.glob("*") if path.name not in documents.pictures}
+    return found + [f"{PAGE.removesuffix('.md')}/{name}" for name in sorted(wrong)]
+
+
+def encode(rgb: NDArray[np.uint8]) -> bytes:
+    """The picture as a JPEG file of at most PICTURE_BYTES."""
+    data = b""
+    for quality in _QUALITIES:
+        buffer = io.BytesIO()
+        Image.fromarray(rgb).save(buffer, "JPEG", quality=quality, optimize=True)
+        data = buffer.getvalue()
+        if len(data) <= PICTURE_BYTES:
+            break
+    return data
+
+
+def _station() -> Station:
+    return Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=SUITES))
+
+
+def _listed(specs: Mapping[str, ToolSpec]) -> list[tuple[Family, ToolSpec]]:
+    return [(family, spec) for family in FAMILIES for spec in tools_of(family, specs.values())]
+
+
+def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[str, SessionImage]) -> Answer:
+    if spec.motion:
+        station = _station()  # it moves things, and every example starts from the same scene
+    example = EXAMPLES[spec.name]
+    session = set_up(example, pictures[example.get("picture", "table")], station.toolbox)
+    record = station.toolbox.call(spec.name, example["arguments"], session)
+    result = record.result
+    if not result.ok:
+        raise RuntimeError(f"the example of {spec.name} failed: {result.text}")
+    if result.backend and result.backend not in family.backend_names:
+        raise RuntimeError(f"{spec.name} was answered by {result.backend!r}, which its family does not list")
+    return Answer(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
+
+
+def _pictures_of_examples() -> list[str]:
+    return list(dict.fromkeys(example.get("picture", "table") for example in EXAMPLES.values()))
+
+
+def _contents(specs: Mapping[str, ToolSpec]) -> str:
+    rows = ["| suite | family | tools |", "|---|---|---|"]
+    for family in FAMILIES:
+        links = [f"[`{spec.name}`](#{anchor(_heading(spec))})" for spec in tools_of(family, specs.values())]
+        suite = SUITE_TITLES[family.suite]
+        rows.append(f"| [{suite}](#{anchor(suite)}) | {family.title} | {', '.join(links)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _family(family: Family) -> str:
+    if not family.ports:
+        return f"**{family.title}.** Functions of their arguments alone.\n"
+    ports = f"port{'s' * (len(family.ports) > 1)} {', '.join(family.ports)}"
+    return _wrapped(f"**{family.title}.** In the paper: {family.driven_by}. Here: {ports}; {family.behind}.")
+
+
+def _heading(spec: ToolSpec) -> str:
+    return f"`{spec.name}({', '.join(spec.kinds)})`"
+
+
+def anchor(heading: str) -> str:
+    """The link target that a Markdown page makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def _entry(spec: ToolSpec, answer: Answer) -> str:
+    lines = [f"### {_heading(spec)}\n"]
+    lines.append(_wrapped(spec.description + (" **Moves the robot.**" if spec.motion else "")))
+    if spec.aliases:
+        lines.append(f"Also: {', '.join(f'`{alias}`' for alias in spec.aliases)}.\n")
+    arguments = [_argument(spec, name) for name in spec.kinds]
+    if arguments:
+        lines.append("\n".join(arguments) + "\n")
+    example = EXAMPLES[spec.name]
+    before = [f"`{name}`" for name, _ in example.get("before", ())]
+    picture = example.get("picture", "table")
+    seen = "" if picture == "table" else f" on the picture `{picture}`"
+    if seen or before:
+        lines.append(_wrapped(f"Example{seen}{', after ' + ', '.join(before) if before else ''}:"))
+    call = _call(spec, example["arguments"])
+    lines.append(f"```{'python' if spec.suite == 'last' else 'json'}\n{call}\n```\n")
+    lines.append(f"```text\n{_in_columns(_shortened(answer.text))}\n```\n")
+    if answer.rgb is not None:
+        lines.append(f"![{spec.name}](tools/{spec.name}.jpg)\n")
+    return "\n".join(lines)
+
+
+def _argument(spec: ToolSpec, name: str) -> str:
+    need = "" if name in spec.required else _default(spec, name)
+    others = [f"`{other}`" for other, own in spec.renamed.items() if own == name]
+    also = f", also {' '.join(others)}" if others else ""
+    form = describe_schema(spec.kinds[name].schema())
+    return _wrapped(f"- `{name}` ({form}{need}{also}): {spec.argument_docs.get(name, '')}", indent="  ").rstrip("\n")
+
+
+def _default(spec: ToolSpec, name: str) -> str:
+    parameter = inspect.signature(spec.function).parameters.get(name)  # a skill's default stands in its description
+    default = parameter.default if parameter else None
+    return ", optional" if default in (None, "") else f", default {json.dumps(default)}"
+
+
+def describe_schema(schema: Mapping[str, Any]) -> str:
+    """A JSON schema of an argument in a few words."""
+    if "anyOf" in schema:
+        return " or ".join(describe_schema(one) for one in schema["anyOf"])
+    if "enum" in schema:
+        return "one of " + ", ".join(json.dumps(value) for value in schema["enum"])
+    kind = schema.get("type", "anything")
+    if kind == "string":
+        if schema.get("pattern") == VARIABLE.pattern:
+            return "`$variable`"
+        if "pattern" in schema:
+            return f"string `{_form(schema['pattern'])}`"
+        return f"string, at most {schema['maxLength']} characters" if "maxLength" in schema else "string"
+    if kind == "array":
+        return _describe_list(schema)
+    return kind + _range(schema)
+
+
+def _describe_list(schema: Mapping[str, Any]) -> str:
+    low, high = schema.get("minItems", 0), schema.get("maxItems")
+    count = f"{low} " if low == high else f"{low} or more " if low > 1 else ""
+    plural = re.sub(r"^\w+", lambda word: word[0] + "s", describe_schema(schema.get("items", {})))
+    return f"list of {count}{plural}"
+
+
+def _form(pattern: str) -> str:
+    """A regular expression as people write such a form: "image-..." for "^image-[0-9]*$"."""
+    return re.sub(r"\\(.)", r"\1", re.sub(r"\[\^?[^\]]*\]\*|\(.*\)", "...", pattern.strip("^$")))
+
+
+def _range(schema: Mapping[str, Any]) -> str:
+    low, high = schema.get("minimum"), schema.get("maximum")
+    if "exclusiveMinimum" in schema:
+        return f" > {schema['exclusiveMinimum']:g}"
+    if low is not None and high is not None:
+        return f" in [{low:g}, {high:g}]"
+    return f" >= {low:g}" if low is not None else ""
+
+
+def _call(spec: ToolSpec, arguments: Mapping[str, Any]) -> str:
+    if spec.suite == "last":
+        return f"{spec.name}({', '.join(f'{name}={json.dumps(value)}' for name, value in arguments.items())})"
+    return json.dumps({"name": spec.name, "arguments": dict(arguments)}, ensure_ascii=False)
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= _SHOWN_CHARACTERS:
+        return text
+    tail = _SHOWN_CHARACTERS // 3
+    return f"{text[: _SHOWN_CHARACTERS - tail]} [...] {text[-tail:]}"
+
+
+def _in_columns(text: str) -> str:
+    lines = [textwrap.wrap(line, _COLUMNS, break_on_hyphens=False) or [""] for line in text.split("\n")]
+    return "\n".join(part for wrapped in lines for part in wrapped)
+
+
+def _wrapped(text: str, indent: str = "") -> str:
+    options = {"break_on_hyphens": False, "break_long_words": False}
+    return "\n".join(textwrap.wrap(text, 120, subsequent_indent=indent, **options)) + "\n"  # type: ignore[arg-type]
+
+
+def _reduced(rgb: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    height, width = rgb.shape[:2]
+    if width <= PICTURE_WIDTH:
+        return rgb
+    size = (PICTURE_WIDTH, max(1, round(height * PICTURE_WIDTH / width)))
+    return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))
+
+
+def _stale_picture(path: Path, rgb: NDArray[np.uint8]) -> bool:
+    try:
+        found = _decoded(path.read_bytes())
+    except OSError:
+        return True
+    wanted = _decoded(encode(rgb))
+    return found.shape != wanted.shape or float((np.abs(found - wanted) > _NOTABLE).any(axis=2).mean()) > _NOTABLE_SHARE
+
+
+def _decoded(data: bytes) -> NDArray[np.float64]:
+    with opened(data) as picture:
+        return np.asarray(picture.convert("RGB"), float)
+
+
+def _with_matrix(readme: str, matrix: str) -> str:
+    head, begin, rest = readme.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (begin and end):
+        raise RuntimeError(f"{README} has no lines {BEGIN.strip()} and {END.strip()}")
+    return f"{head}{begin}{matrix}{end}{tail}"
+
+
+def _rounded(text: str) -> str:
+    """A text without the decimals after the fourth, in which machines differ."""
+    return re.sub(r"(\.\d{4})\d+", r"\1", text)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def main(arguments: list[str]) -> int:
+    """Write everything, or with `--check` say what is stale; the exit status."""
+    if arguments not in ([], ["--check"]):
+        print("usage: python -m toolhand.docs.tool_docs [--check]", file=sys.stderr)
+        return 2
+    documents = make_documents()
+    if not arguments:
+        write(documents)
+        return 0
+    old = stale(documents)
+    for name in old:
+        print(f"{name} is stale; run python -m toolhand.docs.tool_docs")
+    return 1 if old else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""The families of tools: which paper's, what drives them there, and what stands behind them here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Protocol
+
+from sim.drawings.text_truth import SimTextReader
+from sim.perception import SimPerception
+from tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.sandbox.executor import CodeExecutor
+from tool_nodes.toolbox.toolbox import ToolSpec
+from tool_nodes.tools.spacetools.mock_robot import MockRobot
+
+
+class _Named(Protocol):
+    backend: str
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tools of one suite that the same thing drives.
+
+    Attributes:
+        suite: As in `tool_nodes.tools.suites.SUITES`.
+        title: Heading.
+        tools: Their names, or patterns of them, in the order of the paper.
+        driven_by: What drives them in the paper.
+        ports: Whom they ask; none for functions of their arguments alone.
+        backends: Classes that can stand behind the ports and name themselves in the results.
+        others: What else can stand there, without a name in the results.
+    """
+
+    suite: str
+    title: str
+    tools: tuple[str, ...]
+    driven_by: str
+    ports: tuple[str, ...] = ()
+    backends: tuple[type[_Named], ...] = ()
+    others: str = ""
+
+    @property
+    def backend_names(self) -> tuple[str, ...]:
+        """What the results can name, each once."""
+        return tuple(dict.fromkeys(backend.backend for backend in self.backends))
+
+    @property
+    def behind(self) -> str:
+        """What can stand behind the ports, in words."""
+        names = ", ".join(f"`{name}`" for name in self.backend_names)
+        return "; ".join(part for part in (self.others, names) if part) or "function"
+
+    def rank(self, tool: ToolSpec) -> int | None:
+        """Place of a tool among the patterns; None if it is of another family."""
+        if tool.suite != self.suite:
+            return None
+        return next((i for i, pattern in enumerate(self.tools) if fnmatchcase(tool.name, pattern)), None)
+
+
+SUITE_TITLES: Mapping[str, str] = {"spacetools": "SpaceTools", "peria": "PERIA", "evic": "E-ViC", "last": "LAST"}
+
+_SEEING: tuple[type[_Named], ...] = (SimPerception, PixelPerception)
+
+FAMILIES: Sequence[Family] = (
+    Family(
+        "spacetools",
+        "The robot",
+        ("robot.capture_image", "robot.get_*", "robot.execute_grasp", "robot.*"),
+        "robot arm with an RGB-D camera",
+        ("Camera", "Planner", "Arm"),
+        (MockRobot,),
+        "simulated Gen3 with 2F-85 and ray camera (GL with the extra `gl`); ROS 2 controllers and topics",
+    ),
+    Family("spacetools", "Pointing", ("roborefer.detect_one", "roborefer.*"), "RoboRefer", ("Pointer",), _SEEING),
+    Family("spacetools", "Pointing with a general VLM", ("vlm.detect_one", "vlm.*"), "Molmo", ("Pointer",), _SEEING),
+    Family("spacetools", "Segmentation", ("sam2.*",), "SAM 2", ("Segmenter",), _SEEING),
+    Family("spacetools", "Depth", ("depth_estimator.*",), "Depth Pro", ("DepthEstimator",), _SEEING),
+    Family("spacetools", "Grasps", ("grasp_generator.*",), "GraspGen", ("GraspGenerator",), (AnalyticGraspGenerator,)),
+    Family("spacetools", "3D boxes", ("bounding_box.*",), "function tool"),
+    Family("spacetools", "Parts of pictures and arrays", ("vision_ops.index_at", "vision_ops.*_crop"), "function tool"),
+    Family(
+        "spacetools", "Code", ("code_executor.exec", "code_executor.eval"), "Python", ("CodeRunner",), (CodeExecutor,)
+    ),
+    Family(
+        "peria",
+        "Reading text",
+        ("text_ocr", "text_spotting", "map_text_ocr", "formula_ocr", "table_ocr"),
+        "PaddleOCR-VL-1.5",
+        ("TextReader",),
+        (SimTextReader, PixelTextReader),
+    ),
+    Family("peria", "Detection", ("grounding_dino",), "Grounding DINO base", ("Pointer", "Segmenter"), _SEEING),
+    Family(
+        "peria",
+        "Segmentation and counting",
+        ("auto_segment", "bbox_segment", "text_segment", "exemplar_segment", "concept_count", "presence_check"),
+        "SAM 3.1",
+        ("Pointer", "Segmenter"),
+        _SEEING,
+    ),
+    Family(
+        "peria",
+        "Interaction",
+        ("image_crop", "image_label", "draw_line", "draw_path", "bounding_box", "image_highlight"),
+        "function tool",
+    ),
+    Family(
+        "evic",
+        "Visual tools",
+        ("image_zoom_in", "draw_point", "draw_box", "draw_trajectory", "draw_3d_bbox"),
+        "function tool",
+    ),
+    Family(
+        "last",
+        "Depth, objects and 3D points",
+        ("EstimateDepth", "EstimateSize", "SegmentObjects", "CountObjects", "Get3DPoint"),
+        "Grounding DINO, SAM 2, Depth Anything v2, VGGT",
+        ("Pointer", "Segmenter", "DepthEstimator"),
+        _SEEING,
+    ),
+    Family("last", "Zooming", ("ZoomCrop",), "function tool"),
+)
+"""In the order of docs/tools.md; every tool is of exactly one."""
+
+
+def tools_of(family: Family, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
+    """The family's tools among others, in its order."""
+    ranked = [(rank, spec.name, spec) for spec in specs if (rank := family.rank(spec)) is not None]
+    return [spec for _, _, spec in sorted(ranked, key=lambda item: item[:2])]
+
+
+def tool_matrix(specs: Iterable[ToolSpec]) -> str:
+    """Paper x tool x backend as a Markdown table, one row for each family."""
+    known = list(specs)
+    rows = [
+        "| paper | tools | driven by, in the paper | ports | embedded backends |",
+        "|---|---|---|---|---|",
+    ]
+    for family in FAMILIES:
+        names = _compact([spec.name for spec in tools_of(family, known)])
+        cells = (SUITE_TITLES[family.suite], names, family.driven_by, ", ".join(family.ports) or "-", family.behind)
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
+
+
+def _compact(names: Sequence[str]) -> str:
+    """Names with a prefix that is written once: `a.b`, `c` for a.b and a.c."""
+    shown = []
+    before = ""
+    for name in names:
+        prefix, dot, rest = name.rpartition(".")
+        shown.append(f"`{rest}`" if dot and prefix == before else f"`{name}`")
+        before = prefix
+    return ", ".join(shown)

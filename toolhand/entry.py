@@ -1,0 +1,16 @@
+"""The command `toolhand` as it is installed: a stop goes its own way, before anything else is loaded."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """See `toolhand.cli.main`."""
+    if sys.argv[1:2] == ["stop"]:
+        from toolhand.stop import main as stop
+
+        sys.exit(stop(sys.argv[2:]))
+    from toolhand.cli import main as command_line
+
+    command_line()

@@ -1,0 +1,68 @@
+"""`toolhand mock record`: simulated scenes as data for the mock robot."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from agent_node.console.terminal import AsJson, emit, say
+from sim.mock.data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
+from sim.mock.recording import record_frames
+from tool_nodes.results import ErrorCode, ToolError
+
+
+def mock_record(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    n: int = 20,
+    seed: int = 0,
+    size: str = "640x480",
+    as_json: AsJson = False,
+) -> int:
+    """Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.
+
+    The data set appears complete or not at all, and never replaces anything.
+
+    Args:
+        folder: Where the data set goes; it may not exist yet, or must be empty.
+        n: Frames.
+        seed: Seed of the first scene; each frame shows the next one.
+        size: Width and height of the pictures, e.g. 640x480.
+    """
+    width, height = _size(size)
+    if not 1 <= n <= MAX_FRAMES:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be from 1 to {MAX_FRAMES}, got {n}.")
+    most = MAX_SEED - n + 1  # each frame counts one further
+    if not 0 <= seed <= most:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be from 0 to {most}, got {seed}.")
+    made = f"toolhand mock record --n {n} --seed {seed} --size {width}x{height}"
+    write_dataset(folder, _told(record_frames(n, seed, (width, height)), n), n, seed, made)
+    dataset = read_dataset(folder)
+    size_bytes = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    if as_json:
+        emit({"folder": str(folder), "n": dataset.n, "seed": seed, "size": [width, height], "bytes": size_bytes})
+    else:
+        print(f"{folder}: {dataset.n} frames of {width}x{height} px, {size_bytes / 1e6:.1f} MB")
+    return 0
+
+
+def _size(text: str) -> tuple[int, int]:
+    """(width, height) [px] of a text such as "640x480". Raises ToolError INVALID_ARGUMENT."""
+    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
+    sides = (int(found[1]), int(found[2])) if found else (0, 0)
+    low, high = SIZES
+    if not all(low <= side <= high for side in sides):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"size must be WIDTHxHEIGHT with sides from {low} to {high} pixels, e.g. 640x480, got {text[:40]!r}.",
+        )
+    return sides
+
+
+def _told(frames: Iterator[MockFrame], n: int) -> Iterator[MockFrame]:
+    for k, frame in enumerate(frames, start=1):
+        say(f"  frame {k} of {n}: scene {frame.scene_seed}")
+        yield frame

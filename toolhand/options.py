@@ -1,0 +1,77 @@
+"""Scenes and stations as they are named on the command line."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from tool_nodes.results import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    from sim.scene.scenes import Scene
+    from sim.station import Station
+    from tool_nodes.motion.guard import MotionGuard
+
+CameraName = Literal["ray", "gl"]
+SceneName = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="SCENE",
+        help='Which scene: a seed such as 3, which always gives the same scene; the path of a YAML file; or "example".',
+    ),
+]
+Perception = Annotated[
+    Literal["sim", "pixels"],
+    tyro.conf.arg(help='"sim" sees with simulator truth and noise, "pixels" with colour and depth only.'),
+]
+Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
+Suite = Annotated[
+    str,
+    tyro.conf.arg(metavar="SUITE", help="Whose tools: spacetools, peria, evic, last, several with commas, or all."),
+]
+
+
+Role = Annotated[
+    Literal["operator", "observer"],
+    tyro.conf.arg(help='"operator" has all tools, "observer" none that moves the robot.'),
+]
+
+
+def named_scene(name: str) -> Scene:
+    """The scene of a seed, of a YAML file, or the example. Raises ToolError INVALID_ARGUMENT."""
+    from sim.scene.files import EXAMPLE_SCENE, load_scene
+    from sim.scene.generator import generate_scene
+
+    if name == "example":
+        return load_scene(EXAMPLE_SCENE)
+    if re.fullmatch(r"-?[0-9]{1,19}", name):
+        if int(name) < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A scene seed must be 0 or greater, got {name}.")
+        return generate_scene(int(name))
+    if not os.path.isfile(name):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no scene {name[:200]!r}: give a seed such as 3, the path of a YAML file, or example.",
+        )
+    return load_scene(Path(name))
+
+
+def named_station(
+    scene: str,
+    perception: Literal["sim", "pixels"] = "sim",
+    seed: int = 0,
+    camera: CameraName = "ray",
+    suite: str = "spacetools",
+    guard: MotionGuard | None = None,
+    role: Literal["operator", "observer"] = "operator",
+) -> Station:
+    """A simulated station as the command line describes it. Raises ToolError INVALID_ARGUMENT."""
+    from sim.station import Station, StationConfig
+    from tool_nodes.tools.suites import parse_suites
+
+    config = StationConfig(perception=perception, seed=seed, camera=camera, suites=parse_suites(suite), role=role)
+    return Station(named_scene(scene), config, guard=guard)

@@ -1,0 +1,51 @@
+"""How a run is recorded and repeated: every option of `toolhand run`, and the command line that gives them again."""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir"}
+"""Options that have another name in `result.json`, where `turns` counts those that were taken."""
+NOT_RECORDED = frozenset({"as_json", "text", "runs_dir"})
+"""The form of the output; and what the result has anyway."""
+
+
+def recorded(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a run as entries of `result.json`."""
+    return {
+        RECORDED_AS.get(name, name): asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
+        for name, value in given.items()
+        if name not in NOT_RECORDED
+    }
+
+
+def command_line(command: Callable[..., int], given: Mapping[str, Any]) -> str:
+    """The command line, for a shell, that gives a command these options again.
+
+    Args:
+        command: `toolhand.run.run`.
+        given: Its options by name; those that have their default value are left out.
+    """
+    words = ["toolhand", "run", given["text"]]
+    for name, parameter in inspect.signature(command).parameters.items():
+        value, default = given[name], parameter.default
+        if name in ("text", "as_json") or value == default:
+            continue
+        if is_dataclass(default) and not isinstance(default, type):
+            for entry in fields(default):
+                if getattr(value, entry.name) != getattr(default, entry.name):
+                    words += _option(f"{name}.{entry.name}", getattr(value, entry.name))
+        else:
+            words += _option(name, value)
+    return shlex.join(words)
+
+
+def _option(name: str, value: Any) -> list[str]:
+    flag = name.replace("_", "-")
+    if isinstance(value, bool):
+        return [f"--{flag}" if value else f"--no-{flag}"]
+    return [f"--{flag}", str(value)]

@@ -1,0 +1,211 @@
+"""`toolhand replay`: a recorded run once more, at the terminal or in the simulator; and how a run is told."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+
+from agent_node.agent import TURN_BUDGET, Listener
+from agent_node.console.narration import print_header, print_step, print_summary
+from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, say
+from agent_node.runs.index import RESULT_FILE, read_result
+from agent_node.runs.mcap import RUN_FILE
+from tool_nodes.results import ErrorCode, ToolError
+
+MAX_SPEED = 1000.0
+
+_LONGEST_SLEEP_S = 0.2
+"""So that Ctrl-C is heard."""
+
+
+def replay(
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
+    speed: float | None = None,
+    again: bool = False,
+    as_json: AsJson = False,
+) -> int:
+    """Tell a recorded run once more, as `toolhand run` told it, with the same result.
+
+    Args:
+        run: Folder of the run, or its run.mcap.
+        speed: How much faster than the run's own time, e.g. 2; all at once where it is not given.
+        again: Carry it out once more in the simulator with the recorded words, and compare what comes of it.
+    """
+    if speed is not None and not (math.isfinite(speed) and 0.0 < speed <= MAX_SPEED):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"speed must be above 0, at most {MAX_SPEED:.0f}, got {speed}.")
+    record = load(run)
+    if again:
+        return _again(record, as_json)
+    print_header(record.task, record.result or {})
+    play(record, print_step, speed)
+    if record.result is None:
+        say("\nThe run was interrupted here, and has no result.")
+        if as_json:
+            emit({"task": record.task, "success": False, "error_code": ErrorCode.STOPPED, "answer": "Interrupted."})
+        return 1
+    print_summary(record.result)
+    report = record.folder / "report.html"
+    if report.is_file():
+        say(f"  report: {report}")
+    if as_json:
+        emit(record.result)
+    return exit_status(_code(record.result), record.result.get("success") is True)
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run as it was recorded.
+
+    Attributes:
+        folder: Where its files lie.
+        result: Its result.json; what the recording says of it where there is none; None after an interruption.
+        steps: (time [s], kind, payload), kind and payload as of agent_node.agent.Listener.
+    """
+
+    folder: Path
+    task: str
+    result: Mapping[str, Any] | None
+    steps: tuple[tuple[float, str, Any], ...]
+
+
+def load(run: Path) -> Record:
+    """Read a run, and check that its files are whole and belong together.
+
+    Args:
+        run: Its folder, or its run.mcap.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, with what is wrong with it.
+    """
+    from agent_node.runs.mcap.reading import read_run
+
+    if not run.exists():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no run {run}.", "`toolhand runs` lists the runs.")
+    folder = run if run.is_dir() else run.parent
+    recorded = read_run(folder / RUN_FILE if run.is_dir() else run)
+    result = recorded.result
+    if (folder / RESULT_FILE).is_file():
+        written = read_result(folder / RESULT_FILE)
+        if written.get("task") != recorded.task or _differences(result or written, written, ("truth",)):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"{folder / RESULT_FILE} and the recording are not of the same run."
+            )
+        result = written
+    steps = tuple((step.time_s, step.kind, step.payload) for step in recorded.steps)
+    return Record(folder, recorded.task, result, steps)
+
+
+def play(
+    record: Record, listener: Listener, speed: float | None = None, sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Let a listener hear the steps of a run.
+
+    Args:
+        record: The run.
+        listener: As of agent_node.agent.Agent.
+        speed: How much faster than the run's own time; None waits for nothing.
+        sleep: Waits so many seconds.
+    """
+    before = record.steps[0][0] if record.steps else 0.0
+    for at, kind, payload in record.steps:
+        if speed is not None:
+            for pause in _pauses((at - before) / speed):
+                sleep(pause)
+        before = at
+        listener(kind, payload)
+
+
+def _pauses(seconds: float) -> Iterator[float]:
+    while seconds > 0.0:
+        yield min(seconds, _LONGEST_SLEEP_S)
+        seconds -= _LONGEST_SLEEP_S
+
+
+def _again(record: Record, as_json: bool) -> int:
+    """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
+    from agent_node.console.approve import TerminalApprover
+    from agent_node.policies.replay import Replay
+    from agent_node.protocol import load_protocol
+    from tool_nodes.motion.guard import Mode, MotionGuard
+    from toolhand import options as stations
+    from training.episode import run_episode, summarize
+
+    if record.result is None:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
+    about = _simulated(record.result)
+    protocol = load_protocol(about["protocol"])
+    hit: list[Interrupt] = []
+
+    def stopped() -> bool:
+        return bool(hit) and hit[0].hit
+
+    # What the operator had to approve then has to be approved now: the record of an approval is none.
+    guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped))
+    station = stations.named_station(
+        about["scene"], about["perception"], about["seed"],
+        suite=about["suite"], guard=guard, role=about["role"],
+    )  # fmt: skip
+    print_header(record.task, record.result)
+    with Interrupt(station.arm.stop) as interrupt:
+        hit.append(interrupt)
+        outcome = run_episode(
+            station, Replay(record.folder), record.task,
+            turn_budget=about["budget"], stopped=stopped, listener=print_step, protocol=protocol,
+        )  # fmt: skip
+    now = {**record.result, **summarize(outcome, station)}
+    print_summary(now)
+    different = _differences(record.result, now)
+    say(f"  {'the same as recorded' if not different else 'not as recorded: ' + '; '.join(different)}")
+    if as_json:
+        emit({**now, "same": not different, "differences": different})
+    return 1 if different else 0
+
+
+def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run was started with. Raises ToolError INVALID_ARGUMENT for a real arm's."""
+    from tool_nodes.motion.guard import Mode
+    from tool_nodes.tools.spacetools.robot import ROLES
+
+    about = {
+        "scene": result.get("scene"),
+        "perception": result.get("perception"),
+        "seed": result.get("seed"),
+        "suite": result.get("suite", "spacetools"),
+        "budget": result.get("turn_budget", TURN_BUDGET),
+        "protocol": result.get("protocol", "spacetools"),
+        "approval": result.get("approval", "auto"),
+        "role": result.get("role", "operator"),
+    }
+    numbers = ("seed", "budget")
+    wrong = [key for key, value in about.items() if type(value) is not (int if key in numbers else str)]
+    allowed = {"approval": list(Mode), "role": ROLES}
+    wrong = wrong or [key for key, values in allowed.items() if about[key] not in values]
+    if wrong or about["perception"] not in ("sim", "pixels"):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "Only a run in the simulator of this process can be carried out again.",
+            f"Its result.json does not say: {', '.join(wrong) or 'the perception'}.",
+        )  # fmt: skip
+    return about
+
+
+def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any], but: tuple[str, ...] = ()) -> list[str]:
+    """What both say and say differently, without what differs between any two runs of a seed."""
+    from agent_node.runs.mcap.recorder import VOLATILE
+
+    return [
+        f"{key} is {json.dumps(now[key])}, was {json.dumps(value)}"
+        for key, value in recorded.items()
+        if key in now and key not in (*VOLATILE, *but) and now[key] != value
+    ]
+
+
+def _code(result: Mapping[str, Any]) -> ErrorCode | None:
+    code = result.get("error_code")
+    return ErrorCode(code) if isinstance(code, str) and code in set(ErrorCode) else None

@@ -1,0 +1,213 @@
+"""`toolhand run`: one sentence, carried out, judged and reported."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import tyro
+
+from agent_node.console.narration import print_header, print_step, print_summary
+from agent_node.console.terminal import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
+from sim.ros.graph import Transport
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.version import version
+from toolhand import options as stations
+from toolhand.options import Perception, Role, SceneName, Seed, Suite
+from toolhand.repeating import command_line, recorded
+
+if TYPE_CHECKING:
+    from agent_node.policies.options import PolicyOptions
+
+Approval = Annotated[
+    Literal["auto", "ask-motion", "dry-run"],
+    tyro.conf.arg(
+        help='"auto" moves within the limits, "ask-motion" shows each planned motion and asks at this terminal, '
+        '"dry-run" plans and moves nothing.'
+    ),
+]
+PolicySpec = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="POLICY",
+        help="Who decides: scripted (rules without a model), openai:MODEL[@BASE_URL] for any OpenAI-compatible server, "
+        "anthropic:MODEL, transformers:FOLDER_OR_NAME, or replay:RUN_FOLDER.",
+    ),
+]
+ProtocolName = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="PROTOCOL",
+        help="How the policy writes: spacetools, peria, evic, last, or native (a server's own tool calls).",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class ModelSettings:
+    """Settings of a model; the scripted policy needs none.
+
+    Attributes:
+        temperature: Of sampling; 0 takes the likeliest token. Where it is not given, Anthropic's API is sent none, and
+            everything else 0.
+        max_tokens: Longest turn.
+        deadline_s: Longest time of a turn, with every attempt [s].
+        token_budget: Tokens of the whole command, read and written.
+        cost_budget: Money of the whole command, by the two prices.
+        price_prompt: Price of a million tokens read.
+        price_completion: Price of a million tokens written.
+    """
+
+    temperature: float | None = None
+    max_tokens: int = 2048
+    deadline_s: float = 180.0
+    token_budget: int | None = None
+    cost_budget: float | None = None
+    price_prompt: float = 0.0
+    price_completion: float = 0.0
+
+
+def run(
+    text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
+    scene: SceneName = "example",
+    perception: Perception = "sim",
+    policy: PolicySpec = "scripted",
+    protocol: ProtocolName = "spacetools",
+    seed: Seed = 0,
+    suite: Suite = "spacetools",
+    role: Role = "operator",
+    approval: Approval = "auto",
+    turns: int = 24,
+    runs_dir: Path = Path("runs"),
+    animation: bool = True,
+    transport: Transport = "process",
+    model: ModelSettings = ModelSettings(),
+    as_json: AsJson = False,
+) -> int:
+    """Carry out one sentence on the simulated robot and write a report.
+
+    The run's folder holds report.html, result.json, trajectory.jsonl, the pictures, run.mcap, and
+    safety.jsonl with every attempt to move. Ctrl-C stops the arm.
+
+    Args:
+        text: What the robot should do, e.g. "pick up the far coconut water".
+        turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
+        runs_dir: Where the folder of the run is made.
+        animation: Render the motion for the report.
+        transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
+            that runs on this ROS domain or of one that is started with the scene and ended again.
+    """
+    given = dict(locals())  # all options: what is added to them is recorded too
+    from agent_node.console.approve import TerminalApprover
+    from agent_node.policies.registry import make_policy
+    from agent_node.protocol import load_protocol
+    from agent_node.runs.folder import SAFETY_FILE, new_run_dir, time_now, write_json, write_trajectory
+    from agent_node.runs.mcap.recorder import Recorder
+    from agent_node.runs.report import write_report
+    from sim.film import animate
+    from tool_nodes.motion.guard import Mode, MotionGuard
+    from tool_nodes.tools.suites import parse_suites
+    from training.episode import run_episode, summarize
+    from training.recorded import motion_log
+
+    if turns < 1:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
+    form = load_protocol(protocol)
+    if policy == "scripted" and "spacetools" not in parse_suites(suite):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "The scripted policy calls SpaceTools' tools: the suite must hold them."
+        )
+    about = recorded(given) | {"began": time_now(), "version": version(), "command": command_line(run, given)}
+    if transport == "ros":
+        from toolhand.run_over_ros import run_over_ros
+
+        if (policy, protocol, role, approval) != ("scripted", "spacetools", "operator", "auto"):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                "Over ROS the agent's node has its own policy, protocol and role, the motion node its approval.",
+                "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
+            )
+        stations.named_scene(scene)
+        over_ros = run_over_ros(
+            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, print_step, about
+        )
+        if as_json:
+            emit(over_ros.result)
+        return INTERRUPTED if over_ros.interrupted else exit_status(over_ros.error_code, over_ros.success)
+    hit: list[Interrupt] = []
+
+    def stopped() -> bool:
+        return bool(hit) and hit[0].hit
+
+    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
+    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role)
+    options = _options(model, seed, turns, stopped)
+    decides = make_policy(policy, form, station.toolbox.schemas(), options)
+    with chosen_by_the_user():
+        run_dir = new_run_dir(runs_dir)
+    recorder = Recorder(text, lambda: station.world.time, print_step)
+    result = None
+    try:
+        with _attempts_logged(run_dir / SAFETY_FILE), Interrupt(station.arm.stop) as interrupt:
+            hit.append(interrupt)
+            print_header(text, about)
+            guard.begin_command()
+            outcome = run_episode(
+                station, decides, text, turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form
+            )
+            episode = outcome.episode
+            result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
+            write_trajectory(run_dir, episode, station.toolbox.schemas())
+            write_json(run_dir / "result.json", result)
+            print_summary(result)
+            frames, times = animate(station, cancelled=stopped) if animation else ([], [])
+            write_report(run_dir / "report.html", episode, result, frames, times)
+            say(f"  report: {run_dir / 'report.html'}")
+    finally:
+        if recorder.heard:  # also of a run that a second Ctrl-C has ended
+            recorder.write(run_dir, motion_log(station), result)
+        with contextlib.suppress(OSError):
+            run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
+    if as_json:
+        emit(result)
+    return INTERRUPTED if interrupt.hit else exit_status(episode.error_code, episode.success)
+
+
+@contextlib.contextmanager
+def _attempts_logged(file: Path) -> Iterator[None]:
+    """Every attempt to move becomes a line of a file, which is there only if there was one."""
+    from tool_nodes.motion.guard import LOG
+
+    handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    handler.addFilter(logging.Filter(LOG.name))  # others speak of other things, and not in JSON
+    log = logging.getLogger("toolhand")
+    level = log.level
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+        handler.close()
+
+
+def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> PolicyOptions:
+    from agent_node.policies.options import PolicyOptions
+
+    return PolicyOptions(
+        seed=seed,
+        turns=turns,
+        temperature=model.temperature,
+        max_tokens=model.max_tokens,
+        whole_s=model.deadline_s,
+        token_budget=model.token_budget,
+        cost_budget=model.cost_budget,
+        price_prompt=model.price_prompt,
+        price_completion=model.price_completion,
+        stopped=stopped,
+    )

@@ -1,0 +1,117 @@
+"""`toolhand run --transport ros`: in the graph that runs on this domain, or in one that is started for the purpose.
+
+Nothing here imports rclpy or zenoh before it is needed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_node.agent import Listener
+from agent_node.console.narration import print_summary
+from agent_node.console.terminal import Interrupt, say
+from agent_node.runs.folder import write_json
+from agent_node.runs.report import complete_report
+from agent_node.runs.write import summarize as summarize_episode
+from sim.film import animate
+from sim.ros.graph import started_graph
+from sim.station import StationConfig
+from tool_nodes.results import ErrorCode
+from tool_nodes.ros.client import graph_runs, use_client
+from training.episode import judged, summarize
+
+_OF_THE_CLIENT = ("animation", "began", "version")
+"""Options and facts that are the client's own; the rest is told by the graph, where one runs already."""
+
+
+@dataclass(frozen=True)
+class RosRun:
+    """What became of one command.
+
+    Attributes:
+        result: The contents of `result.json`.
+        interrupted: Ctrl-C cancelled it.
+    """
+
+    result: dict[str, Any]
+    success: bool
+    error_code: ErrorCode | None
+    interrupted: bool
+
+
+def run_over_ros(
+    text: str,
+    scene: str,
+    perception: str,
+    policy: str,
+    seed: int,
+    suite: str,
+    turns: int,
+    runs_dir: Path,
+    animation: bool,
+    listener: Listener,
+    more: Mapping[str, Any],
+) -> RosRun:
+    """Send one sentence to the agent's node, judge what came of it, complete its report. Arguments as `toolhand run`.
+
+    A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
+
+    Args:
+        listener: Hears every step, as of agent_node.agent.Agent.
+        more: Further entries of the result; a graph that runs already tells itself what it was started with.
+
+    Raises:
+        ToolError: UNAVAILABLE where there is no graph and none can be started.
+    """
+    pip_client = use_client()
+    from agent_node.ros.operator import Operator
+    from sim.ros.station import RosStation, has_simulator
+    from tool_nodes.ros.link import RosLink
+
+    arguments = {
+        "scene": scene, "perception": perception, "policy": policy, "seed": str(seed), "suites": suite,
+        "turns": str(turns), "runs_dir": str(runs_dir.absolute()), "lockstep": "true",
+    }  # fmt: skip
+    with contextlib.ExitStack() as stack:
+        environment: Mapping[str, str] = {}
+        if graph_runs(pip_client):
+            say("Using the graph that runs on this domain, with the scene and perception it was started with.")
+            more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
+        else:
+            began = time.monotonic()
+            graph = stack.enter_context(started_graph(arguments))
+            environment = graph.environment
+            say(f"Started a graph of {len(graph.pids())} processes in {time.monotonic() - began:.1f} s.")
+        link = stack.enter_context(RosLink(environment))
+        operator = Operator(link, listener)
+        station = RosStation(link, StationConfig(seed=seed)) if has_simulator(link) else None
+        with Interrupt(operator.cancel) as interrupt:
+            outcome = None if station is None else judged(station, text, operator.carry_out)
+            episode = operator.carry_out(text) if outcome is None else outcome.episode
+            known = summarize_episode(episode)
+            if station is not None and outcome is not None:
+                known = summarize(outcome, station)
+            judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
+            result = known | operator.result() | judgement | dict(more)
+            print_summary(result)
+            if operator.run_dir is not None:
+                film = animate(station, lambda: interrupt.hit) if animation and station is not None else ([], [])
+                _complete(operator.run_dir, result, film)
+    return RosRun(result, episode.success, episode.error_code, interrupt.hit)
+
+
+def _complete(run_dir: Path, result: Mapping[str, Any], film: Any) -> None:
+    """Add truth and film to what the agent has written; its folder may lie on another machine."""
+    report = run_dir / "report.html"
+    if not report.is_file():
+        say(f"  report on the agent's machine: {report}")
+        return
+    write_json(run_dir / "result.json", result)
+    complete_report(report, result, *film)
+    say(f"  report: {os.path.relpath(report)}")

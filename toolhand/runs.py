@@ -1,0 +1,69 @@
+"""`toolhand runs`: what has been run, and how it ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from agent_node.console.terminal import AsJson, emit
+from agent_node.runs.index import RunEntry, RunFilter, list_runs, parse_since
+from tool_nodes.results import ErrorCode, ToolError
+
+_TASK_CHARACTERS = 60
+
+
+def runs(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")] = Path("runs"),
+    failed: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    code: str | None = None,
+    text: str | None = None,
+    since: str | None = None,
+    as_json: AsJson = False,
+) -> int:
+    """List the runs of a folder, oldest first; every option narrows the list.
+
+    Args:
+        folder: Where `toolhand run` and the agent's node write their runs.
+        failed: Only runs that did not succeed, unfinished ones included.
+        code: Only runs that ended with this error code, e.g. NO_GRASP.
+        text: Only runs whose sentence or answer holds all of these words.
+        since: Only runs from this time on: 2026-11-22, 2026-11-22T10:30 (UTC), or an age such as 90m, 12h, 3d.
+    """
+    wanted = RunFilter(failed, _code(code), (text or "").split(), None if since is None else parse_since(since))
+    found = list_runs(folder, wanted)
+    if as_json:
+        emit({"runs": [entry.document() for entry in found], "count": len(found)})
+        return 0
+    print(f"{'run':20}{'began (UTC)':18}{'result':20}{'turns':>6}{'wall':>9}  task")
+    for entry in found:
+        print(_line(entry))
+    return 0
+
+
+def _code(name: str | None) -> ErrorCode | None:
+    if name is None:
+        return None
+    known = {str(code): code for code in ErrorCode}
+    if name.upper() not in known:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no error code {name[:40]!r}.", f"{', '.join(known)}.")
+    return known[name.upper()]
+
+
+def _line(entry: RunEntry) -> str:
+    result = "done" if entry.success else entry.error_code or "not done"
+    if entry.success is None:
+        result = "?"
+    wall = "" if entry.wall_s is None else f"{entry.wall_s:.1f} s"
+    told = entry.problem if entry.task is None else entry.task
+    turns = "" if entry.turns is None else entry.turns
+    began = entry.began[:16].replace("T", " ")
+    task = _shown(told or "", _TASK_CHARACTERS)
+    return f"{_shown(entry.id, 60):20}{began:18}{_shown(result, 18):20}{turns:>6}{wall:>9}  {task}"
+
+
+def _shown(text: str, length: int) -> str:
+    """One line of at most so many characters, none of which steers a terminal."""
+    line = "".join(c if c.isprintable() else " " for c in text[: length + 1])
+    return line if len(line) <= length else f"{line[: length - 1]}…"
