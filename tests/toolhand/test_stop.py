@@ -38,7 +38,7 @@ from rclpy_zenoh.wire import (
 )
 from toolhand import stop
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
 SERVICES_QOS = Qos(Reliability.RELIABLE, Durability.VOLATILE, History.KEEP_LAST, 10)
 DOMAIN = 120 + os.getpid() % 100

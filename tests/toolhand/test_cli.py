@@ -20,7 +20,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PICK = "pick up the far coconut water"
 RECORDED = {"run.mcap", "metadata.yaml", "foxglove_layout.json"}
 Cli = Callable[..., "Ended"]

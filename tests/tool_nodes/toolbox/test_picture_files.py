@@ -10,7 +10,7 @@ from PIL import Image
 
 from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 GREY = Image.new("RGB", (8, 6), (99, 99, 99))
 
 
