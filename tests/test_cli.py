@@ -265,7 +265,7 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, bench, up, ros.",
+        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, bench, up, stop, ros.",
     ),
 ]
 

@@ -61,6 +61,9 @@ class WrappedArm:
         self.followed.append(trajectory)
         return self._arm.follow(trajectory)  # type: ignore[no-any-return]
 
+    def job(self) -> Any:
+        return self._arm.job()
+
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         return self._arm.move_gripper(opening_m)  # type: ignore[no-any-return]
 

@@ -64,7 +64,7 @@ def test_labels_win_over_the_scene() -> None:
     perception = SimPerception(list(table().labels or ()), EXACT)
     (point,) = perception.points(frame, "oatmeal-raisin cookies")
     assert (table().labels or ())[id_at(frame, point)] == "cracker box"
-    with pytest.raises(ToolError, match=r"no 'cracker box' here; I see: .*oatmeal-raisin cookies"):
+    with pytest.raises(ToolError, match=r"no 'cracker box' here: nothing .* 'cracker'; I see: .*oatmeal-raisin"):
         perception.points(frame, "cracker box")
 
 

@@ -105,7 +105,7 @@ class FlatPerception:
         phrase = text.lower()
         for pattern, word in _PLANE_WORDS:
             phrase = pattern.sub(word, phrase)
-        return [picture.segmentation(k) for k in refer(phrase, picture.views)]
+        return [picture.segmentation(k) for k in refer(phrase, picture.views, nearest=True)]
 
     def everything(self, rgb: NDArray[np.uint8]) -> list[Segmentation]:
         """Every thing in the picture, best first; of very many, the largest."""

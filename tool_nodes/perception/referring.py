@@ -57,7 +57,7 @@ _SHOWN_NAMES = 10
 """So many things are named where none is what was meant."""
 
 
-def refer(phrase: str, views: Sequence[ObjectView]) -> list[int]:
+def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False) -> list[int]:
     """Indices of all things that a phrase means, best first.
 
     Several indices for a phrase in the singular mean that it is ambiguous.
@@ -65,12 +65,13 @@ def refer(phrase: str, views: Sequence[ObjectView]) -> list[int]:
     Args:
         phrase: Such as "left can", "the two plushies", "everything", "the bottle next to the bowl".
         views: What is seen.
+        nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
 
     Raises:
         ToolError: OBJECT_NOT_FOUND, naming what is seen; AMBIGUOUS where a description could also fit one of several
             things that touch; NOT_UNDERSTOOD for an empty or endless phrase.
     """
-    return _Reader(views).indices(parse_noun_phrase(phrase))
+    return _Reader(views, nearest).indices(parse_noun_phrase(phrase))
 
 
 def select_points(
@@ -175,8 +176,9 @@ def _measure(view: ObjectView, key: str) -> float:
 class _Reader:
     """Reads noun phrases about one set of views."""
 
-    def __init__(self, views: Sequence[ObjectView]) -> None:
+    def __init__(self, views: Sequence[ObjectView], nearest: bool = False) -> None:
         self._views = views
+        self._nearest = nearest
         self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
         self._vocabularies = [Vocabulary.of(view) for view in views]
         self._several = [view for view in views if view.several]
@@ -285,7 +287,7 @@ class _Reader:
         order = sorted(distances, key=lambda i: distances[i])
         if relation in ("nearest_to", "farthest_from") and not phrase.plural:
             return order[:1]
-        named = bool(phrase.words or phrase.details) or relation == "between"
+        named = self._nearest or bool(phrase.words or phrase.details) or relation == "between"
         if phrase.plural or phrase.selectors or not named or relation in ("in", "on") or len(order) < 2:
             return order
         clear = distances[order[0]] < CLEARLY_NEARER * distances[order[1]]

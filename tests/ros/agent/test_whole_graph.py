@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulation_interfaces.srv import ResetSimulation
 
 from agent_node.scripted import ScriptedPolicy
 from bench.episode import run_episode
@@ -173,6 +174,7 @@ def test_a_graph_that_runs_is_used_as_it_is(
 
 
 def test_a_router_that_is_killed_in_the_middle_disturbs_nobody(graph: LaunchedGraph, link: RosLink) -> None:
+    link.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())  # whatever the gripper holds by now
     router = graph.process("router")
     before = router.starts
     operator = Operator(link, Heard("robot.execute_grasp", lambda: router.send(signal.SIGKILL)))

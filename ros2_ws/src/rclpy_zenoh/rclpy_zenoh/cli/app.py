@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import os
-import shlex
 import signal
 import sys
 import threading
@@ -14,14 +13,9 @@ from importlib import import_module
 from types import FrameType
 
 from rclpy_zenoh import overlay
-from rclpy_zenoh.cli.errors import BROKEN_PIPE, INTERRUPTED, CliError, UsageError
+from rclpy_zenoh.cli.errors import BROKEN_PIPE, EXTRA, INTERRUPTED, CliError, UsageError, packages_missing
 from rclpy_zenoh.cli.grammar import Arguments, make_parser
 from rclpy_zenoh.interfaces import InterfaceError, use_distro
-
-EXTRA = ("zenoh", "xxhash")
-"""Modules that only the graph needs."""
-PACKAGES = ("eclipse-zenoh", "xxhash")
-"""What pip calls them."""
 
 
 def main(argv: Sequence[str], prog: str = "toolhand ros") -> int:
@@ -108,6 +102,5 @@ def load_verb(name: str) -> Callable[[Arguments], int]:
     except ModuleNotFoundError as error:
         if error.name not in EXTRA:
             raise
-        install = f"{shlex.quote(sys.executable)} -m pip install {' '.join(PACKAGES)}"
-        raise CliError(f"This command needs {' and '.join(EXTRA)}. Install them with: {install}") from error
+        raise packages_missing() from error
     return verb

@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import rclpy
@@ -18,7 +19,7 @@ from rclpy.signals import SignalHandlerOptions
 from rclpy.validate_full_topic_name import validate_full_topic_name
 
 from rclpy_zenoh import overlay
-from rclpy_zenoh.cli.errors import CliError, UsageError
+from rclpy_zenoh.cli.errors import EXTRA, CliError, UsageError, packages_missing
 from rclpy_zenoh.cli.grammar import Arguments
 
 ROUTER_VARIABLE = "RCLPY_ZENOH_ROUTER"
@@ -132,6 +133,7 @@ def connect(arguments: Arguments, *, looks: bool = False) -> Iterator[Connection
         if looks and CLIENT_VARIABLE not in os.environ:
             stack.enter_context(_in_environment(CLIENT_VARIABLE, "1"))
         if pip_client:
+            _check_packages()
             _check_router()
         context = Context()
         rclpy.init(
@@ -179,6 +181,15 @@ def _in_environment(name: str, value: str) -> Iterator[None]:
             del os.environ[name]
         else:
             os.environ[name] = before
+
+
+def _check_packages() -> None:
+    """Raises CliError for a missing one, rather than that there is no router."""
+    for module in EXTRA:
+        try:
+            import_module(module)
+        except ModuleNotFoundError as error:
+            raise packages_missing() from error
 
 
 def _check_router() -> None:
