@@ -28,6 +28,7 @@ from typing import Any
 
 from agent_node.calls import ToolCall
 from agent_node.policies.scripted.transcript import CHANGED
+from agent_node.protocol import NOT_RUN
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -116,12 +117,12 @@ class Watch:
         key, _ = self._key(call)
         if self.rules.look_before_retry and any(key == failed for failed, _ in self._failed):
             return (
-                f"Error {ErrorCode.INVALID_ARGUMENT}: Not run: this same motion has failed, and there was no look "
+                f"Error {ErrorCode.INVALID_ARGUMENT}: {NOT_RUN} this same motion has failed, and there was no look "
                 f"since; {_LOOK_FIRST}."
             )
         if self.rules.check_scene and self._scene_has_changed():
             return (
-                f"Error {ErrorCode.PLAN_FAILED}: Not run: something on the table has moved since the newest picture; "
+                f"Error {ErrorCode.PLAN_FAILED}: {NOT_RUN} something on the table has moved since the newest picture; "
                 f"{_LOOK_FIRST}, and find, segment and plan anew."
             )
         return ""

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent_node.agent import TURN_BUDGET
 from agent_node.console.terminal import AsJson, emit, say
+from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
 from bench.stats import format_report, machine, rate_row, timing_row

@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.agent import TURN_BUDGET, Listener
 from agent_node.console.narration import print_header, print_step, print_summary
 from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, say
+from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.results import ErrorCode, ToolError
@@ -66,7 +66,7 @@ class Record:
     Attributes:
         folder: Where its files lie.
         result: Its result.json; what the recording says of it where there is none; None after an interruption.
-        steps: (time [s], kind, payload), kind and payload as of agent_node.agent.Listener.
+        steps: (time [s], kind, payload), kind and payload as of agent_node.conversation.Listener.
     """
 
     folder: Path
@@ -109,7 +109,7 @@ def play(
 
     Args:
         record: The run.
-        listener: As of agent_node.agent.Agent.
+        listener: As of agent_node.conversation.Listener.
         speed: How much faster than the run's own time; None waits for nothing.
         sleep: Waits so many seconds.
     """

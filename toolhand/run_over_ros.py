@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.agent import Listener
 from agent_node.console.narration import print_summary
 from agent_node.console.terminal import Interrupt, say
+from agent_node.conversation import Listener
 from agent_node.runs.folder import write_json
 from agent_node.runs.report import complete_report
 from agent_node.runs.write import summarize as summarize_episode
@@ -63,7 +63,7 @@ def run_over_ros(
     A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
 
     Args:
-        listener: Hears every step, as of agent_node.agent.Agent.
+        listener: Hears every step, as of agent_node.conversation.Listener.
         more: Further entries of the result; a graph that runs already tells itself what it was started with.
 
     Raises:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
+from agent_node.agent import Agent
+from agent_node.conversation import TURN_BUDGET, Listener
+from agent_node.episode import Episode
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from sim.tasks.judge import Goal, JudgedStation, Truth, judge

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
 from agent_node.calls import ToolCall
+from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol, protocol_names
