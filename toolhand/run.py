@@ -60,6 +60,7 @@ class ModelSettings:
         cost_budget: Money of the whole command, by the two prices.
         price_prompt: Price of a million tokens read.
         price_completion: Price of a million tokens written.
+        logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl.
     """
 
     temperature: float | None = None
@@ -69,6 +70,7 @@ class ModelSettings:
     cost_budget: float | None = None
     price_prompt: float = 0.0
     price_completion: float = 0.0
+    logprobs: bool = False
 
 
 def run(
@@ -209,5 +211,6 @@ def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> Polic
         cost_budget=model.cost_budget,
         price_prompt=model.price_prompt,
         price_completion=model.price_completion,
+        logprobs=model.logprobs,
         stopped=stopped,
     )
