@@ -84,7 +84,9 @@ def test_log_probabilities_are_the_model_s_own_of_the_tokens_it_wrote(folders, c
     normalised = logits - np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1, keepdims=True))
     normalised -= logits.max(1, keepdims=True)
     assert len(reply.logprobs) == len(reply.token_ids) == reply.completion_tokens
-    assert reply.logprobs == pytest.approx([row[token] for row, token in zip(normalised, reply.token_ids)], abs=1e-4)
+    assert reply.logprobs == pytest.approx(
+        [row[token] for row, token in zip(normalised, reply.token_ids, strict=True)], abs=1e-4
+    )
     assert max(reply.logprobs) < 0
 
 
