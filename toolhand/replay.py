@@ -136,6 +136,7 @@ def _again(record: Record, as_json: bool) -> int:
     from tool_nodes.motion.guard import Mode, MotionGuard
     from toolhand import options as stations
     from training.episode import run_episode, summarize
+    from training.goal_from_text import task_from_text
 
     if record.result is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
@@ -156,7 +157,7 @@ def _again(record: Record, as_json: bool) -> int:
     with Interrupt(station.arm.stop) as interrupt:
         hit.append(interrupt)
         outcome = run_episode(
-            station, Replay(record.folder), record.task,
+            station, Replay(record.folder), task_from_text(record.task, station),
             turn_budget=about["budget"], stopped=stopped, listener=print_step, protocol=protocol,
         )  # fmt: skip
     now = {**record.result, **summarize(outcome, station)}

@@ -25,6 +25,7 @@ from sim.station import StationConfig
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.client import graph_runs, use_client
 from training.episode import judged, summarize
+from training.goal_from_text import task_from_text
 
 _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest is told by the graph, where one runs already."""
@@ -92,7 +93,9 @@ def run_over_ros(
         operator = Operator(link, listener)
         station = RosStation(link, StationConfig(seed=seed)) if has_simulator(link) else None
         with Interrupt(operator.cancel) as interrupt:
-            outcome = None if station is None else judged(station, text, operator.carry_out)
+            outcome = None
+            if station is not None:
+                outcome = judged(station, task_from_text(text, station), operator.carry_out)
             episode = operator.carry_out(text) if outcome is None else outcome.episode
             known = summarize_episode(episode)
             if station is not None and outcome is not None:

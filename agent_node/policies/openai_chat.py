@@ -245,7 +245,7 @@ def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:
     """Add the tokens of a piece, or of a whole answer: ids as vLLM sends them, log-probabilities as everybody does."""
     told = choice.get("logprobs")
     content = told.get("content") if isinstance(told, Mapping) else None
-    logprobs = [entry.get("logprob") for entry in content or () if isinstance(entry, Mapping)]
+    logprobs: list[Any] = [entry.get("logprob") for entry in content or () if isinstance(entry, Mapping)]
     ids = choice.get("token_ids") or []
     if not all(isinstance(value, float | int) and math.isfinite(value) for value in logprobs):
         raise Fault("sent log-probabilities that are no numbers")

@@ -146,7 +146,7 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
 
 def _sampled(reply: Reply) -> dict[str, list[Any]]:
     """What is known of a reply's tokens, where anything is."""
-    known = {"token_ids": list(reply.token_ids), "logprobs": list(reply.logprobs)}
+    known: dict[str, list[Any]] = {"token_ids": list(reply.token_ids), "logprobs": list(reply.logprobs)}
     return {name: values for name, values in known.items() if values}
 
 
