@@ -15,8 +15,6 @@ Point = tuple[float, float]
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
-CHANGED = re.compile(r"\b(?:has|have) (?:changed|moved) since\b")
-"""In the words of an error: the world is no longer as it was when it was looked at."""
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
 
@@ -38,11 +36,6 @@ class Response:
     def ok(self) -> bool:
         """True if the call did what it says."""
         return self.error is None
-
-    @property
-    def outdated(self) -> bool:
-        """True if the world is no longer as it was when it was looked at."""
-        return not self.ok and CHANGED.search(self.text) is not None
 
     @property
     def points(self) -> tuple[Point, ...]:
