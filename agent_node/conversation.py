@@ -99,8 +99,7 @@ class Conversation:
         self.done = False
         self._stepping = threading.Lock()
         self._watch = Watch(self._recovery, toolbox, self.episode.session)
-        with toolbox.job() as self._job:
-            self._guarded(self._begin)
+        self._guarded(self._begin)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -167,8 +166,9 @@ class Conversation:
         self.episode.wall_s = time.monotonic() - self._began
 
     def _begin(self) -> None:
-        if self._job.halted:
-            raise self._job.error
+        with self._toolbox.job() as self._job:
+            if self._job.halted:
+                raise self._job.error
         self._check_budget()
 
     def _check_budget(self) -> None:

@@ -124,6 +124,7 @@ def test_the_example_result_of_the_readme_has_the_fields_of_a_result() -> None:
     assert shown["judged_against"] == {"goal": task.goal, "source": task.source}
 
 
-def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(block("python", (ROOT / "README.md").read_text(encoding="utf-8")), {})
-    assert "success=True" in capsys.readouterr().out
+@pytest.mark.parametrize(("page", "words"), [("README.md", "success=True"), ("training/README.md", "'picked': True")])
+def test_the_python_of_the_readmes_runs(page: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(block("python", (ROOT / page).read_text(encoding="utf-8")), {})
+    assert words in capsys.readouterr().out
