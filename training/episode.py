@@ -86,6 +86,12 @@ def judged(station: JudgedStation, task: Task, carry_out: Callable[[str], Episod
 
 def require_scene(station: JudgedStation, task: Task) -> None:
     """Raises ToolError INVALID_ARGUMENT where the station shows other things than the task's scene has."""
+    if isinstance(task, str):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            "A sentence alone is no task: nothing says what it means.",
+            "Take one of sim.tasks, or make one with training.goal_from_text.task_from_text.",
+        )
     shown, needed = ({(placed.id, placed.item) for placed in scene.objects} for scene in (station.scene, task.scene))
     if shown != needed:
         raise ToolError(

@@ -223,6 +223,11 @@ def test_the_result_says_why_the_simulator_disagrees() -> None:
     assert result["time_to_first_motion_s"] is None
 
 
+def test_a_sentence_alone_is_no_task() -> None:
+    with pytest.raises(ToolError, match="A sentence alone is no task"):
+        run_episode(fresh(), ScriptedPolicy(), PICK)  # type: ignore[arg-type]
+
+
 def test_a_station_that_shows_another_scene_is_refused_before_anything_moves() -> None:
     station = fresh()
     elsewhere = PickTask(PICK, generate_scene(3), ("coconut_water_1",))
