@@ -38,7 +38,8 @@ class Step(NamedTuple):
 
     Attributes:
         observation: The conversation with the turn and its results.
-        rewards: The terms of the task's score, each in 0..1, when it is done; empty before.
+        rewards: The terms of the task's score, each in 0..1 (a bool where there is nothing in between), when it is
+            done; empty before.
         done: The episode is over.
     """
 
@@ -74,9 +75,7 @@ class Environment:
         self._protocol = protocol
         self._recovery = recovery
         self._memory = memory
-        self._conversation: Conversation | None = None
-        self._task: Task | None = None
-        self._judge: Judge | None = None
+        self._running: tuple[Conversation, Task, Judge] | None = None
         self.score: Score | None = None
         """Of the episode that is over; None before its end, and where there is none."""
 
@@ -96,7 +95,7 @@ class Environment:
             ToolError: INVALID_ARGUMENT for a bad seed, and where `make_station` shows another scene;
                 the error that ended the conversation where it was over before its first turn.
         """
-        self._conversation = self._task = self._judge = self.score = None
+        self._running = self.score = None
         station = self._make_station(task, replace(self._config, seed=seed))
         require_scene(station, task)
         judge = Judge(station)
@@ -110,7 +109,7 @@ class Environment:
         )
         if conversation.done:
             raise ToolError(conversation.episode.error_code or ErrorCode.INTERNAL, conversation.episode.answer)
-        self._conversation, self._task, self._judge = conversation, task, judge
+        self._running = conversation, task, judge
         return conversation.messages
 
     def step(self, turn: Reply) -> Step:
@@ -134,6 +133,6 @@ class Environment:
         return Step(conversation.messages, dict(self.score.terms), True)
 
     def _begun(self) -> tuple[Conversation, Task, Judge]:
-        if self._conversation is None or self._task is None or self._judge is None:
+        if self._running is None:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(task) first.")
-        return self._conversation, self._task, self._judge
+        return self._running

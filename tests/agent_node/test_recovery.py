@@ -224,6 +224,18 @@ def test_a_call_that_gives_nothing_new_is_said_to_and_ends_the_command_at_last()
     assert episode.answer.startswith("The policy made the same call 6 times in a row, with the same answer.")
 
 
+def test_what_a_tool_happens_to_say_does_not_hide_that_nothing_is_new() -> None:
+    class Blinks(Robot):
+        @tool("test.lamp", repeatable=True)
+        def lamp(self) -> ToolResult:
+            """Look at the lamp."""
+            return ToolResult(text="It blinks 3 times in a row.")
+
+    lamp = turn(json.dumps({"name": "test.lamp", "arguments": {}}))
+    words = told(run(Blinks(), lamp, lamp, DONE))
+    assert "same call with the same answer, 2 times in a row" in words[1]
+
+
 def test_other_calls_in_between_are_progress() -> None:
     episode = run(Robot(), *[turn(LOOK), turn(SAY)] * 8, DONE, turn_budget=50)
     assert episode.answer == "Done."
