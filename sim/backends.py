@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.perception import PerceptionNoise, SimPerception
-from tool_nodes.backends import PortNames
 from tool_nodes.perception.over_frames import OverFrames
+from tool_nodes.port_names import PortNames
 from tool_nodes.registry import Shared
 
 SIM = PortNames(

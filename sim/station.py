@@ -15,10 +15,11 @@ from sim.perception import PerceptionNoise
 from sim.scene.scenes import Scene
 from sim.world import World
 from tool_nodes import workspace
-from tool_nodes.backends import PortNames, make_ports
+from tool_nodes.backends import make_ports
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
@@ -47,8 +48,8 @@ class StationConfig:
         role: "operator" has all tools, "observer" none that moves the robot.
     """
 
-    perception: str = "sim"
-    ports: PortNames = field(default_factory=PortNames)
+    perception: str = DEFAULT_PRESET
+    ports: PortNames = AS_PRESET
     camera: CameraKind = "ray"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
@@ -105,9 +106,10 @@ class Station:
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
         self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
         self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard)
-        self.toolbox = self._make_toolbox()
+        self.toolbox = self.new_toolbox()
 
-    def _make_toolbox(self) -> Toolbox:
+    def new_toolbox(self) -> Toolbox:
+        """The tools over the manipulator that the station has now; one toolbox serves any number of conversations."""
         config, world = self.config, self.world  # not self: a station in its own toolbox would wait for the collector
         ports = self.ports
         backends = Backends(

@@ -1,52 +1,17 @@
-"""The ports by name: a preset names one backend for each port, and each can be chosen on its own."""
+"""What stands behind the ports, made from the names that were chosen."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tool_nodes import registry
 from tool_nodes.perception.prompts import DetectorByPicture, SegmenterByPicture, WordsToBoxes
+from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.ports import DepthEstimator, Detector, GraspGenerator, Perceiving, Pointer, Segmenter, TextReader
 from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import TextPrompt
-
-
-@dataclass(frozen=True)
-class PortNames:
-    """Which backend stands behind a port; where the name is left out, the one that --perception names.
-
-    Attributes:
-        pointer: What points at things by words.
-        detector: What frames things by words.
-        segmenter: What outlines things by points, boxes and words.
-        depth: What estimates depth.
-        reader: What reads text.
-        grasps: What proposes grasps.
-    """
-
-    pointer: str = ""
-    detector: str = ""
-    segmenter: str = ""
-    depth: str = ""
-    reader: str = ""
-    grasps: str = ""
-
-    def over(self, preset: str) -> PortNames:
-        """A name for each port: one's own, or the preset's. Raises ToolError INVALID_ARGUMENT."""
-        named = registry.load("perception", preset)
-        return replace(named, **{port: name for port, name in vars(self).items() if name})
-
-    def require_known(self, preset: str) -> None:
-        """Refuse what names no preset or no backend, without making one. Raises ToolError INVALID_ARGUMENT."""
-        for port, name in vars(self.over(preset)).items():
-            for part in _parts(port, name):
-                registry.find(port, part)
-
-
-PORTS = tuple(entry.name for entry in fields(PortNames))
 
 
 @dataclass(frozen=True)
@@ -93,20 +58,10 @@ def make_port(port: str, named: PortNames, setting: Setting) -> Any:
     Raises:
         ToolError: See `make_ports`.
     """
-    made = [registry.make(port, part, setting) for part in _parts(port, getattr(named, port))]
+    made = [registry.make(port, part, setting) for part in named.parts(port)]
     backend = made[0]
     if len(made) > 1:
         backend = (DetectorByPicture if port == "detector" else SegmenterByPicture)(*made)
     if port == "segmenter" and TextPrompt not in backend.takes:
         backend = WordsToBoxes(backend, make_port("detector", named, setting))
     return backend
-
-
-def _parts(port: str, name: str) -> list[str]:
-    parts = name.split("+")
-    if len(parts) > (2 if port in ("detector", "segmenter") else 1):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The {port} {name[:60]!r} names too many: a detector or a segmenter is NAME or NAME+OTHER, all else NAME.",
-        )
-    return parts

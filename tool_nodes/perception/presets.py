@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tool_nodes.backends import PortNames
 from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.port_names import PortNames
 from tool_nodes.registry import Shared
 
 PIXELS = PortNames(

@@ -8,7 +8,8 @@ from typing import Any
 from rclpy.node import Node
 
 from tool_nodes import registry
-from tool_nodes.backends import PortNames, make_port
+from tool_nodes.backends import make_port
+from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.registry import Setting
 from tool_nodes.ros import parameters
 
@@ -35,14 +36,14 @@ def backend_maker(node: Node, *ports: str, others: tuple[str, ...] = ()) -> Call
 
     Args:
         node: Declares these parameters.
-        ports: Of `tool_nodes.backends.PORTS`, in the order of what is made.
+        ports: Of `tool_nodes.port_names.PORTS`, in the order of what is made.
         others: Ports that those may need: a segmenter that takes no words asks a detector.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
     """
     presets = " or ".join(registry.names("perception"))
-    preset = parameters.text(node, "perception", "sim", f"Which backends, where a port names none: {presets}")
+    preset = parameters.text(node, "perception", DEFAULT_PRESET, f"Which backends, where a port names none: {presets}")
     asked = (*ports, *others)
     own = {port: parameters.optional_text(node, port, f"Which {port}; empty: the preset's") for port in asked}
     named = PortNames(**own).over(preset)
