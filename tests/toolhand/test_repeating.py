@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-import toolhand
 from tool_nodes.port_names import PortNames
+from toolhand import cli as toolhand
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
 from toolhand.run import ModelSettings, run
