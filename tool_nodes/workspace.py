@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from tool_nodes.types import BoolArray, FloatArray
 
-
 TABLE_Z = 0.0
 """Height of the table top in the base frame [m]."""
 

@@ -10,14 +10,13 @@ import tyro
 
 from agent_node.console.terminal import INTERRUPTED, AsJson, Interrupt, emit, exit_status, plain, save_png, say
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, SceneName, Seed, Suite, named_station
+from toolhand.options import Perception, PngFile, SceneName, Seed, Suite, named_station
 
 if TYPE_CHECKING:
     from sim.mock.station import MockStation
     from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 Robot = Annotated[
     Literal["sim", "mock"],
     tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import toolhand
+from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
 from toolhand.run import ModelSettings, run
@@ -63,7 +63,7 @@ def test_a_command_line_gives_every_option_again() -> None:
     line = command_line(run, OTHER)
     words = shlex.split(line)
     assert words[:2] == ["toolhand", "run"]
-    bound = toolhand._parse(words[1:])
+    bound = cli._parse(words[1:])
     assert bound.args + tuple(bound.keywords.values()) == tuple(OTHER.values())  # type: ignore[attr-defined]
 
 
