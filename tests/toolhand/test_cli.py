@@ -381,7 +381,7 @@ def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_
     loaded = set(ended.stderr.splitlines()[-1].split())
     assert "toolhand" in loaded
     client = {"numpy"} if arguments[:1] in (("up",), ("ros",)) else set()  # its messages hold arrays
-    assert not loaded - client & {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "sim", "training"}
+    assert not loaded - client & {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "training"}
 
 
 @pytest.mark.parametrize("command", ["run", "scene", "call"])
