@@ -115,3 +115,18 @@ def test_nothing_refers_to_a_machine_or_a_registry() -> None:
     for path in [*MODULES.values(), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "Makefile"]:
         text = path.read_text(encoding="utf-8")
         assert not [word for word in forbidden if word in text], path
+
+
+def test_nothing_else_in_the_project_reads_yaml() -> None:
+    """Another reader would have to know all of the above again."""
+    reading = {"load", "safe_load", "full_load", "unsafe_load", "load_all", "safe_load_all", "parse", "compose", "scan"}
+    found = []
+    for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "urdf", "ros2_ws/src/rclpy_zenoh"):
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                of_yaml = (
+                    isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml"
+                )
+                if of_yaml and node.attr in reading and path.name != "plain_yaml.py":  # type: ignore[attr-defined]
+                    found.append(str(path))
+    assert not found
