@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import itertools
 import logging
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from tests.ros.wire.support import Peer
+
+sys.path.append(str(Path(__file__).parent))  # for `wire_support`, in every import mode of pytest
+
+from wire_support import Peer
 
 from rclpy_zenoh.wire import RouterProcess, SessionOptions, WireSession, open_session, start_router
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 import zenoh
-from tests.ros.wire.support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
+from wire_support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
 
 from rclpy_zenoh.interfaces import get_class, serialize
 from rclpy_zenoh.wire import (

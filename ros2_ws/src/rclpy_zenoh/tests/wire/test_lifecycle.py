@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ros.wire.support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
+from wire_support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
 
 from rclpy_zenoh.wire import SessionOptions, WireSession
 from rclpy_zenoh.wire import session as session_module

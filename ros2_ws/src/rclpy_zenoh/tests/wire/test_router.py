@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.ros.wire.support import LATCHED, PATIENCE_S, RELIABLE, Peer, SetBool, String, wait_until
+from wire_support import LATCHED, PATIENCE_S, RELIABLE, Peer, SetBool, String, wait_until
 
 from rclpy_zenoh.wire import RouterProcess, SessionError, SessionOptions, WireSession, open_session, start_router
 

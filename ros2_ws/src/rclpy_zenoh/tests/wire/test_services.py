@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import zenoh
-from tests.ros.wire.support import RELIABLE, Peer, SetBool, String, wait_until
+from wire_support import RELIABLE, Peer, SetBool, String, wait_until
 
 from rclpy_zenoh.interfaces import get_class
 from rclpy_zenoh.wire import Qos, SessionOptions, WireClient, WireError, WireService, WireSession

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.ros.wire.support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
+from wire_support import LATCHED, RELIABLE, Peer, SetBool, String, wait_until
 
 from rclpy_zenoh.interfaces import get_class, serialize
 from rclpy_zenoh.wire import (

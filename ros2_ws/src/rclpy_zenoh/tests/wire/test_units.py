@@ -6,7 +6,7 @@ import threading
 import time
 
 import pytest
-from tests.ros.wire.support import RELIABLE
+from wire_support import RELIABLE
 
 from rclpy_zenoh.wire import Entity, Qos
 from rclpy_zenoh.wire import graph as graph_module
