@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,18 @@ def test_nothing_else_in_the_project_reads_yaml() -> None:
                 if of_yaml and node.attr in reading and path.name != "plain_yaml.py":  # type: ignore[attr-defined]
                     found.append(str(path))
     assert not found
+
+
+CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
+
+
+@pytest.mark.parametrize("path", sorted((CLIENT / "rclpy_zenoh").rglob("*.py")), ids=lambda path: path.stem)
+def test_the_ros_client_knows_nothing_of_this_project(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & set(ROOMS)
+    assert "toolhand" not in path.read_text(encoding="utf-8").lower()
+
+
+def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:
+    ours, clients = (tomllib.loads((folder / "pyproject.toml").read_text())["project"] for folder in (ROOT, CLIENT))
+    assert set(clients["dependencies"]) <= set(ours["dependencies"])
+    assert clients["requires-python"] == ours["requires-python"]

@@ -71,6 +71,10 @@ BENCHMARKS = {
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
+    "startup": Command(
+        "bench.startup:bench_startup",
+        "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
+    ),
     "sentences": Command(
         "bench.sentences:bench_sentences",
         "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
