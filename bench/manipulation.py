@@ -18,6 +18,7 @@ from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Goal, JudgedStation
 from sim.tasks.tasks import PAPER_SENTENCES, Task, paper_task
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
 from training.goal_from_text import TASK_GOAL
@@ -29,7 +30,7 @@ Perception = Literal["sim", "pixels"]
 
 @dataclass(frozen=True)
 class Job:
-    """One episode: sentence, scene, perception, protocol and turns, tools in process or in a ROS 2 graph of its own."""
+    """One episode: sentence, scene, perception, protocol, turns and robot, tools in process or in a ROS 2 graph."""
 
     sentence: int
     seed: int
@@ -37,6 +38,7 @@ class Job:
     transport: Transport = "process"
     protocol: str = "spacetools"
     turns: int = TURN_BUDGET
+    robot: str = DEFAULT_ROBOT
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Record:
 def run_one(job: Job) -> Record:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
-    config = StationConfig(perception=job.perception, seed=job.seed)
+    config = StationConfig(perception=job.perception, seed=job.seed, robot=job.robot)
     if job.transport == "ros":
         with ros_station(task.scene, config) as remote:
             return _record(job, task, remote, [])
@@ -144,6 +146,7 @@ def bench_manipulation(
     transport: Transport = "process",
     protocol: str = "spacetools",
     turns: int = TURN_BUDGET,
+    robot: str = DEFAULT_ROBOT,
     jobs: int = 1,
     as_json: AsJson = False,
 ) -> int:
@@ -157,21 +160,23 @@ def bench_manipulation(
             with a domain and a router of its own, in lockstep.
         protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
+        robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
         jobs: Processes. Timings are most meaningful with 1.
     """
     if min(seeds, jobs, turns) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
     load_protocol(protocol)
+    load_robot(robot)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        Job(sentence, seed, perception, transport, protocol, turns)
+        Job(sentence, seed, perception, transport, protocol, turns, robot)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
     say(
         f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}, "
-        f"protocol {protocol}"
+        f"protocol {protocol}, robot {robot}"
     )
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
@@ -179,6 +184,7 @@ def bench_manipulation(
         "perception": perception,
         "transport": transport,
         "protocol": protocol,
+        "robot": robot,
         "judged_against": TASK_GOAL,
         "turns": _turns(records, turns),
         "machine": machine(),

@@ -19,6 +19,7 @@ from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.ports import Camera, Planner, TextReader
@@ -46,6 +47,7 @@ class StationConfig:
         noise: Noise and failures of the "sim" perception.
         suites: Whose tools are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
+        robot: Which robot: a name or a folder, see `tool_nodes.motion.robot_model.find_robot`.
     """
 
     perception: PerceptionName = "sim"
@@ -54,6 +56,7 @@ class StationConfig:
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
     role: str = "operator"
+    robot: str = DEFAULT_ROBOT
 
 
 class CameraWithoutIds:
@@ -98,14 +101,15 @@ class Station:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {config.seed}.")
         self.scene = scene
         self.config = config
-        self.world = World(scene)
+        self.robot = load_robot(config.robot)
+        self.world = World(scene, self.robot)
         self.arm = SimArm(self.world)
         self.camera: Camera = self.make_camera(self.scene_camera())
-        self.wrist_camera: Camera = self.make_camera(wrist_camera())
+        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot))
         if config.perception == "pixels":
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
-        self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard)
+        self.planner = wrap_planner(EmbeddedPlanner(config.seed, self.robot))
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard, self.robot)
         self.perception: PixelPerception | SimPerception = (
             SimPerception(scene, config.noise, config.seed) if config.perception == "sim" else PixelPerception()
         )
@@ -118,7 +122,7 @@ class Station:
         backends = Backends(
             perception=self.perception,
             reader=self.reader,
-            grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed), self.manipulator.reachable),
+            grasps=GraspTools(AnalyticGraspGenerator(config.seed, self.robot), self.manipulator.reachable, self.robot),
             boxes=BoundingBoxTools(),
             robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
             code=CodeExecutor(),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, ROBOTS
 from tool_nodes.results import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -27,6 +28,10 @@ SceneName = Annotated[
 Perception = Annotated[
     Literal["sim", "pixels"],
     tyro.conf.arg(help='"sim" sees with simulator truth and noise, "pixels" with colour and depth only.'),
+]
+RobotName = Annotated[
+    str,
+    tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {', '.join(ROBOTS)}, or a folder with its robot.yaml."),
 ]
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
 Suite = Annotated[
@@ -68,10 +73,13 @@ def named_station(
     suite: str = "spacetools",
     guard: MotionGuard | None = None,
     role: Literal["operator", "observer"] = "operator",
+    robot: str = DEFAULT_ROBOT,
 ) -> Station:
     """A simulated station as the command line describes it. Raises ToolError INVALID_ARGUMENT."""
     from sim.station import Station, StationConfig
     from tool_nodes.tools.suites import parse_suites
 
-    config = StationConfig(perception=perception, seed=seed, camera=camera, suites=parse_suites(suite), role=role)
+    config = StationConfig(
+        perception=perception, seed=seed, camera=camera, suites=parse_suites(suite), role=role, robot=robot
+    )
     return Station(named_scene(scene), config, guard=guard)

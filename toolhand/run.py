@@ -17,7 +17,7 @@ from sim.ros.graph import Transport
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
-from toolhand.options import Perception, Role, SceneName, Seed, Suite
+from toolhand.options import DEFAULT_ROBOT, Perception, RobotName, Role, SceneName, Seed, Suite
 from toolhand.repeating import command_line, recorded
 
 if TYPE_CHECKING:
@@ -85,6 +85,7 @@ def run(
     runs_dir: Path = Path("runs"),
     animation: bool = True,
     transport: Transport = "process",
+    robot: RobotName = DEFAULT_ROBOT,
     model: ModelSettings = ModelSettings(),
     as_json: AsJson = False,
 ) -> int:
@@ -110,6 +111,8 @@ def run(
     from agent_node.runs.report import write_report
     from sim.film import animate
     from tool_nodes.motion.guard import Mode, MotionGuard
+    from tool_nodes.motion.limits import MotionLimits
+    from tool_nodes.motion.robot_model import load_robot
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
     from training.recorded import motion_log
@@ -132,8 +135,9 @@ def run(
                 "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
             )
         stations.named_scene(scene)
+        load_robot(robot)
         over_ros = run_over_ros(
-            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, print_step, about
+            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot
         )
         if as_json:
             emit(over_ros.result)
@@ -143,8 +147,9 @@ def run(
     def stopped() -> bool:
         return bool(hit) and hit[0].hit
 
-    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
-    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role)
+    limits = MotionLimits(robot=load_robot(robot))
+    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped), limits)
+    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role, robot=robot)
     options = _options(model, seed, turns, stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():

@@ -10,6 +10,7 @@ from sim.mock.data import MockFrame
 from sim.perception import SimPerception
 from sim.station import PerceptionName, StationConfig
 from tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.ports import Camera, TextReader
@@ -58,6 +59,7 @@ class MockStation:
                 "The perception backend 'sim' needs object ids, and this frame was recorded without.",
                 "Use the perception backend 'pixels'.",
             )
+        self.robot = load_robot(config.robot)
         self.camera: Camera = StillCamera(frame if truth else replace(frame, ids=None, labels=None, texts=None))
         self.perception: PixelPerception | SimPerception = (
             SimPerception((), config.noise, config.seed) if truth else PixelPerception()
@@ -73,7 +75,7 @@ class MockStation:
         backends = Backends(
             perception=self.perception,
             reader=self.reader,
-            grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed)),
+            grasps=GraspTools(AnalyticGraspGenerator(config.seed, self.robot), robot=self.robot),
             boxes=BoundingBoxTools(),
             robot=robot(self.camera, self._recorded.cloud),
             code=CodeExecutor(),

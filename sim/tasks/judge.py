@@ -14,6 +14,7 @@ from sim.station import StationConfig
 from sim.tasks.predicates import THRESHOLDS, PlaceRelation, Snapshot, judge_pick, judge_place
 from sim.world import LOG_PERIOD_S
 from tool_nodes.language.relations import RELATION_WORDS
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.types import FloatArray
@@ -21,6 +22,10 @@ from tool_nodes.types import FloatArray
 
 class JudgedWorld(Protocol):
     """What a judge needs of a world, here or in another process; see sim.world.World."""
+
+    @property
+    def robot(self) -> RobotModel:
+        """Which robot it has."""
 
     @property
     def model(self) -> mujoco.MjModel:

@@ -23,16 +23,19 @@ from tool_nodes.tools.spacetools.grasping import GraspTools, require_matching
 
 
 class GraspingNode(Node):
-    """Serves a GraspGenerator and tells which of its grasps the arm can reach. Parameter: `seed`."""
+    """Serves a GraspGenerator and tells which of its grasps the arm can reach. Parameters: `robot`, `seed`."""
 
     def __init__(self) -> None:
         super().__init__("grasping")
+        self._robot = parameters.robot(self)
         parameters.seed(self, "Seeds grasp sampling and inverse kinematics", self._use)
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(ComputeGrasp, "compute_grasp", self._on_compute, callback_group=group)
 
     def _use(self, seed: int) -> None:
-        self._tools = GraspTools(AnalyticGraspGenerator(seed=seed), GraspScenes(EmbeddedPlanner(seed=seed)).reachable)
+        robot = self._robot
+        scenes = GraspScenes(EmbeddedPlanner(seed, robot), robot.gripper)
+        self._tools = GraspTools(AnalyticGraspGenerator(seed, robot), scenes.reachable, robot)
         self._frames = FrameMemory()
 
     def _on_compute(self, request: Any, response: Any) -> Any:
