@@ -158,8 +158,8 @@ class Trajectory:
     Attributes:
         joint_names: 7 names.
         t: (N,) seconds from the start, strictly increasing, t[0] = 0.
-        q: (N, 7) positions [rad], continuous (no wrap between samples).
-        qd: (N, 7) velocities [rad/s], zero at both ends.
+        q: (N, n) positions [rad], continuous (no wrap between samples).
+        qd: (N, n) velocities [rad/s], zero at both ends.
     """
 
     joint_names: tuple[str, ...]

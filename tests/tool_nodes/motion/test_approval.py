@@ -214,7 +214,7 @@ def test_every_element_of_every_array_is_in_the_hash() -> None:
             assert motion_hash(plan.motion()) != known
             array.flat[index] = kept
     assert motion_hash(plan.motion()) == known
-    wider = replace(plan, scene=replace(plan.scene, opening_m=0.05))
+    wider = replace(plan, opening_m=0.05)
     assert motion_hash(wider.motion()) != known
     other_order = replace(plan, legs=plan.legs[::-1])
     assert motion_hash(other_order.motion()) != known

@@ -296,7 +296,11 @@ def test_work_is_counted(planner: EmbeddedPlanner) -> None:
         (LinearGoal(top_down(1.2, 0.0, 0.1)), ErrorCode.OUT_OF_WORKSPACE, r"beyond the arm's reach"),
         (PoseGoal(top_down(0.45, 0.0, -0.05)[None]), ErrorCode.OUT_OF_WORKSPACE, r"0\.050 m outside the workspace"),
         (JointGoal(NAMED_STATES["Vertical"]), ErrorCode.OUT_OF_WORKSPACE, "fingertip out of the workspace"),
-        (JointGoal(np.array([0, 2.3, 0, 0, 0, 0, 0.0])), ErrorCode.INVALID_ARGUMENT, r"joint_2 must be within 2\.24"),
+        (
+            JointGoal(np.array([0, 2.3, 0, 0, 0, 0, 0.0])),
+            ErrorCode.INVALID_ARGUMENT,
+            r"joint_2 must be within \[-2\.24, 2\.24\] rad",
+        ),
         (JointGoal(np.array([0, 2.0, 0, 1.5, 0, 0, 0.0])), ErrorCode.PLAN_FAILED, "would collide"),
         (JointGoal(np.full(7, np.nan)), ErrorCode.INVALID_ARGUMENT, "7 finite"),
         (PoseGoal(np.eye(4)), ErrorCode.INVALID_ARGUMENT, r"shape \(M, 4, 4\)"),
