@@ -7,7 +7,7 @@ JOBS ?= 2
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
-.PHONY: run test lint clean
+.PHONY: run check test lint docs clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -20,6 +20,10 @@ $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[dev]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[docs]'
+	@touch $@
+
 run: $(VENV)/.core
 	@$(BIN)/toolhand run "$$TASK" --transport ros
 
@@ -28,8 +32,17 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Lint, types and the tests that need no other process: the command between two edits.
+check: lint
+	$(BIN)/python -m pytest -n $(JOBS) --fast
+
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# The documentation site: build/docs/index.html. A broken link fails; nothing is downloaded.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs/site . build/docs
+	@echo "build/docs/index.html"
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -5,8 +5,8 @@
 You will see:
 
     measure.distance: Measure the distance between two points of a picture.
-    ... required: ['image_index', 'start', 'end']
-    The points are 0.... m apart.
+    required: ['image_index', 'start', 'end']
+    The points are 0.3... m apart.
     INVALID_ARGUMENT: measure.distance: argument 'end' must hold numbers between 0 and 1, got 7.
 """
 
@@ -49,7 +49,7 @@ toolbox = Toolbox([CameraTools(station.camera), MeasuringTools()])  # any object
 
 schema = toolbox.find("measure.distance").schema()["function"]
 print(f"{schema['name']}: {schema['description']}")
-print("... required:", schema["parameters"]["required"])
+print("required:", schema["parameters"]["required"])
 
 session = Session()
 toolbox.call("robot.capture_image", {}, session)

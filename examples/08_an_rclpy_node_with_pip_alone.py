@@ -1,6 +1,6 @@
 """A ROS 2 service and its client, on a machine that has only pip.
 
-`overlay.install()` lets `import rclpy` find the client of this project where no ROS 2 is installed; where one is, it does
+`overlay.install()` lets `import rclpy` find this project's client where no ROS 2 is installed; where one is, it does
 nothing and the same code runs on it. Nodes find each other through a router: here one of this program's own, else
 `toolhand ros router`.
 

@@ -17,8 +17,14 @@ import sys
 import anyio
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.types import CallToolResult
 
 SERVER = StdioServerParameters(command=sys.executable, args=["-m", "toolhand", "mcp", "--scene", "3"])
+
+
+def text_of(result: CallToolResult) -> str:
+    """What the tool says; pictures are parts of their own."""
+    return " ".join(part.text for part in result.content if part.type == "text")
 
 
 async def main() -> None:
@@ -28,10 +34,10 @@ async def main() -> None:
         print(len(tools), "tools, among them", next(tool.name for tool in tools if "detect_one" in tool.name))
 
         seen = await client.call_tool("robot-capture_image", {})
-        print([part.type for part in seen.content], seen.content[0].text)
+        print([part.type for part in seen.content], text_of(seen))
 
         found = await client.call_tool("roborefer-detect_one", {"obj_name": "baseball", "image_index": 0})
-        print(found.content[0].text)
+        print(text_of(found))
 
         # Nothing is in the gripper, so there is nothing to place: an error is a result that the model can act on.
         refused = await client.call_tool("robot-place_object_at_2d_location", {"point_2d": [0.5, 0.5]})
