@@ -6,15 +6,46 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 
+SLOW = {
+    Path(__file__).parent / place
+    for place in (
+        "agent_node/mcp",
+        "agent_node/policies",
+        "agent_node/test_protocol_suites.py",
+        "bench",
+        "properties",
+        "rclpy_behaviour",
+        "redteam",
+        "ros",
+        "sim/scene/test_crowds.py",
+        "sim/test_world.py",
+        "test_examples.py",
+        "tool_nodes/motion/test_approval.py",
+        "tool_nodes/motion/test_stop.py",
+        "tool_nodes/sandbox",
+        "tool_nodes/tools/test_manipulation.py",
+        "toolhand",
+        "training",
+    )
+}
+"""What starts processes, graphs or models, or runs whole episodes: left out by `--fast`, which `make check` gives."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--client rclpy` runs tests/rclpy_behaviour against a real ROS 2 instead of the pip client."""
     parser.addoption("--client", choices=("rclpy_zenoh", "rclpy"), default="rclpy_zenoh", help="the rclpy under test")
+    parser.addoption("--fast", action="store_true", help="leave out the folders and files of SLOW")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what is slow where that is asked for; True is yes, None asks the next in line."""
+    return True if config.getoption("--fast") and collection_path in SLOW else None
 
 
 @pytest.fixture(scope="module", autouse=True)
