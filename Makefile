@@ -2,8 +2,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A module's tests stay with one worker as long as the other has its own: graphs that they share are started once.
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 export TASK ?= Pick up the cinnamon and place it in front of the rice box
-JOBS ?= 2
+# More than there are cores: tests of graphs wait for other processes.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
@@ -34,10 +37,10 @@ lint: $(VENV)/.dev
 
 # Lint, types and the tests that need no other process: the command between two edits.
 check: lint
-	$(BIN)/python -m pytest -n $(JOBS) --fast
+	$(PYTEST) --fast
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST)
 
 # The documentation site: build/docs/index.html. A broken link fails; nothing is downloaded.
 docs: $(VENV)/.docs

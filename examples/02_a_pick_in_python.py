@@ -9,14 +9,13 @@ You will see:
     red box outlined: ... pixels
     Generated collision-free grasp with confidence 0...
     Grasp executed successfully in ... s. The gripper holds an object 0.0... m wide...
-    judged by the simulator: picked=True
+    truth: the red box touches gripper
 """
 
 from typing import Any
 
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
-from sim.tasks.judge import Goal, judge
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.toolbox import Session
 
@@ -31,8 +30,6 @@ def use(tool: str, **arguments: Any) -> ToolResult:
         raise result.error
     return result
 
-
-before, started_s = station.world.snapshot(), station.world.time
 
 use("robot.capture_image")  # image 0
 use("robot.get_depth_with_pointcloud")  # $point_cloud, $focal_length_px
@@ -52,5 +49,5 @@ grasp = use(
 print(grasp.text)
 print(use("robot.execute_grasp", grasp_pose="$grasp_pose").text)  # planned, checked, run; then carried to the park pose
 
-truth = judge(Goal(target_ids=("red_box_1",)), station, before, started_s)
-print(f"judged by the simulator: picked={truth.picked}")
+touching = station.world.snapshot().objects["red_box_1"].touching  # no tool reads this
+print("truth: the red box touches", *touching)
