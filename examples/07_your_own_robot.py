@@ -1,4 +1,4 @@
-"""Your own robot: a folder with a URDF, what planning and grasping must know (robot.yaml), and what MuJoCo needs besides.
+"""Your own robot: a folder with a URDF, robot.yaml for planning and grasping, and simulation.yaml for MuJoCo.
 
 No Python knows a joint's name, so this one is made from the files of the Gen3 by halving the speeds of its joints.
 

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
-GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("[a-z]*.md"))
 NEEDS = {"09_an_mcp_client": "mcp"}
 """Examples that need the package of an extra."""
 

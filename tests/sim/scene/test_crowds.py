@@ -12,7 +12,6 @@ from sim.tasks.sentences import could_mean
 from tool_nodes import workspace
 from tool_nodes.results import ErrorCode, ToolError
 
-
 SEEDS = range(len(GAPS_M) * len(PAIRINGS))
 """Every gap with every pairing, and every third one with three in the row."""
 
