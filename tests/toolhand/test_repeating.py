@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-import toolhand
+from toolhand import cli as toolhand
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
 from toolhand.run import ModelSettings, run
