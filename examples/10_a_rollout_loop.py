@@ -10,7 +10,8 @@ You will see:
     Pick up ...
     turn 1: ... messages, done=False
     ...
-    rewards {'picked': 1.0, 'placed': 1.0}
+    turn ...: ... messages, done=True
+    Score(terms={'picked': True, 'placed': True}, success=True, reasons=())
 """
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
@@ -28,4 +29,4 @@ while not done:
     turn = policy.respond(observation)  # the conversation so far, pictures included
     observation, rewards, done = environment.step(turn)
     print(f"turn {len(environment.episode.turns)}: {len(observation)} messages, done={done}")
-print("rewards", {name: float(value) for name, value in rewards.items()})
+print(environment.score)

@@ -123,3 +123,8 @@ def test_the_example_result_of_the_readme_has_the_fields_of_a_result() -> None:
     station = Station(load_scene(EXAMPLE_SCENE))
     basis = goal_from_text(shown["task"], station)
     assert shown["judged_against"] == basis.document()
+
+
+def test_the_python_of_the_readme_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(block("python", (ROOT / "README.md").read_text(encoding="utf-8")), {})
+    assert "Truth(picked=True" in capsys.readouterr().out
