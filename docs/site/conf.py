@@ -19,7 +19,7 @@ copyright = "The authors of Toolhand. Apache-2.0"
 root_doc = "README"
 include_patterns = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/*.rst", "examples/README.md",
-    "launch/README.md", "ros2_ws/README.md",
+    "launch/README.md", "ros2_ws/README.md", "training/README.md", "urdf/README.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".git", "build", "runs", "tests", "**/__pycache__"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
@@ -54,6 +54,8 @@ docs/skills
 :caption: Extend
 examples/README
 docs/guides/README
+training/README
+urdf/README
 docs/architecture
 docs/site/api
 CONTRIBUTING
