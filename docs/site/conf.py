@@ -85,6 +85,14 @@ def _complete(app: object, name: str, source: list[str]) -> None:
             source[0] += f"\n## {title}\n\n```{{literalinclude}} {file}.py\n:language: python\n```\n"
 
 
+def _code_is_code(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """What is indented after a colon and a blank line is code, as Markdown has it."""
+    for k in range(len(lines) - 2):
+        if lines[k].endswith(":") and not lines[k + 1] and lines[k + 2].startswith("    "):
+            lines[k] += ":"
+
+
 def setup(app) -> None:  # type: ignore[no-untyped-def]
     """Called by Sphinx."""
     app.connect("source-read", _complete)
+    app.connect("autodoc-process-docstring", _code_is_code)
