@@ -27,19 +27,23 @@ SLOW = {
         "ros",
         "sim/mock/test_data.py",
         "sim/scene/test_crowds.py",
+        "sim/scene/test_scenes.py",
         "sim/tasks/test_tasks.py",
         "sim/test_world.py",
         "sim/test_world_changes.py",
         "test_examples.py",
+        "tool_nodes/grasp/test_sampling.py",
         "tool_nodes/motion/test_approval.py",
         "tool_nodes/motion/test_stop.py",
+        "tool_nodes/perception/test_free_space.py",
         "tool_nodes/sandbox",
         "tool_nodes/tools/test_manipulation.py",
         "toolhand",
         "training",
     )
 }
-"""What starts processes, graphs or models, or runs whole episodes: left out by `--fast`, which `make check` gives."""
+"""What starts processes, graphs or models, runs whole episodes, or computes for ten seconds and more: left out by
+`--fast`, which `make check` gives. A new file is fast until it is listed."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
