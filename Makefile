@@ -37,7 +37,7 @@ lint: $(VENV)/.dev
 
 # Lint, types and the tests that need no other process: the command between two edits.
 check: lint
-	$(PYTEST) --fast
+	$(PYTEST) --fast tests
 
 test: lint
 	$(PYTEST)
