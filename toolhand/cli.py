@@ -23,6 +23,8 @@ try:
     import tyro
 
     from agent_node.console.terminal import INTERRUPTED, AsJson, emit, exit_status, save_png, say
+    from tool_nodes import registry
+    from tool_nodes.extras import pip_install
     from tool_nodes.results import ErrorCode, ToolError
     from tool_nodes.version import version
     from toolhand import options as stations
@@ -109,7 +111,7 @@ def _picture(scene: Scene, view: str) -> NDArray[np.uint8]:
 
 
 def doctor(as_json: AsJson = False) -> int:
-    """Check this installation: versions, camera, physics, tools and one plan."""
+    """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has."""
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
     problems = []
     for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro", "docstring_parser"):
@@ -132,13 +134,28 @@ def doctor(as_json: AsJson = False) -> int:
         findings["gl_camera"] = "available"
     except Exception:
         findings["gl_camera"] = "not available (not needed)"
+    findings["backends"] = {port: registry.offers(port) for port in registry.GROUPS}
+    if not findings["backends"]["perception"]:
+        problems.append(f"No backend is installed; install this checkout once more: {pip_install('-e .')}")
     findings["problems"] = problems
     if as_json:
-        emit(findings)
+        emit(
+            findings | {"backends": {port: [vars(o) for o in offers] for port, offers in findings["backends"].items()}}
+        )
     else:
+        backends = findings.pop("backends")
         for name, value in findings.items():
             print(f"{name:17}{'; '.join(value) or 'none' if isinstance(value, list) else value}")
+        print("\nBackends by port:")
+        for port, offers in backends.items():
+            for k, offer in enumerate(offers):
+                print(f"{'' if k else port:17}{_told(offer)}")
     return 1 if problems else 0
+
+
+def _told(offer: registry.Offer) -> str:
+    package = "" if offer.package == registry.PROJECT else f" (of {offer.package})"
+    return f"{offer.name}{package}" + (f"; needs: {offer.missing}" if offer.missing else "")
 
 
 def _plan_home(station: Station) -> float:

@@ -17,6 +17,7 @@ from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, sa
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
+from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_SPEED = 1000.0
@@ -151,7 +152,7 @@ def _again(record: Record, as_json: bool) -> int:
     guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped))
     station = stations.named_station(
         about["scene"], about["perception"], about["seed"],
-        suite=about["suite"], guard=guard, role=about["role"],
+        suite=about["suite"], guard=guard, role=about["role"], ports=about["ports"],
     )  # fmt: skip
     print_header(record.task, record.result)
     with Interrupt(station.arm.stop) as interrupt:
@@ -188,11 +189,14 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
     wrong = [key for key, value in about.items() if type(value) is not (int if key in numbers else str)]
     allowed = {"approval": list(Mode), "role": ROLES}
     wrong = wrong or [key for key, values in allowed.items() if about[key] not in values]
-    if wrong or about["perception"] not in ("sim", "pixels"):
+    ports = result.get("ports", {})
+    if wrong or not about["perception"] or not isinstance(ports, Mapping) or not set(ports) <= set(PORTS):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "Only a run in the simulator of this process can be carried out again.",
             f"Its result.json does not say: {', '.join(wrong) or 'the perception'}.",
         )  # fmt: skip
+    about["ports"] = PortNames(**{port: str(name) for port, name in ports.items()})
+    about["ports"].require_known(about["perception"])
     return about
 
 

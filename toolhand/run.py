@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from agent_node.console.narration import print_header, print_step, print_summary
-from agent_node.console.terminal import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
+from agent_node.console.terminal import (
+    INTERRUPTED,
+    AsJson,
+    Interrupt,
+    PortOptions,
+    chosen_by_the_user,
+    emit,
+    exit_status,
+    say,
+)
 from sim.ros.graph import Transport
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
@@ -76,7 +86,8 @@ class ModelSettings:
 def run(
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
     scene: SceneName = "example",
-    perception: Perception = "sim",
+    perception: Perception = DEFAULT_PRESET,
+    ports: PortOptions = AS_PRESET,
     policy: PolicySpec = "scripted",
     protocol: ProtocolName = "spacetools",
     seed: Seed = 0,
@@ -135,8 +146,9 @@ def run(
                 "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
             )
         stations.named_scene(scene)
+        ports.require_known(perception)
         over_ros = run_over_ros(
-            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, print_step, about
+            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about
         )
         if as_json:
             emit(over_ros.result)
@@ -147,7 +159,7 @@ def run(
         return bool(hit) and hit[0].hit
 
     guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
-    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role)
+    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role, ports=ports)
     options = _options(model, seed, turns, stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.runs.folder import write_atomically
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
 
 BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
@@ -32,6 +33,10 @@ AsJson = Annotated[
     tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout."),
     tyro.conf.FlagCreatePairsOff,
 ]
+
+
+PortOptions = Annotated[PortNames, tyro.conf.arg(name="")]
+"""--pointer, --segmenter and so on: a backend for a single port."""
 
 
 def exit_status(code: ErrorCode | None, success: bool) -> int:

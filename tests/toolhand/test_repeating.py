@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tool_nodes.port_names import PortNames
 from toolhand import cli as toolhand
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
@@ -20,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
 }
 OTHER: dict[str, Any] = {
     "text": "don't \"drop\" it; $HOME `ls`", "scene": "my scenes/3.yaml", "perception": "pixels",
+    "ports": PortNames(segmenter="drawings"),
     "policy": "openai:m@http://127.0.0.1:1/v1", "protocol": "native", "seed": 7, "suite": "spacetools,last",
     "role": "observer", "approval": "dry-run", "turns": 5, "runs_dir": Path("other"), "animation": False,
     "transport": "ros", "model": ModelSettings(max_tokens=99, cost_budget=0.5), "as_json": False,

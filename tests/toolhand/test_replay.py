@@ -244,7 +244,7 @@ def test_any_code_in_a_result_has_an_exit_status(tmp_path: Path, code: Any) -> N
     [
         ({"scene": None}, "does not say: scene"),
         ({"seed": "0"}, "does not say: seed"),
-        ({"perception": "lidar"}, "does not say: the perception"),
+        ({"perception": "lidar"}, "There is no perception 'lidar'"),
         ({"protocol": "klingon"}, "klingon"),
         ({"approval": "always"}, "does not say: approval"),
         ({"protocol": 1}, "does not say: protocol"),

@@ -82,6 +82,19 @@ def test_topics_of_the_real_cameras_can_be_chosen() -> None:
 
 
 @pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
+def test_each_port_has_an_argument_that_takes_any_name(name: str) -> None:
+    served_by = {
+        "pointer": {"pointing"}, "detector": {"pointing", "segmentation"}, "segmenter": {"segmentation"},
+        "depth": {"depth"}, "reader": {"text_reading"}, "grasps": {"grasping"},
+    }  # fmt: skip
+    arguments = {port: f"my_{port}" for port in served_by} | {"perception": "mine"}
+    nodes = {node.label: node for node in read_plan(ROOT / "launch" / name, arguments).processes}
+    for port, labels in served_by.items():
+        assert {label for label, node in nodes.items() if f'{port}:="my_{port}"' in node.command} == labels
+        assert all('perception:="mine"' in nodes[label].command for label in labels)
+
+
+@pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
 def test_one_argument_chooses_the_names_of_an_old_zed_everywhere(name: str) -> None:
     nodes = {node.label: node for node in read_plan(ROOT / "launch" / name, {"zed_names": "old"}).processes}
     for looks in {"camera", "motion", "sim"} & nodes.keys():
