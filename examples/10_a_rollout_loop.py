@@ -24,7 +24,7 @@ policy = ScriptedPolicy()
 
 task = random_task(seed=7)  # a sentence, a scene, and what it means; the same seed gives the same bytes
 print(task.text)
-observation, rewards, done = environment.reset(task, seed=7), {}, False
+observation, done = environment.reset(task, seed=7), False
 while not done:
     turn = policy.respond(observation)  # the conversation so far, pictures included
     observation, rewards, done = environment.step(turn)
