@@ -8,23 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.agent import TURN_BUDGET
 from agent_node.console.terminal import AsJson, PortOptions, emit, say
+from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
 from bench.stats import format_report, machine, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
-from sim.tasks.judge import Goal, JudgedStation
-from sim.tasks.tasks import PAPER_SENTENCES, Task, paper_task
+from sim.tasks.judge import JudgedStation
+from sim.tasks.sentences import PAPER_SENTENCES
+from sim.tasks.task import TASK_GOAL
+from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
-from training.goal_from_text import TASK_GOAL
 from training.parallel import run_jobs
-
-CATEGORIES = ("pick", "relational_pick", "pick_and_place")
 
 
 @dataclass(frozen=True)
@@ -83,11 +82,10 @@ def run_one(job: Job) -> Record:
     return _record(job, task, station, planning)
 
 
-def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[float]) -> Record:
-    goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
+def _record(job: Job, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]) -> Record:
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
-    outcome = run_episode(station, policy, task.text, goal, job.turns, protocol=protocol)
+    outcome = run_episode(station, policy, task, job.turns, protocol=protocol)
     episode, truth = outcome.episode, outcome.truth
     return Record(
         sentence=job.sentence,
@@ -96,7 +94,7 @@ def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[flo
         text=task.text,
         scored=outcome.scored,
         success=truth is not None and truth.success,
-        score=truth.score if truth else 0,
+        score=truth.points if truth else 0,
         false_success=outcome.false_success,
         error_code=episode.error_code,
         answer=episode.answer,

@@ -38,7 +38,7 @@ Suite = Annotated[
     str,
     tyro.conf.arg(metavar="SUITE", help="Whose tools: spacetools, peria, evic, last, several with commas, or all."),
 ]
-
+PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 
 Role = Annotated[
     Literal["operator", "observer"],

@@ -70,6 +70,7 @@ class ModelSettings:
         cost_budget: Money of the whole command, by the two prices.
         price_prompt: Price of a million tokens read.
         price_completion: Price of a million tokens written.
+        logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl.
     """
 
     temperature: float | None = None
@@ -79,6 +80,7 @@ class ModelSettings:
     cost_budget: float | None = None
     price_prompt: float = 0.0
     price_completion: float = 0.0
+    logprobs: bool = False
 
 
 def run(
@@ -123,6 +125,7 @@ def run(
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
+    from training.goal_from_text import task_from_text
     from training.recorded import motion_log
 
     if turns < 1:
@@ -169,8 +172,9 @@ def run(
             print_header(text, about)
             guard.begin_command()
             outcome = run_episode(
-                station, decides, text, turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form
-            )
+                station, decides, task_from_text(text, station),
+                turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form,
+            )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
             write_trajectory(run_dir, episode, station.toolbox.schemas())
@@ -221,5 +225,6 @@ def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> Polic
         cost_budget=model.cost_budget,
         price_prompt=model.price_prompt,
         price_completion=model.price_completion,
+        logprobs=model.logprobs,
         stopped=stopped,
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tool_nodes.port_names import PortNames
-from toolhand import cli as toolhand
+from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
 from toolhand.run import ModelSettings, run
@@ -65,7 +65,7 @@ def test_a_command_line_gives_every_option_again() -> None:
     line = command_line(run, OTHER)
     words = shlex.split(line)
     assert words[:2] == ["toolhand", "run"]
-    bound = toolhand._parse(words[1:])
+    bound = cli._parse(words[1:])
     assert bound.args + tuple(bound.keywords.values()) == tuple(OTHER.values())  # type: ignore[attr-defined]
 
 
