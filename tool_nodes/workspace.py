@@ -1,4 +1,6 @@
-"""Where the robot works: one place for the numbers that perception, planning and scenes share.
+"""The table and its cameras: one place for the numbers that perception, planning and scenes share.
+
+What depends on the arm is in its robot.yaml.
 
 Base frame: origin at the arm's base on the table, x away from the robot, y to its left, z up.
 """
@@ -18,13 +20,10 @@ TABLE_Y = (-0.60, 0.60)
 """The table area that cameras and scenes use [m]."""
 
 REACH_RADIUS = (0.27, 0.69)
-"""Distance from the base axis within which things are picked and placed [m]."""
+"""Distance from the base axis within which scenes put things and free places are found [m]."""
 
 REACH_X_MIN = 0.20
 REACH_Y_MAX = 0.44
-
-GRIPPER_BOX = (np.array([-0.10, -0.62, 0.0]), np.array([0.85, 0.62, 0.95]))
-"""Lower and upper corner of the box that no fingertip may leave [m]."""
 
 SCENE_CAMERA_POSITION = np.array([0.98, 0.0, 0.88])
 SCENE_CAMERA_TARGET = np.array([0.50, 0.0, 0.0])

@@ -63,10 +63,7 @@ def _described(offer: registry.Offer) -> str:
 
 def _plan_home(station: Station) -> float:
     """Duration of a planned motion from here to the home position [s]."""
-    import numpy as np
-
-    from tool_nodes.motion.robot_model import NAMED_STATES
     from tool_nodes.types import CollisionScene, JointGoal
 
-    home = JointGoal(np.asarray(NAMED_STATES["Home"], float))
+    home = JointGoal(station.robot.named_states["Home"])
     return station.planner.plan(station.arm.state().q, home, CollisionScene()).duration

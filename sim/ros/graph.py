@@ -60,7 +60,7 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
         file.write_text(scene_yaml(scene), encoding="utf-8")
         arguments = {
             "scene": str(file), "perception": config.perception, "seed": str(config.seed),
-            "lockstep": str(lockstep).lower(), "runs_dir": folder, **config.ports.chosen,
+            "lockstep": str(lockstep).lower(), "runs_dir": folder, "robot": config.robot, **config.ports.chosen,
         }  # fmt: skip
         with started_graph(arguments) as graph, RosLink(graph.environment) as link:
             yield RosStation(link, config)

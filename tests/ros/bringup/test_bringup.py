@@ -45,9 +45,10 @@ def test_every_executable_is_a_program_with_a_main(name: str, module: str) -> No
 def test_launch_files_parameters_and_robot_are_installed(distribution) -> None:  # type: ignore[no-untyped-def]
     installed = {f"{folder}/{Path(file).name}" for folder, files in distribution.data_files for file in files}
     share = "share/toolhand_bringup"
-    for folder, pattern in (("launch", "*.launch.yaml"), ("launch/params", "*.yaml"), ("urdf", "*.urdf")):
-        for file in (ROOT / folder).glob(pattern):
-            assert f"{share}/{folder}/{file.name}" in installed
+    for pattern in ("launch/*.launch.yaml", "launch/params/*.yaml", "urdf/*/*.urdf", "urdf/*/*.yaml"):
+        assert list(ROOT.glob(pattern))
+        for file in ROOT.glob(pattern):
+            assert f"{share}/{file.relative_to(ROOT)}" in installed
     assert f"{share}/package.xml" in installed
     assert "share/ament_index/resource_index/packages/toolhand_bringup" in installed
     assert all(os.path.isfile(BRINGUP / file) for _, files in distribution.data_files for file in files)
