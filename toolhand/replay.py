@@ -17,9 +17,9 @@ from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, sa
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot_names import DEFAULT_ROBOT
 
 MAX_SPEED = 1000.0
 
@@ -137,7 +137,7 @@ def _again(record: Record, as_json: bool) -> int:
     from agent_node.protocol import load_protocol
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.motion.limits import MotionLimits
-    from tool_nodes.motion.robot_model import load_robot
+    from tool_nodes.robot_names import load_robot
     from toolhand import options as stations
     from training.episode import run_episode, summarize
     from training.goal_from_text import task_from_text
