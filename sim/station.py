@@ -19,6 +19,7 @@ from tool_nodes.backends import make_ports
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.registry import Setting
@@ -46,6 +47,7 @@ class StationConfig:
         noise: Noise and failures of the simulator's truth.
         suites: Whose tools are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
+        robot: Which robot: a name or a folder, see `tool_nodes.motion.robot_model.find_robot`.
     """
 
     perception: str = DEFAULT_PRESET
@@ -55,6 +57,7 @@ class StationConfig:
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
     role: str = "operator"
+    robot: str = DEFAULT_ROBOT
 
 
 class CameraWithoutIds:
@@ -96,16 +99,17 @@ class Station:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {config.seed}.")
         self.scene = scene
         self.config = config
+        self.robot = load_robot(config.robot)
         truth = Truth([placed.item for placed in scene.objects], config.noise)
-        self.ports = make_ports(config.perception, config.ports, Setting(config.seed, truth=truth))
-        self.world = World(scene)
+        self.ports = make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
+        self.world = World(scene, self.robot)
         self.arm = SimArm(self.world)
         self.camera: Camera = self.make_camera(self.scene_camera())
-        self.wrist_camera: Camera = self.make_camera(wrist_camera())
+        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot))
         if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
-        self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard)
+        self.planner = wrap_planner(EmbeddedPlanner(config.seed, self.robot))
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard, self.robot)
         self.toolbox = self.new_toolbox()
 
     def new_toolbox(self) -> Toolbox:
@@ -118,7 +122,7 @@ class Station:
             segmenter=ports.segmenter,
             depth=ports.depth,
             reader=ports.reader,
-            grasps=GraspTools(ports.grasps, self.manipulator.reachable),
+            grasps=GraspTools(ports.grasps, self.manipulator.reachable, self.robot),
             boxes=BoundingBoxTools(),
             robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
             code=CodeExecutor(),

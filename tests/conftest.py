@@ -11,6 +11,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
+from hypothesis import settings
 
 SLOW = {
     Path(__file__).parent / place
@@ -22,7 +23,6 @@ SLOW = {
         "bench",
         "papers/test_peria_text.py",
         "properties",
-        "rclpy_behaviour",
         "redteam",
         "ros",
         "sim/mock/test_data.py",
@@ -47,8 +47,7 @@ SLOW = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--client rclpy` runs tests/rclpy_behaviour against a real ROS 2 instead of the pip client."""
-    parser.addoption("--client", choices=("rclpy_zenoh", "rclpy"), default="rclpy_zenoh", help="the rclpy under test")
+    """`--fast`, for `make check`."""
     parser.addoption("--fast", action="store_true", help="leave out the folders and files of SLOW")
 
 
@@ -67,16 +66,10 @@ def memory_is_given_back() -> Iterator[None]:
         trim(0)
 
 
-try:
-    from hypothesis import settings
-except ImportError:  # a ROS 2 machine that runs only tests/rclpy_behaviour
-    settings = None  # type: ignore[assignment, misc]
-
 # A shell that starts something in the background lets it ignore Ctrl-C, and so would every process that a test starts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The same examples every time: a test that fails can be run again. No deadline: this must not depend on the machine.
-if settings is not None:
-    settings.register_profile("repeatable", derandomize=True, deadline=None)
-    settings.load_profile("repeatable")
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+settings.load_profile("repeatable")

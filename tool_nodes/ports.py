@@ -138,7 +138,7 @@ class Planner(Protocol):
     """Plans timed, collision-free joint motion."""
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """A trajectory from start (7,) to goal.
+        """A trajectory from start (n,) to goal.
 
         Raises:
             ToolError: IK_FAILED, OUT_OF_WORKSPACE or PLAN_FAILED.
@@ -149,7 +149,7 @@ class Planner(Protocol):
 
 
 class Arm(Protocol):
-    """A 7-joint arm with a parallel gripper."""
+    """An arm with a gripper."""
 
     def state(self) -> ArmState:
         """The measured state."""
@@ -158,7 +158,7 @@ class Arm(Protocol):
         """Run a trajectory to its end, or report why not."""
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
-        """Move the jaws to an opening in [0, 0.085] m and report what was measured."""
+        """Move the jaws to an opening [m] from 0 to the gripper's widest and report what was measured."""
 
     def stop(self) -> None:
         """Latch a stop: brake now, refuse motion until `reset_stop`."""

@@ -27,7 +27,7 @@ from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
-from toolhand.options import Perception, Role, SceneName, Seed, Suite
+from toolhand.options import DEFAULT_ROBOT, Perception, RobotName, Role, SceneName, Seed, Suite
 from toolhand.repeating import command_line, recorded
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ def run(
     runs_dir: Path = Path("runs"),
     animation: bool = True,
     transport: Transport = "process",
+    robot: RobotName = DEFAULT_ROBOT,
     model: ModelSettings = ModelSettings(),
     as_json: AsJson = False,
 ) -> int:
@@ -123,6 +124,8 @@ def run(
     from agent_node.runs.report import write_report
     from sim.film import animate
     from tool_nodes.motion.guard import Mode, MotionGuard
+    from tool_nodes.motion.limits import MotionLimits
+    from tool_nodes.motion.robot_model import load_robot
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
     from training.goal_from_text import task_from_text
@@ -147,8 +150,9 @@ def run(
             )
         stations.named_scene(scene)
         ports.require_known(perception)
+        load_robot(robot)
         over_ros = run_over_ros(
-            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about
+            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot
         )
         if as_json:
             emit(over_ros.result)
@@ -158,8 +162,11 @@ def run(
     def stopped() -> bool:
         return bool(hit) and hit[0].hit
 
-    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
-    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role, ports=ports)
+    limits = MotionLimits(robot=load_robot(robot))
+    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped), limits)
+    station = stations.named_station(
+        scene, perception, seed, suite=suite, guard=guard, role=role, ports=ports, robot=robot
+    )
     options = _options(model, seed, turns, stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():

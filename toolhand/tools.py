@@ -21,14 +21,13 @@ from agent_node.console.terminal import (
 )
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, SceneName, Seed, Suite, named_station
+from toolhand.options import Perception, PngFile, SceneName, Seed, Suite, named_station
 
 if TYPE_CHECKING:
     from sim.mock.station import MockStation
     from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 Robot = Annotated[
     Literal["sim", "mock"],
     tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),

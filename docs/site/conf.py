@@ -19,7 +19,8 @@ copyright = "The authors of Toolhand. Apache-2.0"
 root_doc = "README"
 include_patterns = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/*.rst", "examples/README.md",
-    "launch/README.md", "ros2_ws/README.md", "training/README.md", "urdf/README.md",
+    "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/README.md",
+    "training/README.md", "urdf/README.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".git", "build", "runs", "tests", "**/__pycache__"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
@@ -66,6 +67,7 @@ CONTRIBUTING
 docs/safety
 docs/benchmarks
 ros2_ws/README
+ros2_ws/src/rclpy_zenoh/README
 launch/README
 CHANGELOG
 ```
@@ -86,10 +88,11 @@ def _complete(app: object, name: str, source: list[str]) -> None:
 
 
 def _code_is_code(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """What is indented after a colon and a blank line is code, as Markdown has it."""
-    for k in range(len(lines) - 2):
-        if lines[k].endswith(":") and not lines[k + 1] and lines[k + 2].startswith("    "):
-            lines[k] += ":"
+    """What is indented after a paragraph and a blank line of a module's docstring is code, as Markdown has it."""
+    if what == "module":
+        for k in range(len(lines) - 1, 1, -1):
+            if lines[k].startswith("    ") and not lines[k - 1] and lines[k - 2][:1].strip():
+                lines[k:k] = ["::", ""]
 
 
 def setup(app) -> None:  # type: ignore[no-untyped-def]

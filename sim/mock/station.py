@@ -8,6 +8,7 @@ from sim.backends import Truth
 from sim.mock.data import MockFrame
 from sim.station import StationConfig
 from tool_nodes.backends import make_ports
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
@@ -44,7 +45,8 @@ class MockStation:
 
     def __init__(self, recorded: MockFrame, config: StationConfig | None = None) -> None:
         self.config = config = config or StationConfig()
-        setting = Setting(config.seed, truth=Truth((), config.noise))
+        self.robot = load_robot(config.robot)
+        setting = Setting(config.seed, truth=Truth((), config.noise), robot=self.robot)
         self.ports = make_ports(config.perception, config.ports, setting)
         frame, truth = recorded.frame, next(self.ports.over_truth, None)
         if truth is not None and frame.ids is None:
@@ -64,7 +66,7 @@ class MockStation:
             segmenter=ports.segmenter,
             depth=ports.depth,
             reader=ports.reader,
-            grasps=GraspTools(ports.grasps),
+            grasps=GraspTools(ports.grasps, robot=self.robot),
             boxes=BoundingBoxTools(),
             robot=robot(self.camera, recorded.cloud),
             code=CodeExecutor(),

@@ -26,18 +26,21 @@ from tool_nodes.tools.spacetools.grasping import GraspTools, require_matching
 class GraspingNode(Node):
     """Serves a GraspGenerator and tells which of its grasps the arm can reach.
 
-    Parameters: `perception`, `grasps`, `seed`.
+    Parameters: `robot`, `perception`, `grasps`, `seed`.
     """
 
     def __init__(self) -> None:
         super().__init__("grasping")
-        make = backend_maker(self, "grasps")
+        self._robot = parameters.robot(self)
+        make = backend_maker(self, "grasps", robot=self._robot)
         parameters.seed(self, "Seeds grasp sampling and inverse kinematics", lambda seed: self._use(seed, *make(seed)))
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(ComputeGrasp, "compute_grasp", self._on_compute, callback_group=group)
 
     def _use(self, seed: int, generator: GraspGenerator) -> None:
-        self._tools = GraspTools(generator, GraspScenes(EmbeddedPlanner(seed=seed)).reachable)
+        robot = self._robot
+        scenes = GraspScenes(EmbeddedPlanner(seed, robot), robot.gripper)
+        self._tools = GraspTools(generator, scenes.reachable, robot)
         self._frames = FrameMemory()
 
     def _on_compute(self, request: Any, response: Any) -> Any:

@@ -9,6 +9,7 @@ from rclpy.node import Node
 
 from tool_nodes import registry
 from tool_nodes.backends import make_port
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.registry import Setting
 from tool_nodes.ros import parameters
@@ -29,7 +30,9 @@ def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tup
     parameters.seed(node, "Seeds what is random in the backends", lambda seed: use(*make(seed)))
 
 
-def backend_maker(node: Node, *ports: str, others: tuple[str, ...] = ()) -> Callable[[int], Sequence[Any]]:
+def backend_maker(
+    node: Node, *ports: str, others: tuple[str, ...] = (), robot: RobotModel | None = None
+) -> Callable[[int], Sequence[Any]]:
     """What makes the backends of a seed.
 
     The parameter `perception` names a preset, and one of a port's name another backend than the preset's.
@@ -38,6 +41,7 @@ def backend_maker(node: Node, *ports: str, others: tuple[str, ...] = ()) -> Call
         node: Declares these parameters.
         ports: Of `tool_nodes.port_names.PORTS`, in the order of what is made.
         others: Ports that those may need: a segmenter that takes no words asks a detector.
+        robot: For backends that propose grasps; None for the default one.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
@@ -49,7 +53,7 @@ def backend_maker(node: Node, *ports: str, others: tuple[str, ...] = ()) -> Call
     named = PortNames(**own).over(preset)
 
     def make(seed: int) -> Sequence[Any]:
-        setting = Setting(seed, node=node)
+        setting = Setting(seed, node=node, robot=robot)
         return [make_port(port, named, setting) for port in ports]
 
     return make

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import intrinsics, project, transform
-from tool_nodes.motion.gripper import gripper_points
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
@@ -106,9 +106,17 @@ class GraspTools(GraspAlternatives):
     Args:
         generator: Proposes grasps.
         reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
+        robot: Whose gripper is drawn; the default robot's where None.
     """
 
-    def __init__(self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None) -> None:
+    def __init__(
+        self,
+        generator: GraspGenerator,
+        reachable: Callable[[FloatArray, Frame], bool] | None = None,
+        robot: RobotModel | None = None,
+    ) -> None:
+        super().__init__()
+        self._gripper = (robot or load_robot()).gripper
         self._generator = generator
         self._reachable = reachable
 
@@ -146,7 +154,7 @@ class GraspTools(GraspAlternatives):
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)
         K[:2, 2] = frame.K[:2, 2]
-        points_px = project(transform(T, gripper_points(float(grasps.widths_m[index]))), K)
+        points_px = project(transform(T, self._gripper.points(float(grasps.widths_m[index]))), K)
         axes_px = project(transform(T, np.vstack([np.zeros(3), 0.06 * np.eye(3)])), K)
         shown = ", ".join(f"({x / w:.3f}, {y / h:.3f})" for x, y in points_px)
         score = float(grasps.scores[index])
