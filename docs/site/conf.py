@@ -87,8 +87,9 @@ def _complete(app: object, name: str, source: list[str]) -> None:
             source[0] += f"\n## {title}\n\n```{{literalinclude}} {file}.py\n:language: python\n```\n"
 
 
-def _code_is_code(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """What is indented after a paragraph and a blank line of a module's docstring is code, as Markdown has it."""
+def _as_markdown(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Docstrings are read as Markdown would be: |x| is a size, and in a module what is indented is code."""
+    lines[:] = [re.sub(r"(?<!\S)\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
     if what == "module":
         for k in range(len(lines) - 1, 1, -1):
             if lines[k].startswith("    ") and not lines[k - 1] and lines[k - 2][:1].strip():
@@ -98,4 +99,4 @@ def _code_is_code(app: object, what: str, name: str, thing: object, options: obj
 def setup(app) -> None:  # type: ignore[no-untyped-def]
     """Called by Sphinx."""
     app.connect("source-read", _complete)
-    app.connect("autodoc-process-docstring", _code_is_code)
+    app.connect("autodoc-process-docstring", _as_markdown)
