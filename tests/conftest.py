@@ -47,7 +47,7 @@ SLOW = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """`--fast`, for `make check`."""
+    """`--fast` is for `make check`."""
     parser.addoption("--fast", action="store_true", help="leave out the folders and files of SLOW")
 
 
