@@ -6,26 +6,25 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from agent_node.agent import TURN_BUDGET
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, PortOptions, emit, say
+from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
 from bench.stats import format_report, machine, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
-from sim.tasks.judge import Goal, JudgedStation
-from sim.tasks.tasks import PAPER_SENTENCES, Task, paper_task
+from sim.tasks.judge import JudgedStation
+from sim.tasks.sentences import PAPER_SENTENCES
+from sim.tasks.task import TASK_GOAL
+from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
-from training.goal_from_text import TASK_GOAL
 from training.parallel import run_jobs
-
-CATEGORIES = ("pick", "relational_pick", "pick_and_place")
-Perception = Literal["sim", "pixels"]
 
 
 @dataclass(frozen=True)
@@ -34,10 +33,11 @@ class Job:
 
     sentence: int
     seed: int
-    perception: Perception
+    perception: str
     transport: Transport = "process"
     protocol: str = "spacetools"
     turns: int = TURN_BUDGET
+    ports: PortNames = AS_PRESET
     robot: str = DEFAULT_ROBOT
 
 
@@ -75,7 +75,7 @@ class Record:
 def run_one(job: Job) -> Record:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
-    config = StationConfig(perception=job.perception, seed=job.seed, robot=job.robot)
+    config = StationConfig(perception=job.perception, seed=job.seed, ports=job.ports, robot=job.robot)
     if job.transport == "ros":
         with ros_station(task.scene, config) as remote:
             return _record(job, task, remote, [])
@@ -84,11 +84,10 @@ def run_one(job: Job) -> Record:
     return _record(job, task, station, planning)
 
 
-def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[float]) -> Record:
-    goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
+def _record(job: Job, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]) -> Record:
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
-    outcome = run_episode(station, policy, task.text, goal, job.turns, protocol=protocol)
+    outcome = run_episode(station, policy, task, job.turns, protocol=protocol)
     episode, truth = outcome.episode, outcome.truth
     return Record(
         sentence=job.sentence,
@@ -97,7 +96,7 @@ def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[flo
         text=task.text,
         scored=outcome.scored,
         success=truth is not None and truth.success,
-        score=truth.score if truth else 0,
+        score=truth.points if truth else 0,
         false_success=outcome.false_success,
         error_code=episode.error_code,
         answer=episode.answer,
@@ -142,12 +141,13 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
 def bench_manipulation(
     seeds: int = 3,
     first_seed: int = 0,
-    perception: Perception = "sim",
+    perception: str = DEFAULT_PRESET,
     transport: Transport = "process",
     protocol: str = "spacetools",
     turns: int = TURN_BUDGET,
     robot: str = DEFAULT_ROBOT,
     jobs: int = 1,
+    ports: PortOptions = AS_PRESET,
     as_json: AsJson = False,
 ) -> int:
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
@@ -155,7 +155,7 @@ def bench_manipulation(
     Args:
         seeds: Scenes per sentence.
         first_seed: Seed of the first scene.
-        perception: "sim" sees with simulator truth and noise, "pixels" with colour and depth only.
+        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
             with a domain and a router of its own, in lockstep.
         protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
@@ -167,10 +167,11 @@ def bench_manipulation(
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
     load_protocol(protocol)
     load_robot(robot)
+    ports.require_known(perception)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        Job(sentence, seed, perception, transport, protocol, turns, robot)
+        Job(sentence, seed, perception, transport, protocol, turns, ports, robot)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
@@ -182,6 +183,7 @@ def bench_manipulation(
     document = {
         "bench": "manipulation",
         "perception": perception,
+        "ports": vars(ports.over(perception)),
         "transport": transport,
         "protocol": protocol,
         "robot": robot,

@@ -103,6 +103,53 @@ class Segmentation:
 
 
 @dataclass(frozen=True)
+class Detection:
+    """One thing that was looked for in a picture.
+
+    Attributes:
+        box: (left, top, right, bottom) [px of the picture], right and bottom exclusive.
+        label: What was looked for.
+        score: In [0, 1].
+        point: Normalized (x, y) that is on the thing for sure; None where the backend knows its box only.
+    """
+
+    box: tuple[int, int, int, int]
+    label: str
+    score: float
+    point: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class PointPrompt:
+    """Outline the one object under normalized points (x, y) of the picture."""
+
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class BoxPrompt:
+    """Outline the one object in a box (left, top, right, bottom) [px of the picture], right and bottom exclusive."""
+
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class TextPrompt:
+    """Outline everything that words name."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Everything:
+    """Outline every object in the picture."""
+
+
+Prompt = PointPrompt | BoxPrompt | TextPrompt | Everything
+"""What a Segmenter is asked for."""
+
+
+@dataclass(frozen=True)
 class GraspSet:
     """Grasps of one object, best first.
 

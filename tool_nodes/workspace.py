@@ -10,6 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tool_nodes.types import BoolArray, FloatArray
+
 TABLE_Z = 0.0
 """Height of the table top in the base frame [m]."""
 
@@ -34,6 +36,13 @@ IMAGE_SIZE = (640, 480)
 
 def within_reach(xy: ArrayLike) -> bool:
     """True if scenes and perception use a point (x, y) of the table [m]; an arm's own reach is `Reach.contains`."""
-    x, y = (float(v) for v in np.asarray(xy, dtype=float)[:2])
-    radius = float(np.hypot(x, y))
-    return REACH_RADIUS[0] <= radius <= REACH_RADIUS[1] and x >= REACH_X_MIN and abs(y) <= REACH_Y_MAX
+    return bool(reachable(np.asarray(xy, dtype=float)[:2]))
+
+
+def reachable(xy: FloatArray) -> BoolArray:
+    """`within_reach` of many points (..., 2) [m] at once, bool (...)."""
+    x, y = xy[..., 0], xy[..., 1]
+    radius = np.hypot(x, y)
+    near_enough = (REACH_RADIUS[0] <= radius) & (radius <= REACH_RADIUS[1])
+    found: BoolArray = near_enough & (x >= REACH_X_MIN) & (np.abs(y) <= REACH_Y_MAX)
+    return found

@@ -12,12 +12,13 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.agent import TURN_BUDGET, Listener
 from agent_node.console.narration import print_header, print_step, print_summary
 from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, say
+from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_SPEED = 1000.0
@@ -67,7 +68,7 @@ class Record:
     Attributes:
         folder: Where its files lie.
         result: Its result.json; what the recording says of it where there is none; None after an interruption.
-        steps: (time [s], kind, payload), kind and payload as of agent_node.agent.Listener.
+        steps: (time [s], kind, payload), kind and payload as of agent_node.conversation.Listener.
     """
 
     folder: Path
@@ -110,7 +111,7 @@ def play(
 
     Args:
         record: The run.
-        listener: As of agent_node.agent.Agent.
+        listener: As of agent_node.conversation.Listener.
         speed: How much faster than the run's own time; None waits for nothing.
         sleep: Waits so many seconds.
     """
@@ -139,6 +140,7 @@ def _again(record: Record, as_json: bool) -> int:
     from tool_nodes.motion.robot_model import load_robot
     from toolhand import options as stations
     from training.episode import run_episode, summarize
+    from training.goal_from_text import task_from_text
 
     if record.result is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
@@ -154,13 +156,14 @@ def _again(record: Record, as_json: bool) -> int:
     guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped), limits)
     station = stations.named_station(
         about["scene"], about["perception"], about["seed"],
-        suite=about["suite"], guard=guard, role=about["role"], robot=about["robot"],
+        suite=about["suite"], guard=guard, role=about["role"], ports=about["ports"],
+        robot=about["robot"],
     )  # fmt: skip
     print_header(record.task, record.result)
     with Interrupt(station.arm.stop) as interrupt:
         hit.append(interrupt)
         outcome = run_episode(
-            station, Replay(record.folder), record.task,
+            station, Replay(record.folder), task_from_text(record.task, station),
             turn_budget=about["budget"], stopped=stopped, listener=print_step, protocol=protocol,
         )  # fmt: skip
     now = {**record.result, **summarize(outcome, station)}
@@ -192,11 +195,14 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
     wrong = [key for key, value in about.items() if type(value) is not (int if key in numbers else str)]
     allowed = {"approval": list(Mode), "role": ROLES}
     wrong = wrong or [key for key, values in allowed.items() if about[key] not in values]
-    if wrong or about["perception"] not in ("sim", "pixels"):
+    ports = result.get("ports", {})
+    if wrong or not about["perception"] or not isinstance(ports, Mapping) or not set(ports) <= set(PORTS):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "Only a run in the simulator of this process can be carried out again.",
             f"Its result.json does not say: {', '.join(wrong) or 'the perception'}.",
         )  # fmt: skip
+    about["ports"] = PortNames(**{port: str(name) for port, name in ports.items()})
+    about["ports"].require_known(about["perception"])
     return about
 
 

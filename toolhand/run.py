@@ -12,8 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import tyro
 
 from agent_node.console.narration import print_header, print_step, print_summary
-from agent_node.console.terminal import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
+from agent_node.console.terminal import (
+    INTERRUPTED,
+    AsJson,
+    Interrupt,
+    PortOptions,
+    chosen_by_the_user,
+    emit,
+    exit_status,
+    say,
+)
 from sim.ros.graph import Transport
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
@@ -60,6 +70,7 @@ class ModelSettings:
         cost_budget: Money of the whole command, by the two prices.
         price_prompt: Price of a million tokens read.
         price_completion: Price of a million tokens written.
+        logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl.
     """
 
     temperature: float | None = None
@@ -69,12 +80,14 @@ class ModelSettings:
     cost_budget: float | None = None
     price_prompt: float = 0.0
     price_completion: float = 0.0
+    logprobs: bool = False
 
 
 def run(
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
     scene: SceneName = "example",
-    perception: Perception = "sim",
+    perception: Perception = DEFAULT_PRESET,
+    ports: PortOptions = AS_PRESET,
     policy: PolicySpec = "scripted",
     protocol: ProtocolName = "spacetools",
     seed: Seed = 0,
@@ -115,6 +128,7 @@ def run(
     from tool_nodes.motion.robot_model import load_robot
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
+    from training.goal_from_text import task_from_text
     from training.recorded import motion_log
 
     if turns < 1:
@@ -136,8 +150,21 @@ def run(
             )
         stations.named_scene(scene)
         load_robot(robot)
+        ports.require_known(perception)
         over_ros = run_over_ros(
-            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot
+            text,
+            scene,
+            perception,
+            ports,
+            policy,
+            seed,
+            suite,
+            turns,
+            runs_dir,
+            animation,
+            print_step,
+            about,
+            robot,
         )
         if as_json:
             emit(over_ros.result)
@@ -149,7 +176,9 @@ def run(
 
     limits = MotionLimits(robot=load_robot(robot))
     guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped), limits)
-    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role, robot=robot)
+    station = stations.named_station(
+        scene, perception, seed, suite=suite, guard=guard, role=role, ports=ports, robot=robot
+    )
     options = _options(model, seed, turns, stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():
@@ -162,8 +191,9 @@ def run(
             print_header(text, about)
             guard.begin_command()
             outcome = run_episode(
-                station, decides, text, turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form
-            )
+                station, decides, task_from_text(text, station),
+                turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form,
+            )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
             write_trajectory(run_dir, episode, station.toolbox.schemas())
@@ -214,5 +244,6 @@ def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> Polic
         cost_budget=model.cost_budget,
         price_prompt=model.price_prompt,
         price_completion=model.price_completion,
+        logprobs=model.logprobs,
         stopped=stopped,
     )

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.agent import Listener
 from agent_node.console.narration import print_summary
 from agent_node.console.terminal import Interrupt, say
+from agent_node.conversation import Listener
 from agent_node.runs.folder import write_json
 from agent_node.runs.report import complete_report
 from agent_node.runs.write import summarize as summarize_episode
@@ -23,9 +23,11 @@ from sim.film import animate
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.client import graph_runs, use_client
 from training.episode import judged, summarize
+from training.goal_from_text import task_from_text
 
 _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest is told by the graph, where one runs already."""
@@ -50,6 +52,7 @@ def run_over_ros(
     text: str,
     scene: str,
     perception: str,
+    ports: PortNames,
     policy: str,
     seed: int,
     suite: str,
@@ -65,7 +68,7 @@ def run_over_ros(
     A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
 
     Args:
-        listener: Hears every step, as of agent_node.agent.Agent.
+        listener: Hears every step, as of agent_node.conversation.Listener.
         more: Further entries of the result; a graph that runs already tells itself what it was started with.
 
     Raises:
@@ -79,6 +82,7 @@ def run_over_ros(
     arguments = {
         "scene": scene, "perception": perception, "policy": policy, "seed": str(seed), "suites": suite,
         "turns": str(turns), "runs_dir": str(runs_dir.absolute()), "lockstep": "true", "robot": robot,
+        **ports.chosen,
     }  # fmt: skip
     with contextlib.ExitStack() as stack:
         environment: Mapping[str, str] = {}
@@ -94,7 +98,9 @@ def run_over_ros(
         operator = Operator(link, listener)
         station = RosStation(link, StationConfig(seed=seed)) if has_simulator(link) else None
         with Interrupt(operator.cancel) as interrupt:
-            outcome = None if station is None else judged(station, text, operator.carry_out)
+            outcome = None
+            if station is not None:
+                outcome = judged(station, task_from_text(text, station), operator.carry_out)
             episode = operator.carry_out(text) if outcome is None else outcome.episode
             known = summarize_episode(episode)
             if station is not None and outcome is not None:

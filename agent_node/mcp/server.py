@@ -127,14 +127,14 @@ def _result(answer: Answer) -> mcp_types.CallToolResult:
 
 
 def _listed(robot: Robot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
-    for schema in robot.catalogue.schemas():
-        yield robot.catalogue.find(schema["function"]["name"]), schema["function"]
+    for schema in robot.toolbox.schemas():
+        yield robot.toolbox.find(schema["function"]["name"]), schema["function"]
 
 
 def _names(robot: Robot) -> dict[str, str]:
     """Client's name to the toolbox's, aliases included. Raises ValueError where two tools would get one name."""
     names: dict[str, str] = {}
-    for spec in robot.catalogue.specs.values():
+    for spec in robot.toolbox.specs.values():
         for name in (spec.name, *spec.aliases):
             if names.setdefault(mcp_name(name), name) != name:
                 raise ValueError(f"two tools are called {mcp_name(name)!r}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -27,7 +28,7 @@ from agent_node.protocol import Protocol
 
 CHARACTERS_A_TOKEN = 4
 """Of a server that does not count, so that a budget means something there too."""
-_OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options"})
+_OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options", "logprobs", "return_token_ids"})
 """Parameters that some models refuse and that a turn can do without: stop strings are also cut here."""
 
 
@@ -98,6 +99,8 @@ class OpenAIChat:
             self._first_s,
             {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
             | ({"calls": completion.calls} if completion.calls else {}),
+            tuple(completion.token_ids),
+            tuple(completion.logprobs),
         )
 
     def _body(self, conversation: Sequence[Message], longest: int) -> dict[str, Any]:
@@ -115,6 +118,8 @@ class OpenAIChat:
             wanted["stop"] = list(protocol.stop)
         if options.streams:
             wanted |= {"stream": True, "stream_options": {"include_usage": True}}
+        if options.logprobs:
+            wanted |= {"logprobs": True, "return_token_ids": True}
         if self._tools:
             wanted["tools"] = self._tools
         body = {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
@@ -189,6 +194,9 @@ class OpenAIChat:
         if not finished:
             raise Fault("broke off in the middle of its answer", passing=True)
         found.calls = [(name, arguments) for name, arguments in calls.values()]
+        ids, logprobs = len(found.token_ids), len(found.logprobs)
+        if ids and logprobs and ids != logprobs:
+            raise Fault(f"sent {ids} token ids and {logprobs} log-probabilities of one turn")
         return found
 
     def _take(self, document: Mapping[str, Any], found: Completion, calls: dict[Any, list[str]]) -> bool:
@@ -218,6 +226,8 @@ class OpenAIChat:
         if self._options.streams:
             self._client.say(thought + words)
         _take_calls(requested, calls)
+        if self._options.logprobs:
+            _take_tokens(choice, found)
         ending = choice.get("finish_reason")
         if not isinstance(ending, str) or not ending:
             return "message" in choice  # a whole answer is complete, whatever it forgets to say
@@ -229,6 +239,22 @@ class OpenAIChat:
             if key in choice:
                 found.stopped_at = choice[key] if isinstance(choice[key], str) else ""
         return True
+
+
+def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:
+    """Add the tokens of a piece, or of a whole answer: ids as vLLM sends them, log-probabilities as everybody does."""
+    told = choice.get("logprobs")
+    content = told.get("content") if isinstance(told, Mapping) else None
+    logprobs: list[Any] = [entry.get("logprob") for entry in content or () if isinstance(entry, Mapping)]
+    ids = choice.get("token_ids") or []
+    if not all(isinstance(value, float | int) and math.isfinite(value) for value in logprobs):
+        raise Fault("sent log-probabilities that are no numbers")
+    if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
+        raise Fault("sent token ids that are no numbers")
+    found.token_ids += ids
+    found.logprobs += map(float, logprobs)
+    if max(len(found.token_ids), len(found.logprobs)) > MAX_CHARACTERS:
+        raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} tokens")
 
 
 def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:

@@ -41,6 +41,8 @@ class PolicyOptions:
         price_prompt, price_completion: Per million tokens, in any currency.
         stream: Words come as they are written; None: where somebody listens.
         on_piece: Hears the words as they come. They are the model's own: show them only without control characters.
+        logprobs: A server is asked for each token's log-probability, and for its id as vLLM gives them. One that
+            refuses either is asked no more, and the turn has none. A model in this process gives both in any case.
         stopped: Polled while waiting; True ends the turn with STOPPED.
         device: Of a model in this process, "auto" for the GPU where there is one.
     """
@@ -63,6 +65,7 @@ class PolicyOptions:
     price_completion: float = 0.0
     stream: bool | None = None
     on_piece: Callable[[str], None] = _silent
+    logprobs: bool = False
     stopped: Callable[[], bool] = _never
     device: str = "auto"
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from toolhand import cli as toolhand
+from tool_nodes.port_names import PortNames
+from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
 from toolhand.run import ModelSettings, run
@@ -20,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
 }
 OTHER: dict[str, Any] = {
     "text": "don't \"drop\" it; $HOME `ls`", "scene": "my scenes/3.yaml", "perception": "pixels",
+    "ports": PortNames(segmenter="drawings"),
     "policy": "openai:m@http://127.0.0.1:1/v1", "protocol": "native", "seed": 7, "suite": "spacetools,last",
     "role": "observer", "approval": "dry-run", "turns": 5, "runs_dir": Path("other"), "animation": False,
     "transport": "ros", "robot": "jaco2_j2s7s300", "model": ModelSettings(max_tokens=99, cost_budget=0.5),
@@ -64,7 +66,7 @@ def test_a_command_line_gives_every_option_again() -> None:
     line = command_line(run, OTHER)
     words = shlex.split(line)
     assert words[:2] == ["toolhand", "run"]
-    bound = toolhand._parse(words[1:])
+    bound = cli._parse(words[1:])
     assert bound.args + tuple(bound.keywords.values()) == tuple(OTHER.values())  # type: ignore[attr-defined]
 
 

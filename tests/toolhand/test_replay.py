@@ -25,6 +25,7 @@ from tests.gen3 import GEN3
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.replay import load, play, replay
 from training.episode import run_episode, summarize
+from training.goal_from_text import task_from_text
 from training.recorded import motion_log
 
 TASK = "pick up the far coconut water"
@@ -42,7 +43,9 @@ class Done:
         with redirect_stderr(told):
             print_header(TASK, about | {"seed": 0})
             recorder = Recorder(TASK, lambda: world.time, print_step)
-            outcome = run_episode(self.station, ScriptedPolicy(), TASK, listener=recorder.listen)
+            outcome = run_episode(
+                self.station, ScriptedPolicy(), task_from_text(TASK, self.station), listener=recorder.listen
+            )
             self.result = summarize(outcome, self.station) | about | {"run_dir": str(folder)}
             print_summary(self.result)
         self.told = told.getvalue()
@@ -242,7 +245,7 @@ def test_any_code_in_a_result_has_an_exit_status(tmp_path: Path, code: Any) -> N
     [
         ({"scene": None}, "does not say: scene"),
         ({"seed": "0"}, "does not say: seed"),
-        ({"perception": "lidar"}, "does not say: the perception"),
+        ({"perception": "lidar"}, "There is no perception 'lidar'"),
         ({"protocol": "klingon"}, "klingon"),
         ({"approval": "always"}, "does not say: approval"),
         ({"protocol": 1}, "does not say: protocol"),

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tool_nodes import registry
 from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
 from tool_nodes.motion.robot_file import Section, read_document, read_file, robot_error
 from tool_nodes.results import ErrorCode, ToolError
@@ -167,19 +168,26 @@ class RobotModel:
 
 
 def find_robot(name: str) -> Path:
-    """The folder of a robot: of one that comes along, or any folder with a robot.yaml by its path.
+    """The folder of a robot: of one that comes along, of an installed package's, or any by its path.
+
+    A package offers its robots as entry points of the group `toolhand.robot`, each the path of a folder with a
+    robot.yaml.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where there is none.
+        ToolError: INVALID_ARGUMENT where there is none, UNAVAILABLE where a package's cannot be loaded.
     """
-    folder = URDF_FOLDER / ROBOTS[name] if name in ROBOTS else Path(name)
-    if name not in ROBOTS and not (folder / ROBOT_FILE).is_file():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no robot {name[:200]!r}.",
-            f"Known are {', '.join(ROBOTS)}; or give the path of a folder with a {ROBOT_FILE}.",
-        )
-    return folder
+    if name in ROBOTS:
+        return URDF_FOLDER / ROBOTS[name]
+    if (Path(name) / ROBOT_FILE).is_file():
+        return Path(name)
+    offered = registry.names("robot")
+    if name in offered:
+        return Path(registry.load("robot", name))
+    raise ToolError(
+        ErrorCode.INVALID_ARGUMENT,
+        f"There is no robot {name[:200]!r}.",
+        f"Known are {', '.join((*ROBOTS, *offered))}; or give the path of a folder with a {ROBOT_FILE}.",
+    )
 
 
 def load_robot(name: str = DEFAULT_ROBOT) -> RobotModel:

@@ -146,7 +146,7 @@ def closing() -> Iterator[Callable[[Robot], Robot]]:
 
 @pytest.fixture
 def robot(arm: FakeArm, closing: Callable[[Robot], Robot]) -> Robot:
-    shared = closing(Robot(lambda: Toolbox([FakeTools(arm)]), arm))
+    shared = closing(Robot(Toolbox([FakeTools(arm)]), arm))
     arm.on_stage = shared.enter
     return shared
 
