@@ -166,8 +166,8 @@ def bench_manipulation(
     if min(seeds, jobs, turns) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
     load_protocol(protocol)
-    load_robot(robot)
     ports.require_known(perception)
+    load_robot(robot)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [

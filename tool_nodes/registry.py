@@ -67,17 +67,17 @@ class Setting:
         seed: For all that is random in it, 0 or more.
         model: What follows its name and a colon, e.g. "large" of `sam2:large`; empty where nothing does.
         truth: What the simulator knows, for backends of the simulator (`sim.backends.Truth`); None elsewhere.
+        robot: The `tool_nodes.motion.robot_model.RobotModel` that grasps; None for the default one.
         node: The rclpy Node that it serves; None in process.
         shared: For what it has in common with the other backends.
-        robot: The robot (`tool_nodes.motion.robot_model.RobotModel`); None is the default one.
     """
 
     seed: int = 0
     model: str = ""
     truth: Any = None
+    robot: Any = None
     node: Any = None
     shared: Shared = field(default_factory=Shared)
-    robot: Any = None
 
 
 @functools.cache

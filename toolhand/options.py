@@ -86,7 +86,12 @@ def named_station(
     from tool_nodes.tools.suites import parse_suites
 
     config = StationConfig(
-        perception=perception, ports=ports, seed=seed, camera=camera, suites=parse_suites(suite), role=role,
+        perception=perception,
+        ports=ports,
+        seed=seed,
+        camera=camera,
+        suites=parse_suites(suite),
+        role=role,
         robot=robot,
     )
     return Station(named_scene(scene), config, guard=guard)

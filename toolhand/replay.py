@@ -155,9 +155,8 @@ def _again(record: Record, as_json: bool) -> int:
     limits = MotionLimits(robot=load_robot(about["robot"]))
     guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped), limits)
     station = stations.named_station(
-        about["scene"], about["perception"], about["seed"],
-        suite=about["suite"], guard=guard, role=about["role"], ports=about["ports"],
-        robot=about["robot"],
+        about["scene"], about["perception"], about["seed"], suite=about["suite"], guard=guard, role=about["role"],
+        ports=about["ports"], robot=about["robot"],
     )  # fmt: skip
     print_header(record.task, record.result)
     with Interrupt(station.arm.stop) as interrupt:

@@ -149,22 +149,10 @@ def run(
                 "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
             )
         stations.named_scene(scene)
-        load_robot(robot)
         ports.require_known(perception)
+        load_robot(robot)
         over_ros = run_over_ros(
-            text,
-            scene,
-            perception,
-            ports,
-            policy,
-            seed,
-            suite,
-            turns,
-            runs_dir,
-            animation,
-            print_step,
-            about,
-            robot,
+            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot
         )
         if as_json:
             emit(over_ros.result)

@@ -32,6 +32,9 @@ DEFAULT_ROBOT = "gen3"
 ROBOTS: Mapping[str, str] = MappingProxyType({"gen3": "gen3_robotiq_2f_85", "jaco2_j2s7s300": "jaco2_j2s7s300"})
 """The robots that come along: folder in `urdf/` by name."""
 
+GEN3, JACO2 = (URDF_FOLDER / folder for folder in ROBOTS.values())
+"""What the entry points of their names mean; those of other packages are paths of folders, too."""
+
 _STROKE_SLACK = 1e-3
 """The crank's equation meets the nominal stroke and the closed jaws to within this [m]."""
 
@@ -180,14 +183,14 @@ def find_robot(name: str) -> Path:
         return URDF_FOLDER / ROBOTS[name]
     if (Path(name) / ROBOT_FILE).is_file():
         return Path(name)
-    offered = registry.names("robot")
-    if name in offered:
-        return Path(registry.load("robot", name))
-    raise ToolError(
-        ErrorCode.INVALID_ARGUMENT,
-        f"There is no robot {name[:200]!r}.",
-        f"Known are {', '.join((*ROBOTS, *offered))}; or give the path of a folder with a {ROBOT_FILE}.",
-    )
+    known = registry.names("robot")
+    if name not in known:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no robot {name[:200]!r}.",
+            f"Known are {', '.join(sorted({*ROBOTS, *known}))}; or give the path of a folder with a {ROBOT_FILE}.",
+        )
+    return Path(registry.load("robot", name))
 
 
 def load_robot(name: str = DEFAULT_ROBOT) -> RobotModel:

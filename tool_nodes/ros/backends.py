@@ -41,7 +41,7 @@ def backend_maker(
         node: Declares these parameters.
         ports: Of `tool_nodes.port_names.PORTS`, in the order of what is made.
         others: Ports that those may need: a segmenter that takes no words asks a detector.
-        robot: For the backends that ask for one.
+        robot: For backends that propose grasps; None for the default one.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
