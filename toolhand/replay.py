@@ -137,7 +137,7 @@ def _again(record: Record, as_json: bool) -> int:
     from agent_node.protocol import load_protocol
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.motion.limits import MotionLimits
-    from tool_nodes.robot_names import load_robot
+    from tool_nodes.motion.robot_model import load_robot
     from toolhand import options as stations
     from training.episode import run_episode, summarize
     from training.goal_from_text import task_from_text
