@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox import arguments as kinds
 from tool_nodes.toolbox.arguments import BadValue, Kind
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.toolbox.toolbox import arguments as kinds
 
 ALL_KINDS = [
     kinds.Text, kinds.Unit, kinds.FocalLength, kinds.ImageIndex, kinds.Data, kinds.Mask, kinds.PointCloud,
