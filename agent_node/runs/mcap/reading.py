@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.calls import ToolCall
+from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.recorder import ANSWER, CALL, COMMAND, OUTCOME, RESULT, THOUGHT
-from agent_node.runs.write.mcap import ros_messages as ros
 from rclpy_zenoh.interfaces import deserialize, get_class
 from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError, ToolResult

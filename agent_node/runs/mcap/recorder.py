@@ -22,9 +22,9 @@ from agent_node.agent import Listener
 from agent_node.calls import ToolCall
 from agent_node.runs.folder import write_atomically
 from agent_node.runs.mcap import RUN_FILE
+from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.bag import Compression, Entry, write_bag
 from agent_node.runs.mcap.robot_tree import moving_links, robot_links, urdf_text
-from agent_node.runs.write.mcap import ros_messages as ros
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage, View
