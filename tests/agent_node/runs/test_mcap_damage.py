@@ -18,12 +18,12 @@ import zstandard
 from PIL import Image
 
 from agent_node.calls import ToolCall
+from agent_node.runs.mcap import bag, reading
+from agent_node.runs.mcap import recorder as recording
+from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.bag import Entry, write_bag
 from agent_node.runs.mcap.reading import read_run
 from agent_node.runs.mcap.recorder import Recorder
-from agent_node.runs.write.mcap import bag, reading
-from agent_node.runs.write.mcap import recorder as recording
-from agent_node.runs.write.mcap import ros_messages as ros
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import CallRecord
 

@@ -26,9 +26,9 @@ from rosbags.highlevel import AnyReader
 from agent_node.agent import Agent
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Reply
+from agent_node.runs.mcap import recorder as recording
 from agent_node.runs.mcap.reading import read_run
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
-from agent_node.runs.write.mcap import recorder as recording
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
