@@ -220,6 +220,9 @@ def _checked(command: Command) -> Command:
     target = command.target
     if target is not None and not _named(target):
         refuse("The command does not say which object.")
+    which = {"other", "another"} & set(target.text.split()) if target is not None else set()
+    if target is not None and which:
+        refuse(f'Nothing says which one "{target.text}" is not: say where it stands or what it looks like.')
     for reference in command.references:
         words = reference.text.split()
         if "itself" in words or words in (["it"], ["them"]):

@@ -79,6 +79,10 @@ class _Halves:
     after: list[Token]
 
 
+_POSSESSIVES = frozenset({"its", "his", "her", "their"})
+"""Words for whose side or place is meant, which nothing before them says."""
+
+
 class Reader:
     """Reads one sentence and keeps account of its words."""
 
@@ -263,6 +267,9 @@ class Reader:
         """Add what a clause says; `explicit` tells that it names the place in words."""
         verb_class = clause.verb_class
         lets_go = clause.verb in LETTING_GO and not draft.picks and draft.place is None
+        stays = place is None or place[0] in ("anywhere", "in", "on")
+        if clause.verb == "leave" and stays and thing is not None and not draft.picks and draft.target is None:
+            refuse('I cannot tell if "leave" asks for it to be moved: say "put" if it is to go there.')
         if thing is not None:
             other = draft.target is not None and not _same(thing, draft.target)
             if other and draft.lead:
@@ -317,7 +324,11 @@ class Reader:
                 if any({relation, ahead[0].relation} == pair for pair in _OPPOSITES):
                     refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
                 refuse("I can place a thing in one relation at a time.")
+        if _POSSESSIVES & set(words):
+            refuse(f"I do not know whose {self._account.quote(words)} is: name the thing.")
         parts = split_references(relation, words)
+        if relation == "between" and len(parts) > 2:
+            refuse('"Between" needs two things, such as "between the box and the bowl".')
         if any(is_second_place(part) for part in parts):
             refuse(SEVERAL)
         for part in parts:

@@ -297,6 +297,11 @@ NOT_UNDERSTOOD = [
     ("put the can in the bin and the box in the bowl", "one command at a time"),
     ("put the can in the bin, then pick up the box", "one command at a time"),
     ("put the can behind the box and next to the bowl", "one relation at a time"),
+    ("put the can to its left", 'I do not know whose "its left" is'),
+    ("place the can between the box and the bowl and the cup", '"Between" needs two things'),
+    ("put the other can in the bin", 'Nothing says which one "other can" is not'),
+    ("leave the can on the table", 'if "leave" asks for it to be moved'),
+    ("leave the can in the bin", 'if "leave" asks for it to be moved'),
 ]
 
 
