@@ -29,8 +29,9 @@ from bench.perception import (
 from bench.perception_metrics import box_iou, box_of_corners, depth_errors, mask_iou, mean_row, outline_iou
 from bench.perception_truth import Truth, place_fault, true_box, truth_of
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import Side, free_side
+from sim.scene.scenes import Side
 from sim.station import Station
+from tests.sim.scene.free_sides import free_side
 from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
 from tool_nodes.language.places import parse_free_space
 from tool_nodes.perception.masks import inner_point

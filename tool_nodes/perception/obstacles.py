@@ -60,21 +60,13 @@ class HeightMap:
 
     def support_height(self, xy: ArrayLike, radius: float) -> float:
         """Greatest seen height [m] within radius [m] of a point (2,); NaN if nothing was seen there."""
-        heights = self._within(xy, radius)
-        seen = heights[~np.isnan(heights)]
-        return float(seen.max()) if len(seen) else float("nan")
-
-    def seen_share(self, xy: ArrayLike, radius: float) -> float:
-        """Share in [0, 1] of the cells within radius [m] of a point (2,) that the camera saw; 0 off the map."""
-        heights = self._within(xy, radius)
-        return float(np.mean(~np.isnan(heights))) if len(heights) else 0.0
-
-    def _within(self, xy: ArrayLike, radius: float) -> FloatArray:
         x, y = np.asarray(xy, dtype=float)[:2]
         xs, ys = self.centres()
         # Half a cell more, so that even a tiny radius meets the cell that holds the point.
         near = np.hypot(xs[:, None] - x, ys[None, :] - y) <= max(radius, 0.75 * self.cell)
-        return self.heights[near]
+        heights = self.heights[near]
+        seen = heights[~np.isnan(heights)]
+        return float(seen.max()) if len(seen) else float("nan")
 
 
 def height_map(

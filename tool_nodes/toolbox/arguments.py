@@ -206,26 +206,6 @@ class TextKind:
 
 
 @dataclass(frozen=True)
-class IntegerKind:
-    """An integer in [low, high]."""
-
-    low: int
-    high: int
-
-    def schema(self) -> dict[str, Any]:
-        """JSON schema."""
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
-
-    def parse(self, value: Any, lookup: Lookup) -> int:
-        """The integer."""
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadValue(f"must be an integer, got {show(value)}")
-        if not self.low <= value <= self.high:
-            raise BadValue(f"must be between {self.low} and {self.high}, got {show(value)}")
-        return value
-
-
-@dataclass(frozen=True)
 class ImageKind:
     """A picture, by its index in the conversation or by a variable that holds one."""
 
