@@ -280,8 +280,10 @@ class TransformersChat:
             self._held = self._held + forwarded
             token = self._choose(output.logits[0, -1].float().cpu(), generator)
             raise_if_stopped(options)
-            if time.monotonic() - began > options.whole_s:
-                raise ToolError(ErrorCode.TIMEOUT, f"The model did not finish its turn within {options.whole_s:g} s.")
+            if time.monotonic() - began > options.deadline_s:
+                raise ToolError(
+                    ErrorCode.TIMEOUT, f"The model did not finish its turn within {options.deadline_s:g} s."
+                )
             completion.completion_tokens += 1
             if token in self._ends:
                 completion.stopped_at = ""

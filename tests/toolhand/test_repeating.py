@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-import toolhand
+from agent_node.policies.options import ModelSettings
+from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
-from toolhand.run import ModelSettings, run
+from toolhand.run import run
 
 DEFAULTS: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(run).parameters.items() if name != "text"
@@ -63,7 +64,7 @@ def test_a_command_line_gives_every_option_again() -> None:
     line = command_line(run, OTHER)
     words = shlex.split(line)
     assert words[:2] == ["toolhand", "run"]
-    bound = toolhand._parse(words[1:])
+    bound = cli._parse(words[1:])
     assert bound.args + tuple(bound.keywords.values()) == tuple(OTHER.values())  # type: ignore[attr-defined]
 
 
