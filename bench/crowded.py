@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.manipulation import Perception
-from bench.stats import format_report, machine, rate_row
+from bench.stats import format_report, machine, publish, rate_row
 from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Goal, lifted_ids
@@ -147,10 +147,7 @@ def bench_crowded(
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    if as_json:
-        emit(document)
-    else:
-        print(format_report(document, "error_codes", _failure_line))
+    publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
     return 0
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
-from bench.stats import format_report, machine, rate_row, timing_row
+from agent_node.console.terminal import AsJson, say
+from bench.stats import format_report, machine, publish, rate_row, timing_row
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
@@ -164,10 +164,7 @@ def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJso
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(format_report(document, "causes", _failure_line))
+    publish(document, lambda document: format_report(document, "causes", _failure_line), as_json)
     return 0
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from agent_node.agent import TURN_BUDGET
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
-from bench.stats import format_report, machine, rate_row, timing_row
+from bench.stats import format_report, machine, publish, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
@@ -196,10 +196,7 @@ def bench_manipulation(
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    if as_json:
-        emit(document)
-    else:
-        print(format_report(document, "error_codes", _failure_line))
+    publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
     return 0
 
 

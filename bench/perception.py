@@ -11,7 +11,7 @@ from typing import Any, Protocol, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from bench.perception_metrics import (
     box_iou,
     box_of_corners,
@@ -22,7 +22,7 @@ from bench.perception_metrics import (
     outline_iou,
 )
 from bench.perception_truth import Truth, place_fault, side_fault, true_box, truth_of
-from bench.stats import format_report, machine, rate_row
+from bench.stats import format_report, machine, publish, rate_row
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import PerceptionName, Station, StationConfig
@@ -299,12 +299,13 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
         "failures": failures,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(format_means([row for row in rows if "mean" in row]))
-        print(format_report(document, "crashes", _failure_line))
+    publish(document, _report, as_json)
     return 0
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    means = format_means([row for row in document["rows"] if "mean" in row])
+    return f"{means}\n{format_report(document, 'crashes', _failure_line)}"
 
 
 def _failure_line(failure: Mapping[str, Any]) -> str:

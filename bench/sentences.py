@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.sentence_maker import Sentence, make_sentences
-from bench.stats import format_report, machine, rate_row
+from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Goal
 from tool_nodes.language.referring import refer
@@ -170,10 +170,7 @@ def bench_sentences(n: int = 400, seed: int = 0, physics: int = 0, jobs: int = 1
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    if as_json:
-        emit(document)
-    else:
-        print(format_report({**document, "errors": {}}, "errors", _failure_line))
+    publish(document, lambda document: format_report({**document, "errors": {}}, "errors", _failure_line), as_json)
     return 1 if false else 0
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.console.terminal import emit
+
 Z95 = 1.959963984540054
 
 SHOWN_FAILURES = 12
@@ -71,6 +73,14 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
             cells = [f"{row[k]:.0f} ms" if row[k] is not None else "-" for k in ("p50_ms", "p95_ms", "p99_ms")]
             lines.append(f"{row['name']:28}{row['n']:>6}" + "".join(f"{cell:>11}" for cell in cells))
     return "\n".join(lines)
+
+
+def publish(document: Mapping[str, Any], report: Callable[[Mapping[str, Any]], str], as_json: bool) -> None:
+    """Print a benchmark's document on stdout: as one JSON document, or as text that `report` makes of it."""
+    if as_json:
+        emit(document)
+    else:
+        print(report(document))
 
 
 def format_report(document: Mapping[str, Any], tally: str, failure_line: Callable[[Mapping[str, Any]], str]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from bench.redteam.attacks import all_attacks
 from bench.redteam.direct import direct_attacks, direct_attempt
 from bench.redteam.fuzz import fuzz_calls
@@ -19,7 +19,7 @@ from bench.redteam.range import HostileStation, Range
 from bench.redteam.sequences import Sequences, run_sequences
 from bench.redteam.trial import Trial, attempt
 from bench.redteam.turns import fuzz_turns
-from bench.stats import machine
+from bench.stats import machine, publish
 from tool_nodes.motion.guard import Mode
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -146,10 +146,7 @@ def bench_redteam(
         "violations": violations,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(_report(document))
+    publish(document, _report, as_json)
     return 1 if violations else 0
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
-from bench.stats import machine
+from agent_node.console.terminal import AsJson, say
+from bench.stats import machine, publish
 from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -70,10 +70,7 @@ def bench_ros(n: int = 200, graph: bool = False, stops: int = 0, seed: int = 0, 
         "rows": rows,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(format_table(document))
+    publish(document, format_table, as_json)
     return 0
 
 
