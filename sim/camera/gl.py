@@ -15,6 +15,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
 _OPAQUE_GROUP, _TRANSPARENT_GROUP, _HIDDEN_GROUP = 0, 1, 5
+"""Groups of geoms that MuJoCo's renderer is told to draw, and one that it never draws."""
 
 
 class GlCamera(StampedCamera):

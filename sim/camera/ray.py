@@ -38,15 +38,20 @@ LAMP_POSITION = np.array([0.80, -0.75, 1.90])
 """Where the light comes from unless a scene says otherwise, in the base frame [m]."""
 
 _SKY = np.array([[0.80, 0.83, 0.87], [0.55, 0.59, 0.65]])
+"""Background at the top and at the bottom of the picture, sRGB in [0, 1]; chosen to look at."""
 _LAMP_SIZE = (360, 360)
+"""Pixels of the lamp's view, with which shadows are cast; chosen by hand."""
 _LAMP_RADIUS = 0.83
+"""The lamp's view covers this radius about the camera's target [m]; chosen to hold the whole table."""
 
 
 WRIST_FOVY = np.radians(41.83792730009236)
 """Vertical field of view of the wrist camera [rad]."""
 
 OVERVIEW_POSITION = np.array([1.15, -1.05, 0.85])
+"""Where the spectator's camera of reports stands, base frame [m]; chosen to look at."""
 OVERVIEW_TARGET = np.array([0.28, 0.0, 0.27])
+"""What it looks at, base frame [m]."""
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,16 @@ MAX_DEPTH = 4.0
 """Things farther away than this have no depth [m]."""
 
 OPAQUE: Final = 0
+"""Group of the geoms that hide what is behind them, of `RayWorld.cast`."""
 TRANSPARENT: Final = 1
-"""Groups of geoms that `RayWorld.cast` tells apart."""
+"""Group of the geoms that one sees through."""
 
 _HIDDEN = 5
+"""Group of the geoms that no ray meets; MuJoCo has groups 0 to 5."""
 _DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0])
+"""MuJoCo's colour of a geom that was given none."""
 _WOOD = np.array([0.80, 0.71, 0.60])
+"""Colour of a surface that was given none, sRGB in [0, 1]; chosen to look at."""
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ FARTHEST = 100.0
 """No continuous joint is sent further from zero [rad]."""
 
 _KNUCKLE_SLACK = 1e-6
+"""Rounding of a knuckle's goal that is let pass [rad]."""
 _ARM_SLACK = 0.01
+"""A trajectory may lead this far beyond a joint's limit, where measurements may lie [rad]; chosen by hand."""
 
 Outcome = TypeVar("Outcome", MotionOutcome, GripperOutcome)
 Fault = Callable[[], str]

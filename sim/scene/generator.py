@@ -110,7 +110,9 @@ def _choose_items(
 
 
 _RESTARTS = 400
+"""Arrangements that are tried before a scene is given up; chosen by hand."""
 _PROPOSALS = 60
+"""Poses that are tried for one object; chosen by hand."""
 
 
 def _arrange(

@@ -82,6 +82,7 @@ def _spread_directions(n: int) -> FloatArray:
 
 
 _DIRECTIONS = _spread_directions(120)
+"""Directions (120, 3), evenly spread, in which the outline of an object is sampled; chosen by hand."""
 
 
 def _support(part: Part, directions: FloatArray) -> FloatArray:
@@ -138,6 +139,7 @@ def add_object(spec: mujoco.MjSpec, placed: PlacedObject, index: int) -> None:
 
 
 _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
+"""MuJoCo's parameters of a part that is drawn and touches nothing."""
 _ROLLING_SHAPES = ("apple", "ball", "flashlight", "lemon", "pear")
 
 

@@ -41,15 +41,20 @@ MIN_GAP = 0.05
 """Least edge-to-edge gap between generated objects, so that fingers fit [m]."""
 
 TALL = 0.12
+"""Things above this height hide what is behind them [m]; chosen by hand."""
 SHADOW = 0.12
-"""Nothing taller than TALL stands within SHADOW on the camera's side of something lower [m]."""
+"""Nothing taller than TALL stands within this on the camera's side of something lower [m]; chosen by hand."""
 
 PAIR_DISTANCE = (0.10, 0.145)
 """Distance between the centres of two objects that stand as a group [m]."""
 
 MAX_OBJECTS = 9
+"""Objects of a generated scene: more seldom find room on the table with the promised gaps; chosen by hand."""
 _CONE = math.radians(44.0)
+"""Half angle of the cone that is one side of an object [rad]: of the 45 degrees that keep four sides apart, less
+one."""
 TABLE_RGB = ((0.62, 0.58, 0.53), (0.50, 0.52, 0.55), (0.42, 0.40, 0.39))
+"""Colours of table tops, sRGB in [0, 1]; chosen to look at."""
 
 Vector3 = tuple[float, float, float]
 

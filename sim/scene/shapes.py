@@ -18,6 +18,7 @@ WALL_M = 0.004
 """Thickness of the walls and floors of bins, bowls and cups [m]."""
 
 TRANSPARENT_ALPHA = 0.25
+"""Opacity of the walls of transparent containers [-]; chosen to look at."""
 PALE_RGB = (236, 240, 243)
 """The opaque rim and floor of transparent containers, 0..255."""
 
@@ -32,7 +33,9 @@ ELLIPSOID = mujoco.mjtGeom.mjGEOM_ELLIPSOID
 
 # A cylinder or capsule lies along its own z; this turns z to the body's x.
 _ALONG_X = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)
+"""Quaternion wxyz that turns z to x."""
 _UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+"""Quaternion wxyz that turns nothing."""
 
 Triple = tuple[float, float, float]
 

@@ -17,9 +17,14 @@ ROOM = 0.5
 """Higher points belong to the robot or the room [m]."""
 
 FINGER_HALF_WIDTH = 0.0136
+"""Half the width of a finger across the closing direction [m]; the URDF's finger bars are 0.0272 wide."""
 _CELL = 0.005
+"""Side of a cell of the height grid [m]; chosen by hand."""
 _MARGIN = 0.005
+"""The gripper's points stay this far above what stands beside the object [m]; chosen by hand."""
 _RANGE = 0.32
+"""The grid reaches this far from the object's middle along x and y [m]; chosen by hand, wide enough for gripper and
+wrist."""
 
 
 class SceneHeights:

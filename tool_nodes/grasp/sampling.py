@@ -26,17 +26,28 @@ MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""
 
 _YAWS = 24
+"""Even orientations of the jaws over half a turn, 7.5 degrees apart; chosen by hand."""
 _PAD_HALF_HEIGHT = 0.01875
+"""Half the height of a pad, along the approach [m]; the URDF's two pad boxes are 0.0375 high together."""
 _PAD_HALF_WIDTH = 0.011
+"""Half the width of a pad, across the closing direction [m]; the URDF's pad boxes are 0.022 wide."""
 _FINGER_THICKNESS = 0.018
+"""Fingertip from the face of its pad to its back [m]; from the URDF's boxes."""
 _PALM = 0.095
+"""Where the palm begins, from the gripper's origin along the approach [m]; the URDF's ends at 0.090, 5 mm are added."""
 _PALM_GAP = 0.005
+"""Least gap between the palm and the object [m]; chosen by hand."""
 _TIP_GAP = 0.004
+"""Least gap between a fingertip and the table [m]; chosen by hand."""
 _JAW_GAP = 0.0025
+"""Least gap on either side between the open jaws and what passes between them [m]; chosen by hand."""
 _CELL = 0.005
+"""Side of the cells whose mean is the middle of the footprint, however unevenly it was seen [m]; chosen by hand."""
 _MAX_POINTS = 1000
+"""Points of the object that candidates are compared with; bounds the time, chosen by hand."""
 
 _OPENINGS = np.linspace(0.0, MAX_OPENING, 35)
+"""Jaw openings that the pads' depth is tabulated for, 2.5 mm apart [m]."""
 _PAD_DEPTHS = np.array([pad_depth(opening) for opening in _OPENINGS])
 _TIP_BEYOND_PAD = fingertip_depth(MAX_OPENING) - pad_depth(MAX_OPENING)
 

@@ -25,7 +25,9 @@ Step = Trajectory | float
 """A leg of the arm, or an opening that the jaws move to [m]."""
 
 _PATH_COLOUR = (255, 60, 200)
+"""Colour of the path, sRGB."""
 _AXIS_M = 0.05
+"""Length of the drawn axes of the gripper [m]; chosen to look at."""
 _MANY_PX = 4000.0
 """Nothing is drawn further away than this from the picture's corner [px]."""
 

@@ -57,7 +57,7 @@ LIFT_M = 0.12
 _LIFT_SLACK_M = 0.01
 _LIFT_TURN = 0.05
 _PARK_SLACK = 1e-3
-_TWICE = 2
+_MAX_CONTINUATIONS = 2
 """How often each sort of continuation may come in one motion: once in the course of things, once after a failure."""
 
 
@@ -130,7 +130,7 @@ class Permit:
             self._steps.popleft()
             return
         sort = self._continuation(step)
-        if sort is None or self._continued.get(sort, 0) >= _TWICE:
+        if sort is None or self._continued.get(sort, 0) >= _MAX_CONTINUATIONS:
             raise ToolError(
                 ErrorCode.NOT_APPROVED,
                 "A step was refused: it is not what was approved, nor straight up, opening or returning to park.",

@@ -45,20 +45,33 @@ LINEAR_STEP = 0.005
 """Spacing of the poses that a straight line is followed through and checked at [m]."""
 
 _LINEAR_TURN = 0.02
+"""Angle between two poses of a straight line, at most [rad]; chosen by hand."""
 _MAX_JUMP = 0.25
+"""A joint that turns further between two of those poses has changed to another solution [rad]; chosen by hand."""
 _FINE_RESOLUTION = 0.005
+"""Spacing of the collision checks of the second attempt, after RESOLUTION [rad]; chosen by hand."""
 _RANK_COST_S = 0.1
+"""Travel time that a pose must save to be preferred to the one before it in the list [s]; chosen by hand."""
 _BATCH = 4
+"""Poses that are solved before the best of them is tried; chosen by hand."""
 _RESTARTS = 12
+"""Attempts of inverse kinematics from random postures where the usual one fails; chosen by hand."""
 _ATTEMPT_ITERATIONS = 40
+"""Iterations of each attempt of inverse kinematics; chosen by hand."""
 _REACHABLE_RESTARTS = 2
+"""As _RESTARTS, where it is only asked whether a pose can be reached; chosen by hand."""
 _REACHABLE_ITERATIONS = 25
+"""As _ATTEMPT_ITERATIONS, where it is only asked whether a pose can be reached; chosen by hand."""
 _LIMIT_SLACK = 0.02
+"""A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; chosen by hand."""
 
 _SHOULDER = np.array([0.0, 0.0, 0.28481])
+"""Where the axes of joints 1 and 2 meet, in the base frame [m]; 0.15643 + 0.12838 in the URDF."""
 _WRIST_TO_TIP = 0.167455
+"""From the wrist's centre to `end_effector_link`, along its +Z [m]; 0.10593 + 0.061525 in the URDF."""
 _WRIST_REACH = 0.742
-"""Upper bound of the distance from shoulder to wrist centre, offsets of the links included [m]."""
+"""Upper bound of the distance from shoulder to wrist centre [m]; the lengths of the URDF's links, offsets included,
+sum to 0.7408."""
 
 
 class EmbeddedPlanner:

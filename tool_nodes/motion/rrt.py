@@ -14,7 +14,7 @@ STEP = 0.4
 _WEIGHTS = np.array([1.0, 1.0, 0.7, 0.7, 0.4, 0.4, 0.2])
 """Joints near the base move more of the arm."""
 
-_ROOM = 2.0
+_SAMPLING_MARGIN = 2.0
 """How far outside the box of start and goals samples are drawn [rad]."""
 
 
@@ -81,8 +81,8 @@ def rrt_connect(
         (K, 7) waypoints from start to goal, or None when the budget is spent.
     """
     ends = np.vstack([start, goals])
-    low = np.maximum(ends.min(axis=0) - _ROOM, -POSITION_LIMITS)
-    high = np.minimum(ends.max(axis=0) + _ROOM, POSITION_LIMITS)
+    low = np.maximum(ends.min(axis=0) - _SAMPLING_MARGIN, -POSITION_LIMITS)
+    high = np.minimum(ends.max(axis=0) + _SAMPLING_MARGIN, POSITION_LIMITS)
     capacity = 40 * iterations
     tree, other = _Tree(start[None], capacity), _Tree(goals, capacity)
     forward = True

@@ -45,9 +45,11 @@ _ATTRIBUTES = {
 _POLYGONS = frozenset({"square", "diamond", "rectangle", "triangle", "pentagon", "hexagon"})
 
 _LINE_ASPECT = 6.0
+"""Longer than wide by this, a shape is a line [-]; chosen by hand."""
 _ROUND_ASPECT = 1.15
 """Longer than wide by up to this, a shape is still a circle or a square."""
 _SMALL_ROUND_ASPECT = 1.3
+"""_ROUND_ASPECT of small shapes, whose outline is coarse [-]; chosen by hand."""
 _STRAIGHT = 0.88
 """Share of the smallest rectangle that a rectangle fills."""
 _CONVEX, _ROUGH = 0.9, 0.82

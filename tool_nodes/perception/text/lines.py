@@ -21,6 +21,7 @@ MIN_DEVIATION = 9.0
 INK_AT = 0.45
 """Ink differs from its neighbourhood's mean by this many standard deviations."""
 HEIGHTS_PX = (4, 34)
+"""Lowest and highest letter that is looked for [px]; chosen by hand."""
 MAX_COMPONENTS, MAX_LINES = 2500, 60
 """Bounds per picture and polarity, so that a picture of gravel takes no longer than a page of text."""
 TALLEST = 2.6
