@@ -21,7 +21,7 @@ from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
-class Job:
+class CrowdJob:
     """Everything that is asked in one crowded scene, each in a station of its own."""
 
     seed: int
@@ -29,7 +29,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Record:
+class CrowdRecord:
     """What one sentence gave.
 
     Attributes:
@@ -57,7 +57,7 @@ class Record:
     reasons: tuple[str, ...] = ()
 
 
-def run_one(job: Job) -> list[Record]:
+def run_one(job: CrowdJob) -> list[CrowdRecord]:
     """Run and judge every sentence of a scene."""
     records = []
     for task in crowded_tasks(job.seed):
@@ -68,7 +68,7 @@ def run_one(job: Job) -> list[Record]:
         lifted = lifted_ids(station, before, start)
         truth = outcome.truth
         records.append(
-            Record(
+            CrowdRecord(
                 job.seed,
                 1000 * crowd_gap(job.seed),
                 crowd_pairing(job.seed),
@@ -87,13 +87,15 @@ def run_one(job: Job) -> list[Record]:
     return records
 
 
-def crashed(job: Job, why: str) -> list[Record]:
+def crashed(job: CrowdJob, why: str) -> list[CrowdRecord]:
     """The record of a scene that gave none: counted, never scored."""
     pairing = crowd_pairing(job.seed)
-    return [Record(job.seed, 1000 * crowd_gap(job.seed), pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)]
+    return [
+        CrowdRecord(job.seed, 1000 * crowd_gap(job.seed), pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)
+    ]
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     """Done as asked by gap and by what the neighbours have in common, and how the others ended."""
     scored = [r for r in records if r.scored]
     rows = []
@@ -126,7 +128,7 @@ def bench_crowded(
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
     began = time.monotonic()
     say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {perception}")
-    work = [Job(seed, perception) for seed in range(first_seed, first_seed + n)]
+    work = [CrowdJob(seed, perception) for seed in range(first_seed, first_seed + n)]
     records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
     document = {
         "bench": "crowded",

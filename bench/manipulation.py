@@ -28,7 +28,7 @@ Perception = Literal["sim", "pixels"]
 
 
 @dataclass(frozen=True)
-class Job:
+class EpisodeJob:
     """One episode: sentence, scene, perception, protocol and turns, tools in process or in a ROS 2 graph of its own."""
 
     sentence: int
@@ -40,7 +40,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Record:
+class EpisodeRecord:
     """What one episode gave.
 
     Attributes:
@@ -70,7 +70,7 @@ class Record:
     turns: int = 0
 
 
-def run_one(job: Job) -> Record:
+def run_one(job: EpisodeJob) -> EpisodeRecord:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
     config = StationConfig(perception=job.perception, seed=job.seed)
@@ -82,13 +82,13 @@ def run_one(job: Job) -> Record:
     return _record(job, task, station, planning)
 
 
-def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[float]) -> Record:
+def _record(job: EpisodeJob, task: Task, station: JudgedStation, planning: Sequence[float]) -> EpisodeRecord:
     goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
     outcome = run_episode(station, policy, task.text, goal, job.turns, protocol=protocol)
     episode, truth = outcome.episode, outcome.truth
-    return Record(
+    return EpisodeRecord(
         sentence=job.sentence,
         seed=job.seed,
         category=task.category,
@@ -108,17 +108,17 @@ def _record(job: Job, task: Task, station: JudgedStation, planning: Sequence[flo
     )
 
 
-def crashed(job: Job, why: str) -> Record:
+def crashed(job: EpisodeJob, why: str) -> EpisodeRecord:
     """The record of an episode that gave none: counted, never scored."""
     text = PAPER_SENTENCES[job.sentence]
-    return Record(job.sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)
+    return EpisodeRecord(job.sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)
 
 
-def _note(records: Sequence[Record]) -> str:
+def _note(records: Sequence[EpisodeRecord]) -> str:
     return f"{sum(r.success for r in records)} of {len(records)} succeeded"
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     """Rates per category, false successes, and timings."""
     scored = [r for r in records if r.scored]
     rows = []
@@ -165,7 +165,7 @@ def bench_manipulation(
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        Job(sentence, seed, perception, transport, protocol, turns)
+        EpisodeJob(sentence, seed, perception, transport, protocol, turns)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
@@ -200,7 +200,7 @@ def bench_manipulation(
     return 0
 
 
-def _turns(records: Sequence[Record], budget: int) -> dict[str, float]:
+def _turns(records: Sequence[EpisodeRecord], budget: int) -> dict[str, float]:
     """What the episodes took of the turn budget."""
     taken = [record.turns for record in records if record.turns]
     return {"budget": budget} | ({"mean": round(sum(taken) / len(taken), 1), "most": max(taken)} if taken else {})

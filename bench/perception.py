@@ -21,7 +21,7 @@ from bench.perception_metrics import (
     mean_row,
     outline_iou,
 )
-from bench.perception_truth import Truth, place_fault, side_fault, true_box, truth_of
+from bench.perception_truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
@@ -44,7 +44,7 @@ SHARES = (0.5, 0.75)
 SIDES: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind")
 
 
-class Perception(Pointer, Segmenter, DepthEstimator, Protocol):
+class MeasuredPerception(Pointer, Segmenter, DepthEstimator, Protocol):
     """What is measured."""
 
 
@@ -74,26 +74,26 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Job:
+class SceneJob:
     """One scene, for all perceptions."""
 
     seed: int
 
 
 @dataclass(frozen=True)
-class Record:
+class SceneRecord:
     """What a job gave, by perception; `crash` says why where it gave nothing."""
 
-    job: Job
+    job: SceneJob
     findings: Mapping[str, Findings]
     crash: str = ""
 
 
-def run_one(job: Job) -> Record:
+def run_one(job: SceneJob) -> SceneRecord:
     """Show the same picture of a generated scene to each perception and compare."""
     station = Station(generate_scene(job.seed), StationConfig(perception="sim", seed=job.seed))
     truth, frame = truth_of(station), station.camera.capture()
-    return Record(
+    return SceneRecord(
         job,
         {
             "sim": measure(truth, frame, station.perception, job.seed),
@@ -102,12 +102,12 @@ def run_one(job: Job) -> Record:
     )
 
 
-def crashed(job: Job, why: str) -> Record:
+def crashed(job: SceneJob, why: str) -> SceneRecord:
     """The record of a job that gave none: counted, never scored."""
-    return Record(job, {}, why or "it crashed")
+    return SceneRecord(job, {}, why or "it crashed")
 
 
-def measure(truth: Truth, frame: Frame, perception: Perception, seed: int = 0) -> Findings:
+def measure(truth: PictureTruth, frame: Frame, perception: MeasuredPerception, seed: int = 0) -> Findings:
     """Ask a perception about a frame and compare with the truth.
 
     Args:
@@ -136,11 +136,11 @@ def measure(truth: Truth, frame: Frame, perception: Perception, seed: int = 0) -
     return findings
 
 
-def _count(truth: Truth, item: str) -> int:
+def _count(truth: PictureTruth, item: str) -> int:
     return sum(other.item == item for other in truth.scene.objects)
 
 
-def _pointing_fault(perception: Perception, frame: Frame, text: str, mask: BoolArray) -> str | None:
+def _pointing_fault(perception: MeasuredPerception, frame: Frame, text: str, mask: BoolArray) -> str | None:
     try:
         point = perception.points(frame, text)[0]
     except ToolError as error:
@@ -158,9 +158,9 @@ def _told(error: ToolError) -> str:
 
 def _measure_mask(
     findings: Findings,
-    truth: Truth,
+    truth: PictureTruth,
     frame: Frame,
-    perception: Perception,
+    perception: MeasuredPerception,
     placed: PlacedObject,
     mask: BoolArray,
     cloud: NDArray[np.float32],
@@ -185,7 +185,7 @@ def _measure_mask(
 
 
 def _measure_counts(
-    findings: Findings, frame: Frame, perception: Perception, visible: Sequence[tuple[PlacedObject, BoolArray]]
+    findings: Findings, frame: Frame, perception: MeasuredPerception, visible: Sequence[tuple[PlacedObject, BoolArray]]
 ) -> None:
     """Whether all objects, and all of each kind, are counted right."""
     n = len(perception.segment_all(frame))
@@ -202,9 +202,9 @@ def _measure_counts(
 
 def _measure_free_space(
     findings: Findings,
-    truth: Truth,
+    truth: PictureTruth,
     frame: Frame,
-    perception: Perception,
+    perception: MeasuredPerception,
     unique: Sequence[PlacedObject],
     seed: int,
 ) -> None:
@@ -221,9 +221,9 @@ def _measure_free_space(
 
 
 def _place_fault(
-    truth: Truth,
+    truth: PictureTruth,
     frame: Frame,
-    perception: Perception,
+    perception: MeasuredPerception,
     phrase: str,
     side: Relation | None,
     reference: PlacedObject | None,
@@ -250,7 +250,7 @@ RATES = (
 MEANS = ("mask_iou", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
     """For each perception the rates, then the means with intervals over scenes."""
     rows: list[dict[str, Any]] = []
     for perception in PERCEPTIONS:
@@ -263,7 +263,7 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
     return rows
 
 
-def _note(records: Sequence[Record]) -> str:
+def _note(records: Sequence[SceneRecord]) -> str:
     return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
 
 
@@ -280,7 +280,7 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(PERCEPTIONS)}")
-    records = run_jobs(run_one, [Job(seed) for seed in chosen], jobs, crashed, _note)
+    records = run_jobs(run_one, [SceneJob(seed) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records

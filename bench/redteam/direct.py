@@ -26,7 +26,7 @@ NOT_APPROVED = frozenset({Code.NOT_APPROVED})
 REFUSED = frozenset({Code.EXECUTION_FAILED, Code.OUT_OF_WORKSPACE})
 MOVED = frozenset({Code.PLAN_FAILED})
 
-Work = Callable[[Manipulator, Range], Any]
+AttackStep = Callable[[Manipulator, Range], Any]
 Decide = Callable[[MotionRequest, Range], Decision]
 
 
@@ -85,7 +85,7 @@ class DirectAttack:
 
     name: str
     family: str
-    work: Work
+    work: AttackStep
     codes: frozenset[Code]
     mode: Mode = Mode.AUTO
     begins: bool = False
@@ -153,7 +153,7 @@ def _grasp_as_auto_within_asked(manipulator: Manipulator, ground: Range) -> None
         _grasp_as_auto(manipulator, ground)
 
 
-def _tampered(change: Callable[[Trajectory], Trajectory], leg: int = 0) -> Work:
+def _tampered(change: Callable[[Trajectory], Trajectory], leg: int = 0) -> AttackStep:
     def work(manipulator: Manipulator, ground: Range) -> None:
         plan = _plan(manipulator, ground)
         legs = [*plan.legs]

@@ -42,7 +42,7 @@ REFUSALS = frozenset({"STOPPED", "UNAVAILABLE", "CANCELLED", "NOT_HOLDING", "INV
 """How a request may end that a stop met, or that came while one was latched."""
 
 
-class Client:
+class GraphClient:
     """One client of the graph.
 
     Args:
@@ -75,12 +75,12 @@ COMMAND = "pick up the toy block"
 class Asked:
     """A request on its way, in a thread of its own."""
 
-    def __init__(self, client: Client, what: str) -> None:
+    def __init__(self, client: GraphClient, what: str) -> None:
         self.what, self.code = what, "none"
         self._thread = threading.Thread(target=self._run, args=(client,), daemon=True)
         self._thread.start()
 
-    def _run(self, client: Client) -> None:
+    def _run(self, client: GraphClient) -> None:
         self.code = client.ask(self.what)
 
     def end(self, timeout_s: float) -> str:
@@ -115,7 +115,7 @@ def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Seque
         answer = first.call(LoadWorld, "/load_world", LoadWorld.Request(resource_string=scene_yaml(scene)))
         if answer.result.result != 1 or joints is None:
             raise ToolError(ErrorCode.UNAVAILABLE, f"The world was not loaded: {answer.result.error_message}")
-        clients = Client(first, goal), Client(second, goal)
+        clients = GraphClient(first, goal), GraphClient(second, goal)
         for number in range(n):
             tell(number)
             first.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())
@@ -129,7 +129,7 @@ def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Seque
 def _one(
     rng: np.random.Generator,
     link: RosLink,
-    clients: tuple[Client, Client],
+    clients: tuple[GraphClient, GraphClient],
     readings: list[JointReading],
     stranger: Any,
     found: Sequences,

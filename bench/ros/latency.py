@@ -121,7 +121,7 @@ def format_table(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-class Link:
+class PeerLink:
     """This process's node and its clients of the peer.
 
     Args:
@@ -206,7 +206,7 @@ class Link:
 
 
 @contextlib.contextmanager
-def _graph(shm: bool) -> Iterator[Link]:
+def _graph(shm: bool) -> Iterator[PeerLink]:
     """A router, the peer and a node of this process, all gone when the block ends."""
     rclpy, start_router = _client()
     from rclpy.context import Context
@@ -231,7 +231,7 @@ def _graph(shm: bool) -> Iterator[Link]:
         executor = SingleThreadedExecutor(context=context)
         stack.callback(executor.shutdown)
         executor.add_node(node)
-        yield Link(node, executor)
+        yield PeerLink(node, executor)
 
 
 def _client() -> tuple[Any, Callable[[], Any]]:
