@@ -138,14 +138,14 @@ def _foreign(path: Path) -> SessionImage:
     from PIL import Image, ImageOps
 
     from tool_nodes.toolbox.images import SessionImage
-    from tool_nodes.toolbox.limits import Limits
+    from tool_nodes.toolbox.limits import CallLimits
     from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
     def refused(why: object) -> ToolError:
         return ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {why}.")
 
     try:
-        with opened(path, USUAL, Limits().picture_side) as picture:
+        with opened(path, USUAL, CallLimits().picture_side) as picture:
             if picture.mode.startswith(("I", "F")):
                 raise PictureFileError(f"its pixels have more than 8 bits a channel (mode {picture.mode})")
             upright = ImageOps.exif_transpose(picture).convert("RGBA")

@@ -16,7 +16,7 @@ from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import header_of, rgb_to_image
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextKind
+from tool_nodes.toolbox.arguments import TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.drawing import draw_boxes
@@ -54,7 +54,7 @@ class PointingNode(Node):
         with answering(self, response, "detect_boxes"):
             frame = self._frames.take(request)
             header = header_of(frame)
-            text = checked(TextKind(), request.text, "detect_boxes: text")
+            text = checked(TextArgument(), request.text, "detect_boxes: text")
             found = detect_boxes(self._perception, self._perception, frame, text)
             response.detections.header = header
             response.detections.detections = [_message(one, header) for one in found]

@@ -17,7 +17,7 @@ from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import header_of, mask_to_image, rgb_to_image
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextKind
+from tool_nodes.toolbox.arguments import TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.drawing import draw_mask
@@ -71,7 +71,7 @@ def _prompts(request: Any, frame: Frame, pointer: Pointer) -> list[list[float]]:
         centre = box.center.position
         prompts.append([(centre.x + 0.5) / width, (centre.y + 0.5) / height])
     if not prompts and request.text:
-        prompts.append(list(pointer.points(frame, checked(TextKind(), request.text, "segment: text"))[0]))
+        prompts.append(list(pointer.points(frame, checked(TextArgument(), request.text, "segment: text"))[0]))
     if not prompts:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "segment: give points, boxes or a text; all are empty.")
     return prompts

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tool_nodes.ports import CodeRunner
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.sandbox import connection, lockdown, seccomp, wire
-from tool_nodes.toolbox.arguments import BadValue, Conversation, Lookup, describe, show
+from tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 
@@ -305,9 +305,9 @@ class CodeKind:
     def parse(self, value: Any, lookup: Lookup) -> str:
         """The source. Raises BadValue."""
         if not isinstance(value, str):
-            raise BadValue(f"must be a string, got {show(value)}")
+            raise InvalidValue(f"must be a string, got {show(value)}")
         if not value.strip() or len(value) > self.max_length:
-            raise BadValue(f"must have 1 to {self.max_length} characters, got {len(value)}")
+            raise InvalidValue(f"must have 1 to {self.max_length} characters, got {len(value)}")
         return textwrap.dedent(value)
 
 
@@ -323,7 +323,7 @@ class CodeTools:
         self._executor = executor
 
     @tool("code_executor.exec", timeout_s=None)
-    def exec(self, code: Code, session: Conversation) -> ToolResult:
+    def exec(self, code: Code, session: CallingSession) -> ToolResult:
         """Execute a multi-line Python block (imports limited to math and numpy).
 
         Args:
@@ -333,7 +333,7 @@ class CodeTools:
         return tool_result(self._executor.run(code, "exec", session.variables), "exec", self._executor.backend)
 
     @tool("code_executor.eval", timeout_s=None)
-    def eval(self, expression: Code, session: Conversation) -> ToolResult:
+    def eval(self, expression: Code, session: CallingSession) -> ToolResult:
         """Evaluate a single Python expression.
 
         Args:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallLimits:
     """What one call may ask for and give back.
 
     Attributes:
@@ -51,15 +51,15 @@ class CallHistory:
     """The values behind the key's identities: kept alive, so that no other value can take the identity."""
 
 
-class Guard:
+class CallLimiter:
     """Checks every call of a toolbox before and after the tool.
 
     Args:
         limits: What is allowed.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: CallLimits | None = None) -> None:
+        self.limits = limits or CallLimits()
         self._late: list[threading.Thread] = []
 
     def check_size(self, name: str, arguments: Mapping[str, Any]) -> None:

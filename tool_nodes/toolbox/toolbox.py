@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import BadValue, Kind, SessionKind, show
+from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
 from tool_nodes.toolbox.images import SessionImage, View
-from tool_nodes.toolbox.limits import CallHistory, Guard
+from tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from tool_nodes.types import Frame
 
 F = TypeVar("F", bound=Callable[..., ToolResult])
@@ -104,7 +104,7 @@ class ToolSpec:
 
     name: str
     description: str
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ArgumentType]
     argument_docs: Mapping[str, str]
     required: tuple[str, ...]
     aliases: tuple[str, ...]
@@ -150,7 +150,7 @@ def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
         if not metadata:
             raise TypeError(f"{mark.name}: argument {parameter.name!r} needs a kind, e.g. Unit or Mask")
         kinds[parameter.name] = metadata[0]
-    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionKind))
+    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionArgument))
     return ToolSpec(
         name=mark.name,
         description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
@@ -231,11 +231,11 @@ class Toolbox:
     """
 
     def __init__(
-        self, providers: Iterable[object], suites: Iterable[str] | None = None, guard: Guard | None = None
+        self, providers: Iterable[object], suites: Iterable[str] | None = None, guard: CallLimiter | None = None
     ) -> None:
         self.specs: dict[str, ToolSpec] = {}
         self._names: dict[str, str] = {}
-        self._guard = guard or Guard()
+        self._guard = guard or CallLimiter()
         self._new_job: Callable[[], AbstractContextManager[StopWatch]] = StopLatch().job
         chosen = None if suites is None else frozenset(suites)
         for provider in providers:
@@ -304,7 +304,7 @@ class Toolbox:
         for key, value in given.items():
             try:
                 values[key] = spec.kinds[key].parse(value, session)
-            except BadValue as problem:
+            except InvalidValue as problem:
                 problems.append((problem.level, f"argument {key!r} {problem}"))
         if problems:
             first = min(level for level, _ in problems)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.limits import Guard, Limits
+from tool_nodes.toolbox.limits import CallLimiter, CallLimits
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 # -- time ---------------------------------------------------------------------------------------------
@@ -33,7 +33,7 @@ def test_a_call_that_is_late_is_a_timeout_and_leaves_nothing_behind(tools: ToyTo
 
 
 def test_while_too_many_late_calls_run_no_other_is_started(tools: ToyTools, box: Toolbox) -> None:
-    for _ in range(Limits().abandoned):
+    for _ in range(CallLimits().abandoned):
         assert error_of(box.call("wait", {}, Session())).code is ErrorCode.TIMEOUT
     error = error_of(box.call("wait", {}, Session()))
     assert error.code is ErrorCode.UNAVAILABLE
@@ -54,8 +54,8 @@ def test_a_late_failure_is_nobodys(tools: ToyTools, box: Toolbox) -> None:
 
 
 def test_a_tool_with_deadlines_of_its_own_runs_in_the_callers_thread() -> None:
-    assert Guard().run("here", threading.current_thread, None) is threading.current_thread()
-    assert Guard().run("there", threading.current_thread, 10.0) is not threading.current_thread()
+    assert CallLimiter().run("here", threading.current_thread, None) is threading.current_thread()
+    assert CallLimiter().run("there", threading.current_thread, 10.0) is not threading.current_thread()
 
 
 def test_the_handler_of_a_signal_runs_while_a_tool_is_waited_for() -> None:
@@ -67,13 +67,13 @@ def test_the_handler_of_a_signal_runs_while_a_tool_is_waited_for() -> None:
 
     previous = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
     try:
-        assert Guard().run("tool", work, 30.0)
+        assert CallLimiter().run("tool", work, 30.0)
     finally:
         signal.signal(signal.SIGUSR1, previous)
 
 
 def test_a_ctrl_c_ends_the_waiting_and_the_call_counts_as_late(tools: ToyTools) -> None:
-    guard = Guard(Limits(abandoned=1))
+    guard = CallLimiter(CallLimits(abandoned=1))
 
     def work() -> None:
         tools.threads.append(threading.current_thread())
@@ -177,7 +177,7 @@ def test_a_conversation_knows_only_its_own_calls(box: Toolbox) -> None:
 
 
 def test_what_timed_out_or_was_not_there_may_be_tried_again(tools: ToyTools) -> None:
-    box, session = Toolbox([tools], guard=Guard(Limits(abandoned=10))), Session()
+    box, session = Toolbox([tools], guard=CallLimiter(CallLimits(abandoned=10))), Session()
     for name, code in (("wait", ErrorCode.TIMEOUT), ("unavailable", ErrorCode.UNAVAILABLE)):
         assert {error_of(box.call(name, {}, session)).code for _ in range(5)} == {code}
 
@@ -191,7 +191,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_the_same_plain_values_are_the_same_call(value: Any) -> None:
-    guard, session = Guard(), Session()
+    guard, session = CallLimiter(), Session()
     held = {"a": value}
     assert guard.note(session.history, "tool", held, False) == 1
     assert guard.note(session.history, "tool", held, False) == 2

@@ -10,7 +10,7 @@ import pytest
 from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import Guard, Limits
+from tool_nodes.toolbox.limits import CallLimiter, CallLimits
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 
@@ -70,13 +70,13 @@ def test_a_long_list_within_the_limits_is_taken(box: Toolbox, count: int) -> Non
 
 def test_every_value_counts_once() -> None:
     # The arguments hold: the key, the list, and its numbers.
-    box = Toolbox([ToyTools()], guard=Guard(Limits(argument_values=7)))
+    box = Toolbox([ToyTools()], guard=CallLimiter(CallLimits(argument_values=7)))
     assert "values in all" not in refusal(box, "points", {"points": [0.5] * 5})
     assert "7 values in all" in refusal(box, "points", {"points": [0.5] * 6})
 
 
 def test_the_levels_are_lists_and_objects_inside_each_other() -> None:
-    box = Toolbox([ToyTools()], guard=Guard(Limits(argument_depth=3)))
+    box = Toolbox([ToyTools()], guard=CallLimiter(CallLimits(argument_depth=3)))
     assert "levels" not in refusal(box, "say", {"text": [[1]]})
     assert "3 levels of lists and objects" in refusal(box, "say", {"text": [[[1]]]})
 

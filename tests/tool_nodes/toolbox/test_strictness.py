@@ -12,7 +12,7 @@ from tests.tool_nodes.toolbox.toy_tools import ToyTools, refusal
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import (
     Level,
-    TextKind,
+    TextArgument,
 )
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox, ToolSpec
@@ -102,7 +102,7 @@ class DataTools:
             ToolSpec(
                 name=name,
                 description="Say words.",
-                kinds={"first": TextKind(), "second": TextKind()},
+                kinds={"first": TextArgument(), "second": TextArgument()},
                 argument_docs={"first": "The first word."},
                 required=("first",),
                 aliases=(f"{name}_again",),

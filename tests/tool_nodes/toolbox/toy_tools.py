@@ -9,14 +9,14 @@ import numpy as np
 
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import (
-    BadValue,
-    Conversation,
+    CallingSession,
     Data,
     ImageIndex,
+    InvalidValue,
     Level,
     Lookup,
     Mask,
-    NumberKind,
+    NumberArgument,
     Points2D,
     Text,
     Unit,
@@ -25,8 +25,8 @@ from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
 
 TINY_S = 0.02
 """How long `wait` may take."""
-Count = Annotated[float, NumberKind(1, 10**6)]
-Side = Annotated[float, NumberKind(0, 9000)]
+Count = Annotated[float, NumberArgument(1, 10**6)]
+Side = Annotated[float, NumberArgument(0, 9000)]
 
 
 class LevelKind:
@@ -36,7 +36,7 @@ class LevelKind:
         return {"type": "integer"}
 
     def parse(self, value: Any, lookup: Lookup) -> Any:
-        raise BadValue(f"is wrong in {Level(value).name}", Level(value))
+        raise InvalidValue(f"is wrong in {Level(value).name}", Level(value))
 
 
 class ToyTools:
@@ -108,7 +108,7 @@ class ToyTools:
         return ToolResult(text="Moved.")
 
     @tool("count_images")
-    def count_images(self, session: Conversation, text: Text = "") -> ToolResult:
+    def count_images(self, session: CallingSession, text: Text = "") -> ToolResult:
         """Count the pictures of the conversation."""
         return ToolResult(value=len(session.images), text=f"{len(session.images)} pictures.")
 
@@ -138,7 +138,7 @@ class ToyTools:
         raise ToolError(ErrorCode.UNAVAILABLE, "The camera does not answer.")
 
     @tool("add")
-    def add(self, session: Conversation) -> ToolResult:
+    def add(self, session: CallingSession) -> ToolResult:
         """Count up in a variable."""
         total = min(session.variables.get("total", 0) + 1, 3)
         return ToolResult(text=f"{total}", variables={"total": total})

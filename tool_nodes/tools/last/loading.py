@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.arguments import BadValue, NumberKind
+from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.last.arguments import KINDS
@@ -128,7 +128,7 @@ def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
     kind, made = KINDS[named]
     bounds = {key: entry[key] for key in ("low", "high") if key in entry}
     if bounds:
-        if not isinstance(kind, NumberKind) or not all(_is_number(bound) for bound in bounds.values()):
+        if not isinstance(kind, NumberArgument) or not all(_is_number(bound) for bound in bounds.values()):
             raise _Wrong(f"{where}: low and high are numbers, for the kinds score and number")
         kind = dataclasses.replace(kind, **bounds)
     if not isinstance(entry.get("optional", False), bool):
@@ -137,7 +137,7 @@ def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
     if default is not None:
         try:
             default = kind.parse(default, Session())
-        except BadValue as problem:
+        except InvalidValue as problem:
             raise _Wrong(f"{where}: its default {problem}") from None
     required = default is None and not entry.get("optional", False)
     return Argument(kind, _string(entry["description"], where), required, default), made

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex, TextKind
+from tool_nodes.toolbox.arguments import ImageIndex, TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.peria.boxes import Box, LineEnds, Place, Waypoints, box_pixels, boxed, point_pixels, show_box
@@ -30,7 +30,7 @@ _VEIL = 0.35
 _FONT_PX = (10, 40)
 """Heights of a label's font: at least, and at most [px]."""
 
-LabelText = Annotated[str, TextKind(max_length=100)]
+LabelText = Annotated[str, TextArgument(max_length=100)]
 
 
 class PeriaInteractionTools:
