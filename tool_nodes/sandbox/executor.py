@@ -35,7 +35,7 @@ _SHOWN_ITEMS = 32
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProgramLimits:
     """What one program may use.
 
     Attributes:
@@ -107,8 +107,10 @@ class CodeExecutor:
 
     backend = "sandbox"
 
-    def __init__(self, limits: Limits | None = None, why_missing: Callable[[], str] = seccomp.why_missing) -> None:
-        self.limits = limits or Limits()
+    def __init__(
+        self, limits: ProgramLimits | None = None, why_missing: Callable[[], str] = seccomp.why_missing
+    ) -> None:
+        self.limits = limits or ProgramLimits()
         self._why_missing = why_missing
         self._lock = threading.Lock()
         self._prefix = connection.bubblewrap()
@@ -171,7 +173,7 @@ class CodeExecutor:
             answer = self._ask(message, wall_s)
         return self._outcome(answer, code, wall_s, left_out)
 
-    def _ask(self, message: list[memoryview], wall_s: float) -> connection.Answer:
+    def _ask(self, message: list[memoryview], wall_s: float) -> connection.ProgramEnd:
         """The answer; a server that was lost is replaced once, for a program has no effects that could be repeated."""
         with contextlib.suppress(connection.ServerLost):
             return self._ask_once(message, wall_s)
@@ -180,7 +182,7 @@ class CodeExecutor:
         except connection.ServerLost as error:
             raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run: the sandbox ended: {error}.") from error
 
-    def _ask_once(self, message: list[memoryview], wall_s: float) -> connection.Answer:
+    def _ask_once(self, message: list[memoryview], wall_s: float) -> connection.ProgramEnd:
         server = self._server()
         try:
             return server.run(message, wall_s, self.limits.result)
@@ -203,7 +205,9 @@ class CodeExecutor:
                 reason = str(error)
         raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run: the sandbox does not start: {reason}.")
 
-    def _outcome(self, answer: connection.Answer, code: str, wall_s: float, left_out: Mapping[str, str]) -> CodeOutcome:
+    def _outcome(
+        self, answer: connection.ProgramEnd, code: str, wall_s: float, left_out: Mapping[str, str]
+    ) -> CodeOutcome:
         """What a worker's message means; it may hold anything."""
         report = answer.message
         if not isinstance(report, dict):
@@ -227,7 +231,7 @@ class CodeExecutor:
             error = ToolError(ErrorCode.EXECUTION_FAILED, f"{text or 'The program ended without an answer'}.", hint)
         return CodeOutcome(None, False, stdout, stderr, error)
 
-    def _death(self, answer: connection.Answer, wall_s: float) -> ToolError:
+    def _death(self, answer: connection.ProgramEnd, wall_s: float) -> ToolError:
         """Why a program gave no answer."""
         if answer.late:
             return ToolError(ErrorCode.TIMEOUT, f"The program ran longer than {wall_s:g} s.")
@@ -293,10 +297,10 @@ def _printed(sent: Any, limit: int) -> str:
 
 
 @dataclass(frozen=True)
-class CodeKind:
+class CodeArgument:
     """Python source of limited length, by which indentation all of it may share is taken away."""
 
-    max_length: int = Limits.code
+    max_length: int = ProgramLimits.code
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
@@ -311,7 +315,7 @@ class CodeKind:
         return textwrap.dedent(value)
 
 
-Code = Annotated[str, CodeKind()]
+Code = Annotated[str, CodeArgument()]
 
 
 class CodeTools:

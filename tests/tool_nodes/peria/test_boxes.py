@@ -14,9 +14,17 @@ from hypothesis import strategies as st
 
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
 from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.peria.boxes import MAX_POINTS, BoxKind, PlaceKind, box_pixels, boxed, point_pixels, show_box
+from tool_nodes.tools.peria.boxes import (
+    MAX_POINTS,
+    BoxArgument,
+    PlaceArgument,
+    box_pixels,
+    boxed,
+    point_pixels,
+    show_box,
+)
 
-BOX, POINT, LINE, PATH = BoxKind(), PlaceKind(1, 1), PlaceKind(2, 2), PlaceKind(2, MAX_POINTS)
+BOX, POINT, LINE, PATH = BoxArgument(), PlaceArgument(1, 1), PlaceArgument(2, 2), PlaceArgument(2, MAX_POINTS)
 numbers = st.floats(0, 1000).map(lambda v: round(v, 3))
 sizes = st.tuples(st.integers(1, 3000), st.integers(1, 3000))
 

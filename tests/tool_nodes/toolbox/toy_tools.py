@@ -29,7 +29,7 @@ Count = Annotated[float, NumberArgument(1, 10**6)]
 Side = Annotated[float, NumberArgument(0, 9000)]
 
 
-class LevelKind:
+class LevelArgument:
     """Takes a level's number, and fails there."""
 
     def schema(self) -> dict[str, Any]:
@@ -113,12 +113,12 @@ class ToyTools:
         return ToolResult(value=len(session.images), text=f"{len(session.images)} pictures.")
 
     @tool("steps", stepwise=True)
-    def steps(self, a: Annotated[Any, LevelKind()], b: Annotated[Any, LevelKind()]) -> ToolResult:
+    def steps(self, a: Annotated[Any, LevelArgument()], b: Annotated[Any, LevelArgument()]) -> ToolResult:
         """Check in levels."""
         return ToolResult()
 
     @tool("all_at_once")
-    def all_at_once(self, a: Annotated[Any, LevelKind()], b: Annotated[Any, LevelKind()]) -> ToolResult:
+    def all_at_once(self, a: Annotated[Any, LevelArgument()], b: Annotated[Any, LevelArgument()]) -> ToolResult:
         """Check everything."""
         return ToolResult()
 

@@ -55,7 +55,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class PictureNumberKind:
+class PictureNumberArgument:
     """The index of a picture of the conversation, checked before anything else (E.7, step 1)."""
 
     def schema(self) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class PictureNumberKind:
 
 
 @dataclass(frozen=True)
-class PixelsKind:
+class PixelsArgument:
     """Numbers in nested lists: one row such as [x1, y1, x2, y2], a list of rows, or a list of lists of points.
 
     Attributes:
@@ -124,16 +124,16 @@ class PixelsKind:
         return [finite_number(number) for number in value]
 
 
-PictureNumber = Annotated[int, PictureNumberKind()]
-Region = Annotated[list[FloatArray], PixelsKind("[x1, y1, x2, y2]", 4, 0)]
-Points = Annotated[list[FloatArray], PixelsKind("a list of points, each [x, y]", 2, 1)]
-Boxes = Annotated[list[FloatArray], PixelsKind("a list of boxes, each [x1, y1, x2, y2]", 4, 1)]
+PictureNumber = Annotated[int, PictureNumberArgument()]
+PixelRegion = Annotated[list[FloatArray], PixelsArgument("[x1, y1, x2, y2]", 4, 0)]
+Points = Annotated[list[FloatArray], PixelsArgument("a list of points, each [x, y]", 2, 1)]
+Boxes = Annotated[list[FloatArray], PixelsArgument("a list of boxes, each [x1, y1, x2, y2]", 4, 1)]
 Trajectories = Annotated[
     list[FloatArray],
-    PixelsKind("a list of lists of [x, y]", 2, 2, (2, MAX_POINTS), "Trajectory requires >= 2 waypoints"),
+    PixelsArgument("a list of lists of [x, y]", 2, 2, (2, MAX_POINTS), "Trajectory requires >= 2 waypoints"),
 ]
 Boxes3D = Annotated[
-    list[FloatArray], PixelsKind("a list of lists of [x, y]", 2, 2, (8, 8), "3D box requires exactly 8 corners")
+    list[FloatArray], PixelsArgument("a list of lists of [x, y]", 2, 2, (8, 8), "3D box requires exactly 8 corners")
 ]
 
 
@@ -232,7 +232,7 @@ class EvicTools:
 
     @tool("image_zoom_in", stepwise=True)
     def image_zoom_in(
-        self, *, image_idx: PictureNumber = 0, bbox_2d: Region, label: Text = "", session: CallingSession
+        self, *, image_idx: PictureNumber = 0, bbox_2d: PixelRegion, label: Text = "", session: CallingSession
     ) -> ToolResult:
         """Crop and enlarge a specified rectangular region of the image for detailed inspection. The coordinate origin
         (0,0) is at the top-left corner.

@@ -24,7 +24,7 @@ _IMAGE = re.compile(r"image-(0|[1-9][0-9]{0,5})")
 
 
 @dataclass(frozen=True)
-class ImageNameKind:
+class ImageNameArgument:
     """A picture of the conversation as LAST writes it, "image-0". Never a path: no file is ever opened."""
 
     def schema(self) -> dict[str, Any]:
@@ -43,7 +43,7 @@ class ImageNameKind:
 
 
 @dataclass(frozen=True)
-class LabelsKind:
+class LabelsArgument:
     """Object queries: a list of names. One that is repeated is looked for once."""
 
     def schema(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class LabelsKind:
 
 
 @dataclass(frozen=True)
-class NumbersKind:
+class NumbersArgument:
     """A list of finite numbers of a certain length; `form` shows it, e.g. "[x1, y1, x2, y2]"."""
 
     form: str
@@ -82,12 +82,12 @@ class NumbersKind:
 
 
 KINDS: Mapping[str, tuple[ArgumentType, Any]] = {
-    "image": (ImageNameKind(), SessionImage),
-    "labels": (LabelsKind(), list[str]),
+    "image": (ImageNameArgument(), SessionImage),
+    "labels": (LabelsArgument(), list[str]),
     "text": (TextArgument(), str),
     "score": (NumberArgument(0.0, 1.0), float),
     "number": (NumberArgument(), float),
-    "box": (NumbersKind("[x1, y1, x2, y2]"), list[float]),
-    "point": (NumbersKind("[x, y]"), list[float]),
+    "box": (NumbersArgument("[x1, y1, x2, y2]"), list[float]),
+    "point": (NumbersArgument("[x, y]"), list[float]),
 }
 """What a skill file may write as `kind`: how a value is checked, and what the skill's steps receive."""

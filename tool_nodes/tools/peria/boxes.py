@@ -79,7 +79,7 @@ def _in_space(numbers: Sequence[float]) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class BoxKind:
+class BoxArgument:
     r"""A box `\boxed{x1,y1,x2,y2}`, as (4,) in 0..1000 with x1 < x2 and y1 < y2."""
 
     def schema(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class BoxKind:
 
 
 @dataclass(frozen=True)
-class PlaceKind:
+class PlaceArgument:
     r"""Points, as (N, 2) in 0..1000.
 
     Attributes:
@@ -154,7 +154,7 @@ class PlaceKind:
         return [finite_number(number) for point in points for number in point]
 
 
-Box = Annotated[FloatArray, BoxKind()]
-Place = Annotated[FloatArray, PlaceKind(1, 1)]
-LineEnds = Annotated[FloatArray, PlaceKind(2, 2)]
-Waypoints = Annotated[FloatArray, PlaceKind(2, MAX_POINTS)]
+SpaceBox = Annotated[FloatArray, BoxArgument()]
+SpacePlace = Annotated[FloatArray, PlaceArgument(1, 1)]
+LineEnds = Annotated[FloatArray, PlaceArgument(2, 2)]
+Waypoints = Annotated[FloatArray, PlaceArgument(2, MAX_POINTS)]
