@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import Completion, NativeTurn, Part, picture_words
+from agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
 from agent_node.policies.chat_server import ChatServer, failure, require_length
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.transport import Endpoint, Fault
@@ -75,7 +75,7 @@ class AnthropicMessages(ChatServer):
             body["stream"] = True
         return body | self._wanted(wanted)
 
-    def _content(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    def _content(self, parts: Sequence[ContentPart]) -> list[dict[str, Any]]:
         """Content blocks. The API refuses empty text, and text of white space alone."""
         blocks: list[dict[str, Any]] = []
         for part in parts:

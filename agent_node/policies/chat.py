@@ -29,7 +29,7 @@ from agent_node.policy import Message
 from agent_node.protocol import Protocol, as_data
 from tool_nodes.results import ErrorCode, ToolError
 
-Part = str | NDArray[np.uint8]
+ContentPart = str | NDArray[np.uint8]
 """Words, or a uint8 RGB (H, W, 3) picture."""
 
 MAX_CHARACTERS = 400_000
@@ -45,7 +45,7 @@ class ChatTurn:
     """One message of text mode: who speaks, and words and pictures in order."""
 
     role: Literal["system", "user", "assistant"]
-    parts: tuple[Part, ...]
+    parts: tuple[ContentPart, ...]
 
 
 def text_turns(conversation: Sequence[Message]) -> list[ChatTurn]:
@@ -73,7 +73,7 @@ def without_control(text: str) -> str:
     return re.sub(r"<(?=[|\uff5c])", "< ", text)
 
 
-def _parts(message: Message) -> tuple[Part, ...]:
+def _parts(message: Message) -> tuple[ContentPart, ...]:
     text = without_control(message.text)
     if message.picture is None or message.image_index is None:
         return (text,)
@@ -82,8 +82,8 @@ def _parts(message: Message) -> tuple[Part, ...]:
     return _joined((f"{before}{marker}" if marker else text, message.picture, after if marker else ""))
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    joined: list[Part] = []
+def _joined(parts: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
+    joined: list[ContentPart] = []
     for part in parts:
         if isinstance(part, str) and joined and isinstance(joined[-1], str):
             joined[-1] += part

@@ -11,8 +11,8 @@ from typing import Any
 from agent_node.policies.chat import (
     MAX_CHARACTERS,
     Completion,
+    ContentPart,
     NativeTurn,
-    Part,
     Pictures,
     ToolNames,
     canonical,
@@ -109,7 +109,7 @@ class ChatServer(ABC):
         """The request; `longest` is the turn's limit [tokens]."""
 
     @abstractmethod
-    def _content(self, parts: Sequence[Part]) -> Any:
+    def _content(self, parts: Sequence[ContentPart]) -> Any:
         """Words and pictures as the API takes them."""
 
     @abstractmethod

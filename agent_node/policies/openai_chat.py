@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import Completion, NativeTurn, Part, picture_words
+from agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
 from agent_node.policies.chat_server import ChatServer, failure, require_length
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.transport import Endpoint, Fault
@@ -75,7 +75,7 @@ class OpenAIChat(ChatServer):
             return True
         return super()._adapt(body, names)
 
-    def _content(self, parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    def _content(self, parts: Sequence[ContentPart]) -> str | list[dict[str, Any]]:
         """Words alone stay a string, which every server takes."""
         if all(isinstance(part, str) for part in parts):
             return "".join(part for part in parts if isinstance(part, str))
@@ -101,7 +101,7 @@ class OpenAIChat(ChatServer):
                 for call in turn.calls
             ]
         messages = [message]
-        shown: list[Part] = []
+        shown: list[ContentPart] = []
         for result in turn.results:
             messages.append({"role": "tool", "tool_call_id": result.id, "content": picture_words(result)})
             if result.picture is not None:

@@ -22,7 +22,7 @@ from tool_nodes.toolbox.toolbox import CallRecord, Session
 ACTION = "run_command"
 
 
-class Steps:
+class StepNarrator:
     """Tells the steps of one command in their order and each once, however they come.
 
     A feedback can be lost, or still be under way when the result is there. A step that comes after a missing one is
@@ -97,7 +97,7 @@ class Operator:
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
         self._answer, self.run_dir = None, None
-        steps = Steps(self._listener)
+        steps = StepNarrator(self._listener)
         try:
             outcome = run_goal(
                 self._client, RunCommand.Goal(text=text), ACTION, self._link.deadlines,

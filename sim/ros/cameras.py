@@ -61,7 +61,7 @@ DepthToImage = Callable[[NDArray[np.float32], Header], Image]
 
 
 @dataclass(frozen=True)
-class CameraTopics:
+class PublishedCamera:
     """Names of one camera's topics and frame, and how its depth is encoded."""
 
     image: str
@@ -88,7 +88,7 @@ def depth_to_millimetres(depth: NDArray[np.float32], header: Header) -> Image:
     return image_of(np.clip(millimetres, 0, 65535).astype("<u2"), "16UC1", header)
 
 
-def topics_of(zed_names: str) -> dict[str, CameraTopics]:
+def topics_of(zed_names: str) -> dict[str, PublishedCamera]:
     """The topics of both cameras as kinova_vision and the ZED wrapper ("new" or "old") name them, and the truth."""
     return {
         "scene": _topics_like(ZED[zed_names], "sim/scene_camera/instance_ids", depth_to_image),
@@ -96,16 +96,16 @@ def topics_of(zed_names: str) -> dict[str, CameraTopics]:
     }
 
 
-def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> CameraTopics:
+def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> PublishedCamera:
     topics = (driver.topics.image, driver.topics.camera_info, driver.topics.depth, driver.depth_info)
     image, image_info, depth, depth_info = (topic.lstrip("/") for topic in topics)  # in the simulator's namespace
-    return CameraTopics(image, image_info, depth, depth_info, ids, driver.optical_frame, to_image)
+    return PublishedCamera(image, image_info, depth, depth_info, ids, driver.optical_frame, to_image)
 
 
 class CameraStream:
     """One camera: its publishers, who listens to them, and the last picture."""
 
-    def __init__(self, node: Node, name: str, topics: CameraTopics) -> None:
+    def __init__(self, node: Node, name: str, topics: PublishedCamera) -> None:
         self.name = name
         self._topics = topics
         self._image = node.create_publisher(Image, topics.image, 2)

@@ -23,7 +23,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sim.arm import PATH_TOLERANCE, Motion, StopCheck, follow_trajectory, move_knuckle
 from sim.ros.awaiting import awaited
-from sim.ros.physics import MotionFactory, Part, Physics, PreemptedError, Run
+from sim.ros.physics import MotionFactory, MovingPart, Physics, PreemptedError, Run
 from sim.ros.state import stamp_ns
 from sim.world import World
 from tool_nodes.motion.gripper import KNUCKLE_RANGE
@@ -71,7 +71,7 @@ class Controller(Generic[Outcome]):
         name: Name of the action.
     """
 
-    def __init__(self, node: Node, physics: Physics, part: Part, action_type: Any, name: str) -> None:
+    def __init__(self, node: Node, physics: Physics, part: MovingPart, action_type: Any, name: str) -> None:
         self._node = node
         self._physics = physics
         self._part = part
@@ -164,7 +164,7 @@ class TrajectoryController(Controller[MotionOutcome]):
     """
 
     def __init__(self, node: Node, physics: Physics, fault: Fault) -> None:
-        super().__init__(node, physics, Part.ARM, FollowJointTrajectory, TRAJECTORY_ACTION)
+        super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, TRAJECTORY_ACTION)
         self._fault = fault
 
     def motion(self, goal: Any) -> MotionFactory[MotionOutcome]:
@@ -289,7 +289,7 @@ class GripperController(Controller[GripperOutcome]):
         self._parallel = action == "ParallelGripperCommand"
         action_type = ParallelGripperCommand if self._parallel else GripperCommand
         self._position = 0.0
-        super().__init__(node, physics, Part.GRIPPER, action_type, GRIPPER_ACTION)
+        super().__init__(node, physics, MovingPart.GRIPPER, action_type, GRIPPER_ACTION)
 
     def motion(self, goal: Any) -> MotionFactory[GripperOutcome]:
         """See `Controller.motion`."""

@@ -48,7 +48,7 @@ MAX_LOG = 25 * 600
 """States kept for judges; ten minutes [-]."""
 
 
-class Part(StrEnum):
+class MovingPart(StrEnum):
     """What a motion moves; each part has one motion at a time."""
 
     ARM = "arm"
@@ -97,7 +97,7 @@ class Run(Generic[Outcome]):
         self.ended.set_exception(why)
 
 
-class Steps:
+class StepRequest:
     """A request to let time pass while it stands still otherwise.
 
     Attributes:
@@ -165,8 +165,8 @@ class Physics:
         self._resting_place: FloatArray | None = None
         self._resting_since = 0.0
         self._reference_change: FloatArray = np.zeros(7)
-        self._runs: dict[Part, Run[Any]] = {}
-        self._requests: deque[Steps] = deque()
+        self._runs: dict[MovingPart, Run[Any]] = {}
+        self._requests: deque[StepRequest] = deque()
         self._jobs: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -201,15 +201,15 @@ class Physics:
         self._submit(job)
         return future
 
-    def begin(self, part: Part, factory: MotionFactory[Outcome]) -> Run[Outcome]:
+    def begin(self, part: MovingPart, factory: MotionFactory[Outcome]) -> Run[Outcome]:
         """Start a motion; the part's motion before it ends with PreemptedError."""
         run = Run(factory)
         self._submit(lambda: self._begin(part, run))
         return run
 
-    def step(self, count: int) -> Steps:
+    def step(self, count: int) -> StepRequest:
         """Let `count` time steps pass, after those that were asked for before."""
-        steps = Steps(count)
+        steps = StepRequest(count)
         self._submit(lambda: self._requests.append(steps))
         return steps
 
@@ -368,7 +368,7 @@ class Physics:
         if self._jammed_at is not None:
             world.command_knuckle(self._jammed_at)
         while count and self._runs:
-            if Part.ARM in self._runs and self.first_motion_at is None:
+            if MovingPart.ARM in self._runs and self.first_motion_at is None:
                 self.first_motion_at = time.monotonic()
             world.step()
             self._resume_runs()
@@ -383,12 +383,12 @@ class Physics:
             before = world.arm_reference
             if not run.resume(world):
                 del self._runs[part]
-            if part is Part.ARM:
+            if part is MovingPart.ARM:
                 self._reference_change = world.arm_reference - before
         if self._jammed_at is not None:
             world.command_knuckle(self._jammed_at)
 
-    def _begin(self, part: Part, run: Run[Any]) -> None:
+    def _begin(self, part: MovingPart, run: Run[Any]) -> None:
         if self.broken is not None:
             run.ended.set_exception(self.broken)
             return
@@ -398,7 +398,7 @@ class Physics:
             previous.abandon(PreemptedError("Another goal took over."))
         if run.resume(self.world):
             self._runs[part] = run
-        elif previous is not None and part is Part.ARM:
+        elif previous is not None and part is MovingPart.ARM:
             # Nothing moves the arm any more: what the motion before left behind is brought to rest.
             velocity = self._reference_change / self.world.timestep
             self._begin(part, Run(lambda world, stopped: brake(world, velocity)))

@@ -21,7 +21,7 @@ from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.tools.drawing import WHITE, draw_axes
 from tool_nodes.types import FloatArray, Frame, Trajectory
 
-Step = Trajectory | float
+MotionStep = Trajectory | float
 """A leg of the arm, or an opening that the jaws move to [m]."""
 
 _PATH_COLOUR = (255, 60, 200)
@@ -45,7 +45,7 @@ class Motion:
     """
 
     what: str
-    steps: tuple[Step, ...]
+    steps: tuple[MotionStep, ...]
     T_end: FloatArray
     continuation: str
     frame: Frame | None
@@ -144,14 +144,14 @@ def motion_hash(motion: Motion, request_id: str = "") -> str:
     return digest.hexdigest()
 
 
-def step_hash(step: Step) -> bytes:
+def step_hash(step: MotionStep) -> bytes:
     """SHA-256 over one step."""
     digest = hashlib.sha256()
     _feed(digest.update, step)
     return digest.digest()
 
 
-def _feed(update: Callable[[bytes], None], step: Step) -> None:
+def _feed(update: Callable[[bytes], None], step: MotionStep) -> None:
     if not isinstance(step, Trajectory):
         update(b"jaws")
         _array(update, step)

@@ -26,8 +26,8 @@ from tool_nodes.motion.approval import (
     Approver,
     Decision,
     Motion,
+    MotionStep,
     NobodyApprover,
-    Step,
     make_request,
     motion_hash,
     step_hash,
@@ -124,7 +124,7 @@ class Permit:
         self._kinematics = kinematics
         self._continued: dict[str, int] = {}
 
-    def use(self, step: Step) -> None:
+    def use(self, step: MotionStep) -> None:
         """Let one step pass. Raises ToolError NOT_APPROVED for one that is neither next nor a continuation."""
         if self._steps and step_hash(step) == self._steps[0]:
             self._steps.popleft()
@@ -139,7 +139,7 @@ class Permit:
         self._continued[sort] = self._continued.get(sort, 0) + 1
         self._steps.clear()
 
-    def _continuation(self, step: Step) -> str | None:
+    def _continuation(self, step: MotionStep) -> str | None:
         if not isinstance(step, Trajectory):
             return "open" if step == MAX_OPENING else None
         park = NAMED_STATES["Park"]
@@ -321,7 +321,7 @@ class MotionGuard:
         if decision.hash != asked:
             raise _refused("The approval names another motion")
 
-    def use(self, step: Step, opening_m: float) -> None:
+    def use(self, step: MotionStep, opening_m: float) -> None:
         """Let one step pass to the arm, or raise ToolError; see `Permit.use` and `check`."""
         if self._permit is None:
             error = ToolError(ErrorCode.NOT_APPROVED, "No motion is permitted now; nothing has moved.", "Plan anew.")

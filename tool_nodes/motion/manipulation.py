@@ -14,7 +14,7 @@ import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.approval import Motion, MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.gripper import MAX_OPENING
 from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
@@ -209,7 +209,7 @@ class Manipulator:
 
     def _plan_park(self, q: FloatArray) -> ParkPlan:
         self._on_stage("the return from where the arm was left")
-        steps: list[Step] = [] if self.held is not None else [MAX_OPENING]
+        steps: list[MotionStep] = [] if self.held is not None else [MAX_OPENING]
         scene = self._last_scene if self.held is None else replace(self._last_scene, attached=(self.held.box,))
         T = Kinematics().fk(q)
         # Whatever stands around the hand, straight up leads away from it.

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.approval import Motion, MotionStep
 from tool_nodes.motion.kinematics import joint_difference
 from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.scene_change import changed
@@ -95,7 +95,7 @@ class ParkPlan:
         frame: A picture of now; None where nobody is asked.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[MotionStep, ...]
     scene: CollisionScene
     T_park: FloatArray
     frame: Frame | None

@@ -26,7 +26,7 @@ from tool_nodes.ros.arm_trace import ArmTrace
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds, rigid
-from tool_nodes.ros.picture_matching import Picture, PictureMatching
+from tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
 from tool_nodes.types import FloatArray
 
 BLACK = 4
@@ -118,7 +118,7 @@ class TopicCamera:
 
     # -- listening -------------------------------------------------------------------------------
 
-    def _listen(self, end: float) -> Picture:
+    def _listen(self, end: float) -> MatchedMessages:
         clock = self._node.get_clock()
         stays = False
         profiles = [self._profile(kind) for kind, _ in _OPENED]
@@ -244,7 +244,7 @@ class TopicCamera:
         p, q = found.translation, found.rotation
         return self._readable(lambda: rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z)))
 
-    def _checked(self, picture: Picture, T_base_camera: FloatArray) -> RosFrame:
+    def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray) -> RosFrame:
         frame: RosFrame = self._readable(
             lambda: make_frame(picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns)
         )

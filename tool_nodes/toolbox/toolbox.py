@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
-from tool_nodes.toolbox.images import SessionImage, View
+from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from tool_nodes.types import Frame
 
@@ -217,7 +217,7 @@ class CallRecord:
     started_s: float
     wall_s: float
     motion: bool = False
-    view: View | None = None
+    view: CameraView | None = None
 
 
 class Toolbox:

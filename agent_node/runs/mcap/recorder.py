@@ -27,7 +27,7 @@ from agent_node.runs.mcap.bag import Compression, Entry, write_bag
 from agent_node.runs.mcap.robot_tree import moving_links, robot_links, urdf_text
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage, View
+from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord
 from tool_nodes.types import FloatArray
 
@@ -224,7 +224,7 @@ class Recorder:
         self._add(now, topic, ros.COMPRESSED_IMAGE, record.image_index, header=head, format="jpeg", data=jpeg)
         return topic
 
-    def _place_camera(self, now: int, view: View) -> None:
+    def _place_camera(self, now: int, view: CameraView) -> None:
         """Where a camera stood when it saw something; the robot's own links carry the one on the wrist."""
         seen = (view.stamp, view.T_base_camera.tobytes())
         if view.camera == "wrist" or self._placed.get(view.camera) == seen:
@@ -234,7 +234,7 @@ class Recorder:
         moved = _transform(round(view.stamp * 1e9), _BASE_FRAME, child, T[:3, 3], _quaternion(T))
         self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
 
-    def _calibrate(self, now: int, topic: str, head: Any, view: View, shape: tuple[int, ...]) -> None:
+    def _calibrate(self, now: int, topic: str, head: Any, view: CameraView, shape: tuple[int, ...]) -> None:
         """The calibration of a picture of (height, width), without distortion."""
         k = view.K.reshape(9)
         p = np.column_stack([view.K, np.zeros(3)]).reshape(12)

@@ -18,7 +18,7 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.last.arguments import KINDS
 from tool_nodes.tools.last.operations import OPERATIONS, Operation
-from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, Step
+from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillStep
 
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
@@ -100,7 +100,7 @@ def _skill(document: Any) -> Skill:
         arguments[name], names.types[name] = _argument(entry, where)
         optional = not arguments[name].required and arguments[name].default is None
         names.absent[name] = name if optional else ""
-    steps: list[Step] = []
+    steps: list[SkillStep] = []
     for number, entry in enumerate(_sequence(top["steps"], "steps"), 1):
         steps.append(_step(entry, number, arguments, names))
     if not steps:
@@ -143,7 +143,7 @@ def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
     return Argument(kind, _string(entry["description"], where), required, default), made
 
 
-def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> Step:
+def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> SkillStep:
     """One checked step; its result is entered into the names."""
     where = f"step {number}"
     entry = _mapping(entry, where, ("do", "with", "as", "when", "for_each"), ("when", "for_each"))
@@ -173,7 +173,7 @@ def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Na
         raise _Wrong(f"{where}: the name {result!r} is taken; give its result another one")
     names.types[result] = list[operation.output] if for_each else operation.output  # type: ignore[name-defined]
     names.absent[result] = when
-    return Step(operation, inputs, result, when, for_each)
+    return SkillStep(operation, inputs, result, when, for_each)
 
 
 def _input(

@@ -33,7 +33,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Step:
+class SkillStep:
     """One call of an atomic operation.
 
     Attributes:
@@ -76,7 +76,7 @@ class Skill:
     name: str
     description: str
     arguments: Mapping[str, Argument]
-    steps: Sequence[Step]
+    steps: Sequence[SkillStep]
     image: str
     text: Sequence[Line] = field(default_factory=tuple)
 
