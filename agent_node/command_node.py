@@ -31,7 +31,7 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.ros.joint_log import JointLog
-from agent_node.ros.progress import Progress
+from agent_node.ros.progress import TurnProgress
 from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
 from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
 from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
@@ -96,7 +96,7 @@ def _park(node: Node, deadlines: Deadlines) -> None:
             node.get_logger().warning(f"The arm was not parked: {answer.message}")
 
 
-class Command:
+class RunningCommand:
     """One command while it is carried out: why it should stop, if it should.
 
     Args:
@@ -221,7 +221,7 @@ class CommandNode(Node):
         run_dir = new_run_dir(self._runs_dir)
         about = self._started_with | {"policy": mode, "began": time_now()}
         attempted = self._others.attempts()
-        command = Command(goal, lambda: self.count_subscribers(self._feedback_topic))
+        command = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic))
         protocol = self._protocol
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
         # A fresh node, so that no command inherits anything from the one before, and nothing is left of its clients.
@@ -237,7 +237,7 @@ class CommandNode(Node):
             toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
             options = PolicyOptions(turns=self._turns, stopped=lambda: watch.halted or command.stopped())
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
-            progress = Progress(policy, functools.partial(self._tell, goal))
+            progress = TurnProgress(policy, functools.partial(self._tell, goal))
             recorder = Recorder(request.text, self._now, progress.listen)
             agent = Agent(progress, toolbox, self._turns, options.stopped, recorder.listen, protocol)
             episode = agent.run(request.text)

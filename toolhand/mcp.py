@@ -12,10 +12,10 @@ from agent_node.console.terminal import INTERRUPTED, say
 from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.options import Perception, Role, SceneName, Seed, Suite, named_scene
-from toolhand.tools import Robot
+from toolhand.tools import RobotChoice
 
 if TYPE_CHECKING:
-    from agent_node.mcp.sessions import Robot as SharedRobot
+    from agent_node.mcp.sessions import SharedRobot
 
 EXTRA = "The MCP server needs the extra mcp."
 
@@ -36,7 +36,7 @@ def mcp(
     scene: SceneName = "example",
     perception: Perception = "sim",
     seed: Seed = 0,
-    robot: Robot = "sim",
+    robot: RobotChoice = "sim",
     data: Path | None = None,
     frame: int = 0,
     transport: McpTransport = "stdio",
@@ -104,7 +104,7 @@ def _robot(
 ) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from agent_node.console.approve import TerminalApprover
-    from agent_node.mcp.sessions import Robot as SharedRobot
+    from agent_node.mcp.sessions import SharedRobot
     from sim.mock.data import SHIPPED, read_dataset
     from sim.mock.station import MockStation
     from sim.station import Station, StationConfig

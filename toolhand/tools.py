@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from tool_nodes.toolbox.images import SessionImage
 
 PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
-Robot = Annotated[
+RobotChoice = Annotated[
     Literal["sim", "mock"],
     tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
 ]
 
 
-def tools(suite: Suite = "spacetools", robot: Robot = "sim", as_json: AsJson = False) -> int:
+def tools(suite: Suite = "spacetools", robot: RobotChoice = "sim", as_json: AsJson = False) -> int:
     """List the tools and their arguments; with --json, their schemas in the function-calling form."""
     toolbox = _station("example", "sim", 0, suite, robot, None).toolbox
     if as_json:
@@ -43,7 +43,7 @@ def call(
     perception: Perception = "sim",
     seed: Seed = 0,
     suite: Suite = "all",
-    robot: Robot = "sim",
+    robot: RobotChoice = "sim",
     data: Path | None = None,
     frame: int = 0,
     picture: Path | None = None,

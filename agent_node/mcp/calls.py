@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 
-from agent_node.mcp.sessions import Answer, Conversation, Job, Robot
+from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession
 from tool_nodes.motion.stages import SHARES
 
 STOPPING_S = 10.0
@@ -27,8 +27,8 @@ _DIGITS = {"integer": re.compile(r"-?[0-9]{1,9}"), "number": re.compile(r"-?[0-9
 
 
 async def run_call(
-    robot: Robot, conversation: Conversation, name: str, arguments: Any, gone: anyio.Event | None, report: Report
-) -> Answer:
+    robot: SharedRobot, conversation: ToolSession, name: str, arguments: Any, gone: anyio.Event | None, report: Report
+) -> ToolResponse:
     """Run one call; a motion whose caller cancels it or goes away is braked, and the arm at rest when this returns.
 
     Args:
@@ -91,7 +91,7 @@ async def _tell(stages: anyio.abc.ObjectReceiveStream[str], report: Report) -> N
                 await report(round(progress, 2), 1.0, f"{stage[0].upper()}{stage[1:]} begins.")
 
 
-async def _give_up(robot: Robot, job: Job, ended: anyio.Event) -> None:
+async def _give_up(robot: SharedRobot, job: QueuedCall, ended: anyio.Event) -> None:
     if robot.cancel(job):
         with anyio.move_on_after(STOPPING_S, shield=True):
             await ended.wait()

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_node.mcp.connections import Door, Sessions, protocol_of
 from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from tool_nodes.results import ErrorCode, ToolError
 
 logger = logging.getLogger("toolhand.mcp")
@@ -169,7 +169,7 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def serve_http(robot: Robot, settings: HttpSettings, announce: Callable[[str, str], None]) -> int:
+def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[str, str], None]) -> int:
     """Serve until SIGINT or SIGTERM, which stop the arm.
 
     Args:
@@ -218,7 +218,7 @@ def _listen(port: int) -> socket.socket:
 
 @contextlib.asynccontextmanager
 async def listening_server(
-    robot: Robot, settings: HttpSettings, port: int, token: str
+    robot: SharedRobot, settings: HttpSettings, port: int, token: str
 ) -> AsyncIterator[uvicorn.Server]:
     """A server whose `serve(sockets=[...])` answers requests to a port; every session ends with the block."""
     own = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
@@ -253,7 +253,7 @@ async def listening_server(
 
 
 async def _serve(
-    robot: Robot,
+    robot: SharedRobot,
     settings: HttpSettings,
     listening: socket.socket,
     token: str,

@@ -19,7 +19,7 @@ Tell = Callable[[Any, NDArray[np.uint8] | None], None]
 """Gets each CommandStep and the picture (H, W, 3) that it names, if it names one."""
 
 
-class Progress:
+class TurnProgress:
     """A policy that counts its turns, and a listener of the agent that tells each step.
 
     Args:

@@ -42,7 +42,7 @@ from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.controllers import GRIPPER_ACTION, TRAJECTORY_ACTION, RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
-from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, Progress
+from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_messages import GRIPPER_TYPES
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
@@ -95,7 +95,7 @@ BUSY = ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wai
 
 
 @dataclass(frozen=True)
-class Kind:
+class RequestKind:
     """What can be asked for: an action and the service of the same meaning."""
 
     name: str
@@ -105,18 +105,18 @@ class Kind:
     phases: Mapping[str, Phase]
 
 
-GRASP = Kind("execute_grasp", ExecuteGrasp, ExecuteGraspOnce, GraspPlan, GRASP_PHASES)
-PLACE = Kind("place", Place, PlaceOnce, PlacePlan, PLACE_PHASES)
+GRASP = RequestKind("execute_grasp", ExecuteGrasp, ExecuteGraspOnce, GraspPlan, GRASP_PHASES)
+PLACE = RequestKind("place", Place, PlaceOnce, PlacePlan, PLACE_PHASES)
 
 
 @dataclass
-class Job:
+class MotionRequest:
     """One request on its way to its result."""
 
-    kind: Kind
+    kind: RequestKind
     request: Any
     result: Any
-    progress: Progress
+    progress: StageProgress
     cancel_asked: Callable[[], bool] = lambda: False
     clients: Callable[[], int] = lambda: 1
     _gone_since_s: float | None = None
@@ -190,7 +190,7 @@ class MotionNode(Node):
         self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self))
         # The motions.
         self._busy = threading.Lock()
-        self._progress: Progress | None = None
+        self._progress: StageProgress | None = None
         self.add_on_set_parameters_callback(self._refuse_while_moving)
         parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
@@ -218,7 +218,7 @@ class MotionNode(Node):
 
     # -- requests --------------------------------------------------------------------------------
 
-    def _serve(self, kind: Kind) -> ActionServer:
+    def _serve(self, kind: RequestKind) -> ActionServer:
         group = ReentrantCallbackGroup()
         once = functools.partial(self._on_call, kind)
         self.create_service(kind.service, f"{kind.name}_once", once, callback_group=group)
@@ -231,14 +231,14 @@ class MotionNode(Node):
             cancel_callback=lambda goal: CancelResponse.ACCEPT,
         )
 
-    async def _on_goal(self, kind: Kind, goal: Any) -> Any:
+    async def _on_goal(self, kind: RequestKind, goal: Any) -> Any:
         result = kind.action.Result()
         feedback_topic = self.resolve_topic_name(f"{kind.name}/_action/feedback")
-        job = Job(
+        job = MotionRequest(
             kind,
             goal.request,
             result,
-            Progress(kind.phases, kind.action.Feedback, goal.publish_feedback),
+            StageProgress(kind.phases, kind.action.Feedback, goal.publish_feedback),
             cancel_asked=lambda: goal.is_cancel_requested,
             clients=lambda: self.count_subscribers(feedback_topic),
         )
@@ -251,8 +251,8 @@ class MotionNode(Node):
             goal.abort()
         return result
 
-    async def _on_call(self, kind: Kind, request: Any, response: Any) -> Any:
-        job = Job(kind, request, response, Progress(kind.phases, kind.action.Feedback, None))
+    async def _on_call(self, kind: RequestKind, request: Any, response: Any) -> Any:
+        job = MotionRequest(kind, request, response, StageProgress(kind.phases, kind.action.Feedback, None))
         await self._carry_out(kind.name, response, lambda: self._move(job))
         return response
 
@@ -290,7 +290,7 @@ class MotionNode(Node):
         if self._progress is not None:
             self._progress.enter(stage)
 
-    def _move(self, job: Job) -> None:
+    def _move(self, job: MotionRequest) -> None:
         """Fill the result of a job. Raises ToolError, BadMessage."""
         mode, modes = job.request.approval_mode, job.kind.action.Goal
         if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
@@ -322,7 +322,7 @@ class MotionNode(Node):
         except InterruptedPlanning as interruption:
             raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
 
-    def _plan_and_run(self, job: Job, plan_only: bool) -> None:
+    def _plan_and_run(self, job: MotionRequest, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result
         before = self._arm.state()
         held = manipulator.held
@@ -357,7 +357,7 @@ class MotionNode(Node):
             after = self._arm.state()
             result.execution_time, result.opening = max(0.0, after.stamp - before.stamp), after.opening_m
 
-    def _plan(self, job: Job) -> GraspPlan | PlacePlan:
+    def _plan(self, job: MotionRequest) -> GraspPlan | PlacePlan:
         """A new plan, or the one that the request names; its id is in the job's progress and result."""
         request, manipulator = job.request, self._manipulator
         job.progress.enter("planning")
@@ -375,7 +375,7 @@ class MotionNode(Node):
         job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)
         return plan
 
-    def _told(self, error: ToolError, job: Job) -> ToolError:
+    def _told(self, error: ToolError, job: MotionRequest) -> ToolError:
         """The error as the caller reads it: which stage it was, and who ended it."""
         stage = job.progress.stage
         if error.code is ErrorCode.STOPPED and not self._latch.halted and job.cancelled():

@@ -68,7 +68,7 @@ PLACE_PHASES = _phases(
 )
 
 
-class Progress:
+class StageProgress:
     """Turns stages into feedback, whose progress never decreases.
 
     Args:
