@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Role = Literal["system", "user", "assistant", "tool"]
+MessageRole = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +24,7 @@ class Message:
         picture: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
     """
 
-    role: Role
+    role: MessageRole
     text: str
     words: str = ""
     image_index: int | None = None

@@ -11,7 +11,7 @@ import tyro
 from agent_node.console.terminal import INTERRUPTED, say
 from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, Role, SceneName, Seed, Suite, named_scene
+from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole, named_scene
 from toolhand.tools import RobotChoice
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def mcp(
     data: Path | None = None,
     frame: int = 0,
     transport: McpTransport = "stdio",
-    role: Role = "operator",
+    role: ToolboxRole = "operator",
     approval: Approval = "auto",
     port: int = 0,
     token: str = "",

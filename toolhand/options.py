@@ -35,7 +35,7 @@ Suite = Annotated[
 ]
 
 
-Role = Annotated[
+ToolboxRole = Annotated[
     Literal["operator", "observer"],
     tyro.conf.arg(help='"operator" has all tools, "observer" none that moves the robot.'),
 ]

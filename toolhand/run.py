@@ -18,7 +18,7 @@ from sim.ros.graph import Transport
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
-from toolhand.options import Perception, Role, SceneName, Seed, Suite
+from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole
 from toolhand.repeating import command_line, recorded
 
 Approval = Annotated[
@@ -55,7 +55,7 @@ def run(
     protocol: ProtocolName = "spacetools",
     seed: Seed = 0,
     suite: Suite = "spacetools",
-    role: Role = "operator",
+    role: ToolboxRole = "operator",
     approval: Approval = "auto",
     turns: int = 24,
     runs_dir: Path = Path("runs"),

@@ -20,7 +20,7 @@ from agent_node.policies.chat import (
     text_of,
     text_turns,
 )
-from agent_node.policies.options import Account, PolicyOptions
+from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.transport import Client, Endpoint, Fault
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
@@ -69,7 +69,7 @@ class ChatServer(ABC):
         self._tools = [self._offered(schema["function"]) for schema in schemas] if self._native else []
         self._options = options
         self._pictures = Pictures(options.picture_format)
-        self._account = Account(options)
+        self._account = UsageMeter(options)
         self._refused: set[str] = set()
         self._client = Client(endpoint, options)
         self._began = 0.0

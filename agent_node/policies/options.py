@@ -95,7 +95,7 @@ class PolicyOptions(ModelSettings):
         return self.on_piece is not _silent if self.stream is None else self.stream
 
 
-class Account:
+class UsageMeter:
     """Tokens and money that a policy has spent.
 
     Args:

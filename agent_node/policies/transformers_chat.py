@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.policies.chat import ChatTurn, Completion, text_of, text_turns
-from agent_node.policies.options import Account, PolicyOptions
+from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.transport import plain_line, raise_if_stopped
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
@@ -64,7 +64,7 @@ class TransformersChat:
         self.name = f"transformers:{name}"
         self._protocol = protocol
         self._options = options
-        self._account = Account(options)
+        self._account = UsageMeter(options)
         self._torch = _package("torch")
         self._load(name, _package("transformers"))
         self._cache: Any = None

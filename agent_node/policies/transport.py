@@ -50,7 +50,7 @@ class Said(Protocol):
         """Replace every text of the server's by what `redact` makes of it."""
 
 
-Answer = TypeVar("Answer", bound=Said)
+ServerAnswer = TypeVar("Answer", bound=Said)
 
 
 class Fault(Exception):
@@ -175,9 +175,9 @@ class Client:
     def call(
         self,
         body: dict[str, Any],
-        read: Callable[[Iterator[str]], Answer],
+        read: Callable[[Iterator[str]], ServerAnswer],
         adapt: Callable[[frozenset[str]], bool] = lambda names: False,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Send a request until it is answered.
 
         Args:

@@ -53,7 +53,7 @@ _ARM_SLACK = 0.01
 """A trajectory may lead this far beyond a joint's limit, where measurements may lie [rad]; chosen by hand."""
 
 Outcome = TypeVar("Outcome", MotionOutcome, GripperOutcome)
-Fault = Callable[[], str]
+FaultSource = Callable[[], str]
 
 
 class GoalError(ValueError):
@@ -163,7 +163,7 @@ class TrajectoryController(Controller[MotionOutcome]):
         fault: The injected fault.
     """
 
-    def __init__(self, node: Node, physics: Physics, fault: Fault) -> None:
+    def __init__(self, node: Node, physics: Physics, fault: FaultSource) -> None:
         super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, TRAJECTORY_ACTION)
         self._fault = fault
 

@@ -8,17 +8,17 @@ import numpy as np
 
 from tool_nodes.types import BoolArray
 
-Box = tuple[int, int, int, int]
+PixelBox = tuple[int, int, int, int]
 """(left, top, right, bottom) [px]."""
 
 
-def box_iou(a: Box, b: Box) -> float:
+def box_iou(a: PixelBox, b: PixelBox) -> float:
     """Area that two boxes share over the area that they cover together, in [0, 1]."""
     shared = max(min(a[2], b[2]) - max(a[0], b[0]), 0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0)
     return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
 
 
-def not_suppressed(boxes: Sequence[Box], scores: Sequence[float], limit: float) -> list[int]:
+def not_suppressed(boxes: Sequence[PixelBox], scores: Sequence[float], limit: float) -> list[int]:
     """Greedy non-maximum suppression: indices of the boxes that overlap no better one by more than a limit of IoU.
 
     Args:
@@ -35,7 +35,7 @@ def not_suppressed(boxes: Sequence[Box], scores: Sequence[float], limit: float) 
     return kept
 
 
-def inside_box(mask: BoolArray, box: Box) -> tuple[BoolArray, float]:
+def inside_box(mask: BoolArray, box: PixelBox) -> tuple[BoolArray, float]:
     """The part of a mask (H, W) inside a box, and its share of the mask's area in [0, 1]; the mask is not empty."""
     left, top, right, bottom = box
     part = np.zeros_like(mask)

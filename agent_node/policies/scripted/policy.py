@@ -14,7 +14,7 @@ from agent_node.calls import ToolCall
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import at, describe, near, nearest, still_stands, still_there, the, untried
 from agent_node.policies.scripted.steps import Done, Script, ScriptStep, Setback, Unseen, unmet
-from agent_node.policies.scripted.transcript import MISSING, Point, Response, read_episode
+from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable, refusal, untagged
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
@@ -103,14 +103,14 @@ class _Episode:
         self._tries = 1
         self._trouble = ""
         self._image: int | None = None
-        self._target: Point | None = None
-        self._alike: tuple[Point, ...] = ()
+        self._target: PicturePoint | None = None
+        self._alike: tuple[PicturePoint, ...] = ()
         self._likeness = command.target.text if command.target else ""
         self._checked = command.target is None
         self._wrong = False
-        self._references: list[list[Point]] = []
-        self._spot: Point | None = None
-        self._failed_spots: list[Point] = []
+        self._references: list[list[PicturePoint]] = []
+        self._spot: PicturePoint | None = None
+        self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
         self._failed_grasps = 0
         self._segmented = False
@@ -263,7 +263,7 @@ class _Episode:
         if command.action == "place":
             self._check_spot(rest[0], excluded)
 
-    def _points(self, phrase: NounPhrase, response: Response) -> tuple[Point, ...]:
+    def _points(self, phrase: NounPhrase, response: Response) -> tuple[PicturePoint, ...]:
         if response.points:
             return response.points
         error = response.error or ErrorCode.OBJECT_NOT_FOUND
@@ -274,7 +274,7 @@ class _Episode:
         self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
         raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
-    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> Point:
+    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> PicturePoint:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
         by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
         if plain is not None and by_side and len(plain.points) > 1:
@@ -295,7 +295,7 @@ class _Episode:
             f"{len(points)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
         )
 
-    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[Point], bool]:
+    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[PicturePoint], bool]:
         """(points of a reference, True if the target had to be taken out of them)."""
         points = list(self._points(phrase, response))
         target = self._target
@@ -415,7 +415,7 @@ class _Episode:
             raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
-    def _stays(self, references: list[Point], spot: Point) -> bool:
+    def _stays(self, references: list[PicturePoint], spot: PicturePoint) -> bool:
         return still_there(self._command.relation, spot, references)
 
     def _put(self) -> Script:

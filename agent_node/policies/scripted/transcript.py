@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from agent_node.policy import Message
 from tool_nodes.results import ErrorCode
 
-Point = tuple[float, float]
+PicturePoint = tuple[float, float]
 
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
@@ -46,7 +46,7 @@ class Response:
         return not self.ok and CHANGED.search(self.text) is not None
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[PicturePoint, ...]:
         """Normalized points of a detection, in order; empty for a failed one."""
         if not self.ok:
             return ()

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.box_overlap import Box, box_iou
+from tool_nodes.perception.box_overlap import PixelBox, box_iou
 from tool_nodes.perception.drawings.mark_letters import LetterReader
 from tool_nodes.perception.masks import window_of
 from tool_nodes.ports import TextReader
@@ -109,7 +109,7 @@ class Mark:
 
     kind: MarkKind
     colour: str
-    box: Box
+    box: PixelBox
     label: str = ""
 
     @property
@@ -229,7 +229,7 @@ def find_marks(rgb: NDArray[np.uint8], kind: MarkKind | None = None, colour: str
     for family, even, mask in _painted(rgb, colour):
         rows, columns = window_of(mask)
         part, corner = mask[rows, columns], (columns.start, rows.start)
-        found: list[tuple[MarkKind, Iterator[Box]]] = [
+        found: list[tuple[MarkKind, Iterator[PixelBox]]] = [
             ("circle", _discs(part, largest if even else min(largest, _SMALL_PX))),
             ("box", _outlines(part)),
         ]
@@ -239,7 +239,7 @@ def find_marks(rgb: NDArray[np.uint8], kind: MarkKind | None = None, colour: str
     return _distinct(marks)
 
 
-def _moved(box: Box, corner: tuple[int, int]) -> Box:
+def _moved(box: PixelBox, corner: tuple[int, int]) -> PixelBox:
     (left, top, right, bottom), (x, y) = box, corner
     return left + x, top + y, right + x, bottom + y
 
@@ -300,7 +300,7 @@ def _families(pixels: NDArray[np.uint8]) -> NDArray[np.str_]:
     return np.array([*names, "red"])[np.searchsorted(limits, 60.0 * sixth)]
 
 
-def _discs(mask: BoolArray, largest: float) -> Iterator[Box]:
+def _discs(mask: BoolArray, largest: float) -> Iterator[PixelBox]:
     """Boxes of the parts of a mask (H, W) that are discs or rings up to a diameter [px]."""
     labels, _ = ndimage.label(mask, _EIGHT)
     for k, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
@@ -316,7 +316,7 @@ def _discs(mask: BoolArray, largest: float) -> Iterator[Box]:
             yield columns.start, rows.start, columns.stop, rows.stop
 
 
-def _outlines(mask: BoolArray) -> Iterator[Box]:
+def _outlines(mask: BoolArray) -> Iterator[PixelBox]:
     """Boxes of the parts of a mask (H, W) that outline an upright rectangle."""
     if np.count_nonzero(mask) < 2 * MIN_BOX_PX:
         return

@@ -32,7 +32,7 @@ GAP = 1.7
 """Letters of a line are at most this many letter heights apart; that is less than the gap between columns."""
 
 
-Box = tuple[float, float, float, float]
+TextBox = tuple[float, float, float, float]
 """Left, top, right, bottom [px]."""
 
 
@@ -52,7 +52,7 @@ class Strip:
     scale: float
 
 
-def find_strips(rgb: NDArray[np.float32], least_px: int, is_worth: Callable[[Box], bool]) -> Iterator[Strip]:
+def find_strips(rgb: NDArray[np.float32], least_px: int, is_worth: Callable[[TextBox], bool]) -> Iterator[Strip]:
     """Possible lines of a picture, in all colours, with letters from least_px to about `WINDOW_PX` high.
 
     Args:
@@ -80,7 +80,7 @@ def _rows_of(
     spread: NDArray[np.float32],
     lively: BoolArray,
     least_px: int,
-    is_worth: Callable[[Box], bool],
+    is_worth: Callable[[TextBox], bool],
 ) -> Iterator[tuple[BoolArray, NDArray[np.intp]]]:
     """Ink (H, W), darker and lighter than its surroundings, and the boxes (N, 4) of each row of letters in it."""
     if not lively.any():

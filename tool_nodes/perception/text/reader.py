@@ -12,7 +12,7 @@ from PIL import Image
 from tool_nodes.perception.text.decoding import BLANK_EM, COLUMN_EM, Character, decode
 from tool_nodes.perception.text.glyphs import X_HEIGHT_EM
 from tool_nodes.perception.text.layout import reading_order, with_scripts
-from tool_nodes.perception.text.lines import Box, Strip, find_strips
+from tool_nodes.perception.text.lines import Strip, TextBox, find_strips
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
 
@@ -107,10 +107,10 @@ def _read_strip(strip: Strip, factor: float) -> list[_Found]:
     return found
 
 
-def _is_worth(found: Sequence[_Found], factor: float) -> Callable[[Box], bool]:
+def _is_worth(found: Sequence[_Found], factor: float) -> Callable[[TextBox], bool]:
     """Tells whether a box of a picture that was reduced by a factor could add something to what was found."""
 
-    def is_worth(box: Box) -> bool:
+    def is_worth(box: TextBox) -> bool:
         left, top, right, bottom = (float(value) / factor for value in box)
         for one in found:
             x0, y0, x1, y1 = one.span.box
@@ -159,7 +159,7 @@ def _in_company(one: _Found, other: _Found) -> bool:
     return 0.6 <= one.em / other.em <= 1.7 and _gap(one.span.box, other.span.box) <= COMPANY_EM * other.em
 
 
-def _gap(a: Box, b: Box) -> float:
+def _gap(a: TextBox, b: TextBox) -> float:
     """Distance of two boxes along the axis on which they are further apart [px]."""
     return max(b[0] - a[2], a[0] - b[2], b[1] - a[3], a[1] - b[3])
 
