@@ -50,7 +50,7 @@ class Said(Protocol):
         """Replace every text of the server's by what `redact` makes of it."""
 
 
-ServerAnswer = TypeVar("Answer", bound=Said)
+ServerAnswer = TypeVar("ServerAnswer", bound=Said)
 
 
 class Fault(Exception):
