@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from sim.arm import SimArm
-from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.ray import CameraKind, CameraModel, jittered, make_camera, scene_camera, wrist_camera
 from sim.drawings.text_truth import SimTextReader
 from sim.perception import PerceptionNoise, SimPerception
 from sim.scene.scenes import Scene
@@ -32,7 +32,6 @@ from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
 
 PerceptionName = Literal["sim", "pixels"]
-CameraKind = Literal["ray", "gl", "auto"]
 
 
 @dataclass(frozen=True)

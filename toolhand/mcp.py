@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 EXTRA = "The MCP server needs the extra mcp."
 
-Approval = Annotated[
+McpApproval = Annotated[
     Literal["auto", "ask-motion", "dry-run"],
     tyro.conf.arg(
         help='"auto" runs motions at once, "dry-run" only plans them; with "ask-motion" none runs that nobody approved.'
@@ -41,7 +41,7 @@ def mcp(
     frame: int = 0,
     transport: McpTransport = "stdio",
     role: ToolboxRole = "operator",
-    approval: Approval = "auto",
+    approval: McpApproval = "auto",
     port: int = 0,
     token: str = "",
     host: tuple[str, ...] = (),

@@ -60,7 +60,7 @@ def replay(
 
 
 @dataclass(frozen=True)
-class RecordedRun:
+class ReplayedRun:
     """A run as it was recorded.
 
     Attributes:
@@ -75,7 +75,7 @@ class RecordedRun:
     steps: tuple[tuple[float, str, Any], ...]
 
 
-def load(run: Path) -> RecordedRun:
+def load(run: Path) -> ReplayedRun:
     """Read a run, and check that its files are whole and belong together.
 
     Args:
@@ -99,11 +99,11 @@ def load(run: Path) -> RecordedRun:
             )
         result = written
     steps = tuple((step.time_s, step.kind, step.payload) for step in recorded.steps)
-    return RecordedRun(folder, recorded.task, result, steps)
+    return ReplayedRun(folder, recorded.task, result, steps)
 
 
 def play(
-    record: RecordedRun, listener: Listener, speed: float | None = None, sleep: Callable[[float], None] = time.sleep
+    record: ReplayedRun, listener: Listener, speed: float | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> None:
     """Let a listener hear the steps of a run.
 
@@ -128,7 +128,7 @@ def _pauses(seconds: float) -> Iterator[float]:
         seconds -= _LONGEST_SLEEP_S
 
 
-def _again(record: RecordedRun, as_json: bool) -> int:
+def _again(record: ReplayedRun, as_json: bool) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
     from agent_node.console.approve import TerminalApprover
     from agent_node.policies.replay import Replay

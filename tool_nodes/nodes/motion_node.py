@@ -110,7 +110,7 @@ PLACE = RequestKind("place", Place, PlaceOnce, PlacePlan, PLACE_PHASES)
 
 
 @dataclass
-class MotionRequest:
+class QueuedMotion:
     """One request on its way to its result."""
 
     kind: RequestKind
@@ -234,7 +234,7 @@ class MotionNode(Node):
     async def _on_goal(self, kind: RequestKind, goal: Any) -> Any:
         result = kind.action.Result()
         feedback_topic = self.resolve_topic_name(f"{kind.name}/_action/feedback")
-        job = MotionRequest(
+        job = QueuedMotion(
             kind,
             goal.request,
             result,
@@ -252,7 +252,7 @@ class MotionNode(Node):
         return result
 
     async def _on_call(self, kind: RequestKind, request: Any, response: Any) -> Any:
-        job = MotionRequest(kind, request, response, StageProgress(kind.phases, kind.action.Feedback, None))
+        job = QueuedMotion(kind, request, response, StageProgress(kind.phases, kind.action.Feedback, None))
         await self._carry_out(kind.name, response, lambda: self._move(job))
         return response
 
@@ -290,7 +290,7 @@ class MotionNode(Node):
         if self._progress is not None:
             self._progress.enter(stage)
 
-    def _move(self, job: MotionRequest) -> None:
+    def _move(self, job: QueuedMotion) -> None:
         """Fill the result of a job. Raises ToolError, BadMessage."""
         mode, modes = job.request.approval_mode, job.kind.action.Goal
         if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
@@ -322,7 +322,7 @@ class MotionNode(Node):
         except InterruptedPlanning as interruption:
             raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
 
-    def _plan_and_run(self, job: MotionRequest, plan_only: bool) -> None:
+    def _plan_and_run(self, job: QueuedMotion, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result
         before = self._arm.state()
         held = manipulator.held
@@ -357,7 +357,7 @@ class MotionNode(Node):
             after = self._arm.state()
             result.execution_time, result.opening = max(0.0, after.stamp - before.stamp), after.opening_m
 
-    def _plan(self, job: MotionRequest) -> GraspPlan | PlacePlan:
+    def _plan(self, job: QueuedMotion) -> GraspPlan | PlacePlan:
         """A new plan, or the one that the request names; its id is in the job's progress and result."""
         request, manipulator = job.request, self._manipulator
         job.progress.enter("planning")
@@ -375,7 +375,7 @@ class MotionNode(Node):
         job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)
         return plan
 
-    def _told(self, error: ToolError, job: MotionRequest) -> ToolError:
+    def _told(self, error: ToolError, job: QueuedMotion) -> ToolError:
         """The error as the caller reads it: which stage it was, and who ended it."""
         stage = job.progress.stage
         if error.code is ErrorCode.STOPPED and not self._latch.halted and job.cancelled():

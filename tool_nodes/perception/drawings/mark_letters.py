@@ -36,7 +36,7 @@ _ASPECT_SLACK = 0.45
 _OUTLINED = 0.65
 """Height of a letter over that of its outline, at least."""
 
-TextBox = tuple[float, float, float, float]
+LetterBox = tuple[float, float, float, float]
 
 
 class LetterReader:
@@ -121,11 +121,11 @@ def _best(found: list[TextSpan]) -> list[TextSpan]:
     return kept
 
 
-def _is_around(outer: TextBox, inner: TextBox) -> bool:
+def _is_around(outer: LetterBox, inner: LetterBox) -> bool:
     """True if a box lies around another one as the outline of a letter does; a letter's own holes are smaller."""
     inside = outer[0] < inner[0] and outer[1] < inner[1] and inner[2] < outer[2] and inner[3] < outer[3]
     return inside and inner[3] - inner[1] >= _OUTLINED * (outer[3] - outer[1])
 
 
-def _overlap(a: TextBox, b: TextBox) -> bool:
+def _overlap(a: LetterBox, b: LetterBox) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

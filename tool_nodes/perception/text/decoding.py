@@ -116,12 +116,12 @@ def _pieces(ink: NDArray[np.float32]) -> _Pieces | None:
     return _Pieces(np.array(boxes, float), np.array(segment), sheet, np.array(shift, float))
 
 
-PixelBox = tuple[int, int, int, int]
+InkBox = tuple[int, int, int, int]
 
 
-def _stacked(parts: Sequence[tuple[PixelBox, list[int]]]) -> list[tuple[PixelBox, list[int]]]:
+def _stacked(parts: Sequence[tuple[InkBox, list[int]]]) -> list[tuple[InkBox, list[int]]]:
     """Connected inks, with those that stand over each other (i, é, =, %) joined, from left to right."""
-    groups: list[tuple[PixelBox, list[int]]] = []
+    groups: list[tuple[InkBox, list[int]]] = []
     for box, members in sorted(parts):
         if groups:
             (left, top, right, bottom), others = groups[-1]
