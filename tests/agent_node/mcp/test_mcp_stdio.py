@@ -19,7 +19,7 @@ from agent_node.mcp.sessions import SharedRobot
 
 PROGRAM = """
 import sys, time
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from agent_node.mcp.server import serve_stdio
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox, tool
@@ -49,7 +49,7 @@ class Tools:
         print("braked", flush=True)
         raise ToolError(ErrorCode.STOPPED, "Stopped.")
 
-sys.exit(serve_stdio(Robot(lambda: Toolbox([Tools()]), arm)))
+sys.exit(serve_stdio(SharedRobot(lambda: Toolbox([Tools()]), arm)))
 """
 
 
