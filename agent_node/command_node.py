@@ -133,8 +133,8 @@ class CommandNode(Node):
     `response_deadline_s`, `motion_deadline_s`.
 
     Args:
-        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped;
-            those of `robot_toolbox` where None.
+        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
+            it is stopped; those of `robot_toolbox` where None.
         make_policy: Makes the policy of a command; `agent_node.policies.registry.make_policy` where None.
         options: For `rclpy.node.Node`.
     """
@@ -213,7 +213,8 @@ class CommandNode(Node):
         """The result of a command; ends its goal. Raises ToolError where it cannot begin, or leave a report."""
         request = goal.request
         mode = request.mode or self._policy
-        if mode not in (self._policy, SCRIPTED):  # whoever may send a command may not choose where pictures are sent
+        # A client that may send commands may not choose where pictures are sent.
+        if mode not in (self._policy, SCRIPTED):
             allowed = " or ".join(sorted({self._policy, SCRIPTED}))
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"mode must be {allowed}, got {mode[:80]!r}.")
         if watch.halted:
@@ -265,7 +266,7 @@ class CommandNode(Node):
         )
 
     def _tell(self, goal: Any, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
-        """Tell the operator a step, and show its picture to whoever looks."""
+        """Publish a step for the operator, and its picture for viewers."""
         self._steps.append(step)
         if picture is not None and self._pictures.get_subscription_count():
             header = Header(stamp=self.get_clock().now().to_msg(), frame_id=step.picture)

@@ -46,7 +46,7 @@ class Reply:
         cost: In the currency that the policy was given prices in; 0 without prices.
         latency_s: From the request to the last word [s].
         first_token_s: From the request to the first word [s]; None where it is not known.
-        details: What else the policy tells of the turn, e.g. the server's own form of its calls.
+        details: What else is known of the turn, e.g. the server's own form of its calls.
     """
 
     text: str

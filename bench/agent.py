@@ -124,7 +124,7 @@ def token_row(name: str, task: str = TASK) -> dict[str, Any]:
 
 
 def rss_bytes() -> int | None:
-    """Resident memory of this process; None where the system does not tell."""
+    """Resident memory of this process; None where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""`toolhand bench crowded`: things that stand closer together than perception or fingers can easily tell apart."""
+"""`toolhand bench crowded`: things that stand closer together than perception or fingers can easily separate."""
 
 from __future__ import annotations
 

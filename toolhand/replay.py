@@ -1,4 +1,4 @@
-"""`toolhand replay`: a recorded run once more, at the terminal or in the simulator; and how a run is told."""
+"""`toolhand replay`: a recorded run once more, at the terminal or in the simulator; and its narration."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def replay(
     again: bool = False,
     as_json: AsJson = False,
 ) -> int:
-    """Tell a recorded run once more, as `toolhand run` told it, with the same result.
+    """Print a recorded run once more, as `toolhand run` printed it, with the same result.
 
     Args:
         run: Folder of the run, or its run.mcap.

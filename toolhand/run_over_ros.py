@@ -27,7 +27,7 @@ from tool_nodes.ros.client import graph_runs, use_client
 from training.episode import judged, summarize
 
 _OF_THE_CLIENT = ("animation", "began", "version")
-"""Options and facts that are the client's own; the rest is told by the graph, where one runs already."""
+"""Options and facts that are the client's own; the rest comes from the graph, where one runs already."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def run_over_ros(
 
     Args:
         listener: Hears every step, as of agent_node.agent.Agent.
-        more: Further entries of the result; a graph that runs already tells itself what it was started with.
+        more: Further entries of the result; a graph that runs already reports its own.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started.

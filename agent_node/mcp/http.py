@@ -36,7 +36,7 @@ logger = logging.getLogger("toolhand.mcp")
 PATH = "/mcp"
 ADDRESS = "127.0.0.1"
 RETRY_S = b"10"
-"""What a client is told to wait where every session has a call that runs [s]."""
+"""Retry-After where every session has a call that runs [s]."""
 TOKEN_CHARACTERS = 16
 """A token that is given must have at least so many."""
 
@@ -77,7 +77,7 @@ class Gate:
         app: What is behind it.
         hosts, origins: Allowed values of the two headers.
         token: The bearer token.
-        door: Told of clients that have shown the token.
+        door: Lets in clients that have shown the token.
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], token: str, door: Door) -> None:
@@ -102,7 +102,7 @@ class Gate:
         self._door.let_in(scope["client"])
         gone = anyio.Event()
 
-        async def watched() -> Message:
+        async def receive_watched() -> Message:
             message = await self._next(receive)
             if message["type"] == "http.disconnect":
                 gone.set()
@@ -110,7 +110,7 @@ class Gate:
 
         begun, over = False, False
 
-        async def told(message: Message) -> None:
+        async def send_watched(message: Message) -> None:
             nonlocal begun, over
             begun = True
             if message["type"] == "http.response.start" and message["status"] == 503:
@@ -118,7 +118,7 @@ class Gate:
             over = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
-        await self._app({**scope, GONE: gone}, watched, told)
+        await self._app({**scope, GONE: gone}, receive_watched, send_watched)
         if self._ending.is_set() and begun and not over:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -175,7 +175,7 @@ def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[s
     Args:
         robot: What all sessions share; shut down at the end.
         settings: How to listen.
-        announce: Told the address and the token once requests can be made; the token is empty if it was given.
+        announce: Called with the address and the token once requests can be made; the token is empty if it was given.
 
     Returns:
         The signal's number.

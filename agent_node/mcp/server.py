@@ -216,7 +216,7 @@ async def serve_pipes(robot: SharedRobot, read_fd: int, write_fd: int) -> int:
 
     async def write() -> None:
         await _write_messages(from_server, write_fd)
-        group.cancel_scope.cancel()  # everything is written, or nobody reads any more
+        group.cancel_scope.cancel()  # everything is written, or the reader has gone
 
     answers = to_client.clone()
     arguments = (read_fd, loop, to_server, answers)

@@ -1,7 +1,7 @@
 """Several conversations over one robot: each has its own tools' memory, `$variables` and pictures; the robot is shared.
 
 Every call of every conversation runs in one thread, one after the other: two motions never overlap, no picture is taken
-in the middle of somebody else's motion, and what one conversation has seen never stands for what another has seen.
+in the middle of another client's motion, and what one conversation has seen never stands for what another has seen.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class SharedRobot:
 
     @property
     def interrupted(self) -> bool:
-        """True while a call runs that nobody waits for any more, or after `shut_down`: time to stop asking a person."""
+        """True while a call runs whose caller has gone, or after `shut_down`: time to stop asking a person."""
         with self._lock:
             return self._closed or (self._running is not None and self._running.cancelled)
 

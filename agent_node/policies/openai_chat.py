@@ -172,7 +172,7 @@ class OpenAIChat(ChatServer):
 
 
 def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:
-    """Join the pieces of each call, told apart by their index, or where there is none by a new id or name."""
+    """Join the pieces of each call, identified by their index, or where there is none by a new id or name."""
     if requested is None:
         return
     if not isinstance(requested, list):

@@ -1,4 +1,4 @@
-"""What a user sets for a policy, and the account of what it has spent."""
+"""Settings of a policy, and a meter of the tokens and money it has spent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tool_nodes.results import ErrorCode, ToolError
 
 
 def _silent(piece: str) -> None:
-    """Nobody listens."""
+    """The default of `on_piece`: drops the words."""
 
 
 def _never() -> bool:
@@ -58,7 +58,7 @@ class PolicyOptions(ModelSettings):
         attempts: Tries of one turn while the server is busy, broken or out of reach.
         backoff_s, longest_pause_s: First pause between attempts, which doubles, and the longest one [s], also where
             the server asks for one with Retry-After: asked for more, the policy gives up at once.
-        stream: Words come as they are written; None: where somebody listens.
+        stream: Words come as they are written; None: where `on_piece` is given.
         on_piece: Hears the words as they come. They are the model's own: show them only without control characters.
         stopped: Polled while waiting; True ends the turn with STOPPED.
         device: Of a model in this process, "auto" for the GPU where there is one.

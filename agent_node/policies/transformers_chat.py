@@ -190,7 +190,7 @@ class TransformersChat:
         return [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in parts]
 
     def _harmless(self, text: str) -> str:
-        """The text without the tokenizer's control tokens: nobody but the template may begin or end a turn."""
+        """The text without the tokenizer's control tokens: only the template may begin or end a turn."""
         for token in self._control:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text

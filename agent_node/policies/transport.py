@@ -30,7 +30,7 @@ from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_BYTES = 32 * 2**20
-"""Longest answer, with the dress of every streamed token [bytes]."""
+"""Longest answer, with the protocol overhead of every streamed token [bytes]."""
 MAX_LINE = 4 * 2**20
 """Longest event of a stream [bytes]."""
 _POLL_S = 0.1
@@ -57,7 +57,7 @@ class Fault(Exception):
     """Why an attempt failed.
 
     Attributes:
-        code: What the operator is told if no further attempt is made.
+        code: Error code if no further attempt is made.
         passing: Another attempt may work.
         pause_s: What the server asks to wait [s], or None.
         refused: Names that may be those of parameters that the server refuses.
@@ -137,7 +137,7 @@ def _bare(url: str) -> str:
 
 
 def is_private(url: str) -> bool:
-    """Nobody on the way can read what is sent: https, or this very machine."""
+    """True where no third party can read what is sent: https, or this very machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
@@ -184,7 +184,7 @@ class Client:
             body: The request, sent as JSON.
             read: Makes an answer of the events of a stream, or of the one text of an unstreamed response; raises
                 `Fault` for what it cannot read.
-            adapt: Told names that a refusal holds; True where `body` now does without one of these parameters.
+            adapt: Called with names that a refusal holds; True where `body` now does without one of these parameters.
 
         Raises:
             ToolError: UNAVAILABLE, TIMEOUT, or STOPPED; TURN_BUDGET where the conversation is too long for the model.

@@ -23,13 +23,13 @@ ACTION = "run_command"
 
 
 class StepNarrator:
-    """Tells the steps of one command in their order and each once, however they come.
+    """Passes on the steps of one command in order and each once, however they arrive.
 
     A feedback can be lost, or still be under way when the result is there. A step that comes after a missing one is
     kept until that one is heard, which is in the result at the latest.
 
     Args:
-        listener: Hears each step, as of agent_node.agent.Agent; called by whoever calls the methods.
+        listener: Hears each step, as of agent_node.agent.Agent; called in the caller's thread.
     """
 
     def __init__(self, listener: Listener) -> None:
@@ -49,7 +49,7 @@ class StepNarrator:
                 self._tell(following)
 
     def end(self) -> None:
-        """No more will come: tell what was kept, though something before it is missing."""
+        """No more will come: pass on what was kept, though something before it is missing."""
         with self._lock:
             for number in sorted(self._kept):
                 self._tell(self._kept.pop(number))
@@ -74,7 +74,7 @@ class Operator:
 
     Args:
         link: Takes part in the graph.
-        listener: Hears each step as it is told, as of agent_node.agent.Agent.
+        listener: Called with each step, as of agent_node.agent.Agent.
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
@@ -82,7 +82,7 @@ class Operator:
 
     def __init__(self, link: RosLink, listener: Listener) -> None:
         self._link, self._listener = link, listener
-        group = MutuallyExclusiveCallbackGroup()  # steps are heard in the order in which they were told
+        group = MutuallyExclusiveCallbackGroup()  # steps are passed on in the order in which they were published
         self._client = ActionClient(link.node, RunCommand, ACTION, callback_group=group)
         self._cancelled = threading.Event()
         self._answer: Any = None
@@ -118,7 +118,7 @@ class Operator:
         return episode
 
     def result(self) -> dict[str, Any]:
-        """What the agent wrote about the last command, or as much of it as its answer tells."""
+        """What the agent wrote about the last command, or as much of it as its result holds."""
         if self.run_dir is not None and (document := _read(self.run_dir / "result.json")):
             return document
         turns, calls = (0, 0) if self._answer is None else (self._answer.turns, self._answer.tool_calls)

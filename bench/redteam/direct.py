@@ -34,7 +34,7 @@ class Forger:
     """An approver that has been taken over.
 
     Args:
-        decide: What it does instead of asking somebody.
+        decide: What it does instead of asking a person.
         ground: The range.
     """
 
@@ -77,7 +77,7 @@ class DirectAttack:
         codes: One of these is raised; empty where the motion is allowed, within the limits.
         mode: Of the guard.
         begins: A motion may begin, and is ended as soon as it is not what was permitted.
-        decide: The approver; None where nobody can be asked.
+        decide: The approver; None where no person can be asked.
         change: What a lying planner does; None for an honest one.
         limits: Of the guard.
         clock: Of the guard; None for the real one.

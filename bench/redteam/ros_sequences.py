@@ -1,6 +1,6 @@
 """Stops, resets and requests in an order made by chance, over a ROS 2 graph with two clients and a stranger on it.
 
-What is judged is what the joints do: after a confirmed stop none moves before somebody asks for something after the
+What is judged is what the joints do: after a confirmed stop none moves before a client asks for something after the
 reset, and whatever was asked for before ends as stopped.
 """
 
@@ -89,13 +89,13 @@ class Asked:
         return self.code
 
 
-def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Sequences:
+def run_graph_sequences(n: int, seed: int, progress: Callable[[int], None]) -> Sequences:
     """Run n sequences on a graph that is started for them.
 
     Args:
         n: How many.
         seed: Of the order and the moments; what a graph makes of them differs from run to run.
-        tell: Hears the number of each before it begins.
+        progress: Hears the number of each before it begins.
 
     Raises:
         ToolError: UNAVAILABLE where the graph does not start.
@@ -117,7 +117,7 @@ def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Seque
             raise ToolError(ErrorCode.UNAVAILABLE, f"The world was not loaded: {answer.result.error_message}")
         clients = GraphClient(first, goal), GraphClient(second, goal)
         for number in range(n):
-            tell(number)
+            progress(number)
             first.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())
             rng = np.random.default_rng((seed, number))
             faults = _one(rng, first, clients, readings, stranger, found)

@@ -126,7 +126,7 @@ class PeerLink:
 
     Args:
         node: A node of rclpy.
-        executor: Has the node; nobody else spins it.
+        executor: Has the node, and alone spins it.
     """
 
     def __init__(self, node: Any, executor: Any) -> None:

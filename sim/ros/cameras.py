@@ -1,4 +1,4 @@
-"""The two cameras' topics. Pictures are rendered in a thread of their own, and only while somebody listens.
+"""The two cameras' topics. Pictures are rendered in a thread of their own, and only while there is a subscriber.
 
 The thread takes a copy of the positions from the physics and renders that, so that time goes on meanwhile. One picture
 of a stamp serves image, depth and ids, and is sent again rather than rendered again.
@@ -118,7 +118,7 @@ class CameraStream:
         self._sent: tuple[Frame, int] | None = None
 
     def wanted(self, period_s: float) -> bool:
-        """True if a picture is to be sent now: somebody new listens, or the period is over."""
+        """True if a picture is to be sent now: a new subscriber is there, or the period is over."""
         before, self._listeners = self._listeners, []
         if not self._image.get_subscription_count() and not self._depth.get_subscription_count():
             return False
@@ -180,7 +180,7 @@ class CameraServer:
 
     Args:
         node: Publishes.
-        physics: Tells where everything is.
+        physics: Knows where everything is.
         state: Publishes the transforms of each picture's moment.
         settings: The parameters now; asked before each picture.
     """

@@ -1,6 +1,6 @@
 """The one thread that owns the World: it runs motions, lets time pass and does what others ask of it.
 
-MuJoCo is never entered by two threads at once. Whoever wants something of the world hands a function to `Physics.call`;
+MuJoCo is never entered by two threads at once. A thread that needs the world hands a function to `Physics.call`;
 functions run in the order in which they came, between two batches of time steps, which take a few milliseconds.
 """
 
@@ -85,13 +85,13 @@ class Run(Generic[Outcome]):
         except ToolError as error:
             self.ended.set_exception(error)
             return False
-        except Exception as error:  # whoever waits for the end must hear of it
+        except Exception as error:  # the waiting thread must hear of it
             self.ended.set_exception(ToolError(ErrorCode.INTERNAL, f"The motion failed: {error!r}."))
             return False
         return True
 
     def abandon(self, why: Exception) -> None:
-        """End it here; whoever does this sees to the servos."""
+        """End it here; the caller sees to the servos."""
         if self._motion is not None:
             self._motion.close()
         self.ended.set_exception(why)
@@ -137,9 +137,9 @@ class Physics:
         world: The first world.
         observer: Called in the thread with the world after each batch, and with True where the state must be shown
             even if nothing is due: after a request for steps, at the heartbeat, in a new world.
-        report: Told when the physics fails.
+        report: Called when the physics fails.
         real_time_factor: Simulated seconds per second of the wall clock; 0 is as fast as possible.
-        playing: False to let time stand still until somebody asks for steps.
+        playing: False to let time stand still until a client asks for steps.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class Physics:
         self._end_all(ToolError(ErrorCode.CANCELLED, "The simulator is shutting down."))
 
     def _patience(self) -> float:
-        """How long there is nothing to do unless somebody asks [s]."""
+        """How long there is nothing to do without a request [s]."""
         if not self._frozen and (self._requests or (self._playing and self._factor == 0.0)):
             return 0.0
         return max(0.0, (self._next_tick if self._passing else self._next_heartbeat) - time.monotonic())
@@ -354,7 +354,7 @@ class Physics:
             due -= count
 
     def _step_unless_at_rest(self, count: int) -> None:
-        """Most of the time nobody wants anything: a few per cent of a core are saved then."""
+        """Most of the time there is no request: a few per cent of a core are saved then."""
         world, place = self.world, self._resting_place
         if place is not None and world.time - self._resting_since >= REST_AFTER_S:
             world.pass_time(count)

@@ -101,7 +101,7 @@ def _choose_items(
             continue
         has_container |= item.container
         names.append(item.name)
-        # Two alike, now and then, give relational sentences something to tell apart.
+        # Two alike, now and then, give relational sentences something to distinguish.
         if not item.container and len(names) < count and rng.random() < 0.08:
             names.append(item.name)
     if len(names) < count:

@@ -117,14 +117,14 @@ class Decision:
 
 
 class Approver(Protocol):
-    """Asks somebody whether a motion may run."""
+    """Asks a person whether a motion may run."""
 
     def decide(self, request: MotionRequest) -> Decision:
         """Blocks until there is a decision. Raises ToolError where the question came to nothing, e.g. STOPPED."""
 
 
 class NobodyApprover:
-    """Where nobody can be asked, nothing is approved."""
+    """Where no person can be asked, nothing is approved."""
 
     def decide(self, request: MotionRequest) -> Decision:
         """See `Approver`."""

@@ -21,7 +21,7 @@ class GraspScenes:
     """Collision scenes for grasps of one picture; what was fitted to the newest picture is remembered.
 
     Args:
-        planner: Tells what the arm can reach.
+        planner: Decides what the arm can reach.
     """
 
     def __init__(self, planner: Planner) -> None:

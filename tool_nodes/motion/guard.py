@@ -1,4 +1,4 @@
-"""The guard between whoever asks for motions and the arm: modes, limits, approval. It trusts nobody above it.
+"""The guard between callers that ask for motions and the arm: modes, limits, approval. It trusts no caller.
 
 A `Manipulator` reaches its arm only through a `GuardedArm`, and that moves only what an open `Permit` names: each step
 of the approved motion in its order, bit for bit, and afterwards the few continuations that can be planned only on the

@@ -1,4 +1,4 @@
-"""What no motion may exceed, whoever asks for it or approves it; checked on the very arrays that the arm is given."""
+"""Limits of every motion, regardless of who asks for it or approves it; checked on the arrays that the arm is given."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ interval they overshoot the true motion: by up to 0.015 in the 270 legs of 20 ta
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """What no motion may exceed, whoever asks or approves. Joint limits hold besides.
+    """Limits of every motion, regardless of who asks or approves. Joint limits hold besides.
 
     Attributes:
         low: (x, y, z) corner of the box that no fingertip may leave, base frame [m].

@@ -54,7 +54,7 @@ AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
 _NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
-"""After these the arm is not commanded any more: it was stopped, does not answer, or does not do what it is told."""
+"""After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands."""
 
 
 class Manipulator:
@@ -64,7 +64,7 @@ class Manipulator:
         arm: The arm and gripper.
         planner: Plans motion.
         camera: Looked through after placing, to see whether the thing is there.
-        on_stage: Told what begins, e.g. "the lift", before it is planned and moved.
+        on_stage: Called with what begins, e.g. "the lift", before it is planned and moved.
         guard: Decides what may move; without one motions run at once, within the limits.
     """
 

@@ -92,7 +92,7 @@ class ParkPlan:
         steps: Open unless something is held, straight up where there is a way, and to the park position.
         scene: Obstacles of the last motion.
         T_park: (4, 4) the gripper when parked.
-        frame: A picture of now; None where nobody is asked.
+        frame: A picture of now; None where no approval is asked for.
     """
 
     steps: tuple[MotionStep, ...]

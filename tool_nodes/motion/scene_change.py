@@ -1,4 +1,4 @@
-"""Whether two pictures of one camera show the same scene, as far as the depth sensor can tell.
+"""Whether two pictures of one camera show the same scene, within the accuracy of the depth sensor.
 
 Measured in simulation, noise of 0.5 mm at 1 m, 640x480 and 320x240: a block, a box or a ball that was shifted by 3 mm
 is noticed whatever the direction, and no noise alone is (45 pairs of pictures). Things lower than `FINE_DEPTH`, things

@@ -48,7 +48,7 @@ class StopLatch:
     reset wins.
 
     Args:
-        how_to_reset: One sentence for whoever meets a latched stop.
+        how_to_reset: One sentence for callers that meet a latched stop.
 
     Attributes:
         stops: Number of the last stop, 0 before the first.

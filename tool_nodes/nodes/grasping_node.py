@@ -23,7 +23,7 @@ from tool_nodes.tools.spacetools.grasping import GraspTools, require_matching
 
 
 class GraspingNode(Node):
-    """Serves a GraspGenerator and tells which of its grasps the arm can reach. Parameter: `seed`."""
+    """Serves a GraspGenerator and marks which of its grasps the arm can reach. Parameter: `seed`."""
 
     def __init__(self) -> None:
         super().__init__("grasping")

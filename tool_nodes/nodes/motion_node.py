@@ -51,14 +51,14 @@ from tool_nodes.ros.stop_state import HOW_TO_RESET
 from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
 
 CLIENT_GONE_S = 1.0
-"""A goal whose action has had no client for so long [s] is cancelled: nobody could cancel it any more."""
+"""A goal whose action has had no client for so long [s] is cancelled: it has no client left that could cancel it."""
 
 LOST_OPENING = 0.012
 """Jaws that are further open than when they closed [m] have lost what they held."""
 
 
 class InterruptedPlanning(Exception):
-    """Somebody stopped or cancelled what is being planned; no ToolError, which would make another plan be tried."""
+    """What is being planned was stopped or cancelled; no ToolError, which would make another plan be tried."""
 
 
 class InterruptiblePlanner:
@@ -89,7 +89,7 @@ class InterruptiblePlanner:
 
 
 _SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
-"""Somebody did not answer; measuring once more would only delay the answer."""
+"""A server timed out; measuring once more would only delay the answer."""
 
 BUSY = ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wait for its end, or cancel it.")
 
@@ -123,7 +123,7 @@ class QueuedMotion:
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody waits for the result any more."""
+        """True if no client waits for the result any more."""
         if self.clients():
             self._gone_since_s = None
         elif self._gone_since_s is None:
@@ -263,7 +263,7 @@ class MotionNode(Node):
         return response
 
     async def _carry_out(self, name: str, result: Any, work: Callable[[], None]) -> None:
-        """Do the work in a thread of its own, because it blocks; what goes wrong is told in the result."""
+        """Do the work in a thread of its own, because it blocks; what goes wrong stands in the result."""
         watch = self._latch.watch()
         if not self._busy.acquire(blocking=False):
             result.status = failure(BUSY)
@@ -303,10 +303,10 @@ class MotionNode(Node):
             with self._guard.at_least(Mode.ASK if mode == modes.ASK else Mode.AUTO):
                 self._plan_and_run(job, plan_only=mode == modes.PLAN_ONLY)
         except ToolError as error:
-            raise self._told(error, job) from error
+            raise self._described(error, job) from error
         except InterruptedPlanning as interruption:
             stopped = ToolError(ErrorCode.STOPPED, f"A stop came during {job.progress.stage}; the arm stands still.")
-            raise self._told(stopped, job) from interruption
+            raise self._described(stopped, job) from interruption
         finally:
             self._progress, self._arm.cancelled, self._plan_id = None, lambda: False, ""
 
@@ -327,7 +327,7 @@ class MotionNode(Node):
         before = self._arm.state()
         held = manipulator.held
         if held is not None and before.opening_m > held.opening_m + LOST_OPENING:
-            manipulator.held = None  # the jaws were opened by somebody else, or the robot is another one now
+            manipulator.held = None  # the jaws were opened by another client, or the robot was replaced
         if not plan_only and not job.request.plan_id:
             manipulator.return_to_park()
         plan = self._plan(job)
@@ -375,7 +375,7 @@ class MotionNode(Node):
         job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)
         return plan
 
-    def _told(self, error: ToolError, job: QueuedMotion) -> ToolError:
+    def _described(self, error: ToolError, job: QueuedMotion) -> ToolError:
         """The error as the caller reads it: which stage it was, and who ended it."""
         stage = job.progress.stage
         if error.code is ErrorCode.STOPPED and not self._latch.halted and job.cancelled():

@@ -229,7 +229,7 @@ def _opened(
     points, inside = surface.points[window], surface.inside[window]
     depth = _depth_inside(corners, points)
     above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
-    # Through clear walls the table beside the floor is seen; noise is averaged to tell the two apart.
+    # Through clear walls the table beside the floor is seen; noise is averaged to separate the two.
     lifted = ndimage.uniform_filter(np.nan_to_num(points[:, :, 2]), 3) > 0.002
     risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + _WALL_M)
     content = inside & (depth > -_LOW_M) & (above | risen)

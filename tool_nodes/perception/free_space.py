@@ -47,7 +47,7 @@ _BESIDE_M = (0.060, 0.095, 0.145)
 and the edge gap stays within 12 cm for things at least 5 cm wide."""
 
 _GOOD_ANGLE = np.radians(22.0)
-"""Up to here off the exact direction, nobody doubts the direction [rad]."""
+"""Up to here off the exact direction, the direction is beyond doubt [rad]."""
 
 _WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""

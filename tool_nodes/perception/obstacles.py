@@ -113,7 +113,7 @@ def fit_obstacles(
     Args:
         frame: A picture with depth, taken with the arm out of view.
         ignore: bool (H, W), pixels to leave out, such as those of the object to be grasped.
-        cell: Edge of a cell for telling things apart [m]; boxes are fitted to cells half as wide.
+        cell: Edge of a cell for separating things [m]; boxes are fitted to cells half as wide.
         table_z: Height of the table top in the base frame [m].
 
     Returns:

@@ -74,7 +74,7 @@ class StageProgress:
     Args:
         phases: By stage.
         feedback_type: Class of the action's feedback.
-        show: Gets each feedback; None where nobody wants any.
+        show: Gets each feedback; None where no client wants any.
 
     Attributes:
         stage: The newest.

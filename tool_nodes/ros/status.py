@@ -33,7 +33,7 @@ def failure(error: ToolError) -> ToolStatus:
 
 
 def raise_failure(status: ToolStatus) -> None:
-    """Raise the ToolError that a status tells of, if it tells of one; an unknown code becomes INTERNAL."""
+    """Raise the ToolError of a status, if it holds one; an unknown code becomes INTERNAL."""
     if status.success:
         return
     known = status.error_code in set(ErrorCode)

@@ -57,7 +57,7 @@ class TopicCamera:
     Args:
         node: Listens.
         topics: Where the pictures are.
-        transforms: Filled by a `tf2_ros.TransformListener`: tells where the camera is.
+        transforms: Filled by a `tf2_ros.TransformListener`: the camera's pose.
         deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
         base_frame: Frame of the robot's base.
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.

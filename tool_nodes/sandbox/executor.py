@@ -252,7 +252,7 @@ _executors: weakref.WeakSet[CodeExecutor] = weakref.WeakSet()
 
 
 def _forget() -> None:
-    """In a forked child: the servers are the parent's, and so may be whoever holds a lock."""
+    """In a forked child: the servers are the parent's, and so may be the holder of a lock."""
     for executor in _executors:
         executor._lock = threading.Lock()
         _close_all(executor._servers)
@@ -264,7 +264,7 @@ os.register_at_fork(after_in_child=_forget)
 def _named_in(code: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """The variables that a program may mean, and which of them cannot be handed in and why.
 
-    Words are searched, not parsed: the caller's process never parses code that nobody has read, because CPython's
+    Words are searched, not parsed: the caller's process never parses untrusted code, because CPython's
     parser can be crashed by nesting.
     """
     sent, left_out = {}, {}

@@ -1,4 +1,4 @@
-"""Argument kinds: each knows its JSON schema and how to check a value, arrays by `$variable` included.
+"""Argument types: each knows its JSON schema and how to check a value, arrays by `$variable` included.
 
 A tool writes `mask: Mask`; the model writes `"mask": "$segmentation_mask"`; the tool receives the array.
 """
@@ -126,7 +126,7 @@ def reference_schema(what: str) -> dict[str, Any]:
 
 
 class ArgumentType(Protocol):
-    """One kind of argument."""
+    """A type of argument: its JSON schema and its check."""
 
     def schema(self) -> dict[str, Any]:
         """Its JSON schema."""

@@ -1,4 +1,4 @@
-"""Guards on the tools' interface, whatever tool it is: sizes of calls and answers, time, and calls that repeat."""
+"""Limits of every tool call: sizes of arguments and results, run time, and repeated calls."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class CallLimiter:
                 raise ToolError(
                     ErrorCode.INVALID_ARGUMENT, f"{name}: {show(value)} is no Unicode text: half of a pair is missing."
                 )
-            waiting += [(one, depth + 1) for one in inner]
+            waiting += [(item, depth + 1) for item in inner]
 
     def note(self, history: CallHistory, name: str, values: Mapping[str, Any], repeatable: bool) -> int:
         """How often this very call has been made in a row, this one included.
@@ -172,12 +172,12 @@ class CallLimiter:
 
     def joined(self, problems: Sequence[str]) -> str:
         """Some problems in one sentence, the first ones where all are too long."""
-        told = next(iter(problems), "")
+        sentence = next(iter(problems), "")
         for number, problem in enumerate(problems[1:], 1):
-            if len(told) + len(problem) > self.limits.error_characters:
-                return f"{told}; and {len(problems) - number} more"
-            told += f"; {problem}"
-        return told
+            if len(sentence) + len(problem) > self.limits.error_characters:
+                return f"{sentence}; and {len(problems) - number} more"
+            sentence += f"; {problem}"
+        return sentence
 
     def check_picture(self, name: str, rgb: NDArray[np.uint8]) -> None:
         """Refuse what is no picture. Raises ToolError INTERNAL, or INVALID_ARGUMENT for one that is too large."""

@@ -308,8 +308,8 @@ class Toolbox:
                 problems.append((problem.level, f"argument {key!r} {problem}"))
         if problems:
             first = min(level for level, _ in problems)
-            told = [text for level, text in problems if not spec.stepwise or level == first]
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(told)}.")
+            reported = [text for level, text in problems if not spec.stepwise or level == first]
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(reported)}.")
         return spec, values
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:

@@ -74,7 +74,7 @@ _WIDEST = math.radians(35.0)
 
 
 def still_there(relation: str | None, spot: PicturePoint, references: Sequence[PicturePoint]) -> bool:
-    """True if a spot of the table is in a relation to the middle of the references, as far as points can tell."""
+    """True if a spot of the table is in a relation to the middle of the references, as far as points show."""
     if relation == "on":
         return False
     if not references or relation not in (*_DIRECTIONS, "between"):

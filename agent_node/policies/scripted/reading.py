@@ -1,4 +1,4 @@
-"""Reads the clauses of a sentence one by one; every word goes to the account with the part it plays."""
+"""Reads the clauses of a sentence one by one; every word is recorded with the part it plays."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Reader:
         self._account = account
 
     def read(self, spoken: Traced, asked: bool) -> Draft:
-        """The deeds of a sentence without politeness. `asked` tells that it said please.
+        """The deeds of a sentence without politeness. `asked`: it said please.
 
         Raises:
             ToolError: NOT_UNDERSTOOD or INVALID_ARGUMENT, with what the sentence lacks or holds too much of.
@@ -264,7 +264,7 @@ class Reader:
     def _merge(
         self, clause: Clause, draft: Draft, thing: NounPhrase | None, place: SpokenPlace | None, explicit: bool
     ) -> None:
-        """Add what a clause says; `explicit` tells that it names the place in words."""
+        """Add what a clause says; `explicit`: it names the place in words."""
         verb_class = clause.verb_class
         lets_go = clause.verb in LETTING_GO and not draft.picks and draft.place is None
         stays = place is None or place[0] in ("anywhere", "in", "on")

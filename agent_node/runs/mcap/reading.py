@@ -134,23 +134,23 @@ class _Damaged(ValueError):
 def _run(data: bytes) -> RecordedRun:
     chunks, expected, notes = _content(data)
     by_topic: dict[str, int] = {}
-    told: dict[int, tuple[str, int, str]] = {}
+    entries: dict[int, tuple[str, int, str]] = {}
     told_bytes = 0
     for topic, message in _messages(chunks):
         by_topic[topic] = by_topic.get(topic, 0) + 1
         if topic in _EVENTS:
-            if message.sequence in told:
+            if message.sequence in entries:
                 raise _Damaged(f"step {message.sequence} is there twice")
             told_bytes += len(message.data)
             if told_bytes > MAX_TEXT_BYTES:
                 raise _Damaged(f"its steps hold more than {MAX_TEXT_BYTES // 2**20} MiB of text")
             text = deserialize(message.data, get_class(ros.STRING)).data
-            told[message.sequence] = topic, message.log_time, text
+            entries[message.sequence] = topic, message.log_time, text
     if sum(by_topic.values()) != expected:
         raise _Damaged("messages are missing")
-    if sorted(told) != list(range(len(told))):
+    if sorted(entries) != list(range(len(entries))):
         raise _Damaged("steps of the run are missing")
-    order = [told[index] for index in range(len(told))]
+    order = [entries[index] for index in range(len(entries))]
     topics = [topic for topic, _, _ in order]
     if not topics or topics[0] != COMMAND or COMMAND in topics[1:]:
         raise _Damaged("it does not begin with a command")
@@ -312,8 +312,8 @@ def _unpacked(chunk: Chunk) -> bytes:
     if chunk.compression == "zstd":
         import zstandard
 
-        told = zstandard.frame_content_size(chunk.data)
-        if told not in (-1, size):
+        declared = zstandard.frame_content_size(chunk.data)
+        if declared not in (-1, size):
             raise _Damaged(_LONGER)
         data = zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=size) if size else b""
     elif chunk.compression == "lz4":

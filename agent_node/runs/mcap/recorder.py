@@ -57,7 +57,7 @@ class MotionLog:
         times: (N,) [s], on the recorder's clock, not decreasing.
         joint_names: J names, as in the URDF.
         positions: (N, J) [rad].
-        velocities: (N, J) [rad/s], NaN where the driver does not tell; None where nobody knows any.
+        velocities: (N, J) [rad/s], NaN where the driver reports none; None where none are known.
     """
 
     times: FloatArray
@@ -135,7 +135,7 @@ class Recorder:
 
         Args:
             run_dir: The folder.
-            motion: What the joints did; None where nobody knows.
+            motion: What the joints did; None where not known.
             result: What `result.json` says; None where the run was interrupted before there was one.
             compression: Of the file.
 

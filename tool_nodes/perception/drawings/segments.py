@@ -20,7 +20,7 @@ from tool_nodes.types import BoolArray, FloatArray
 MIN_AREA_PX = 12
 """Smaller regions are specks [px]."""
 MAX_REGIONS = 300
-"""Only so many of the largest things are told apart: a page of print has thousands of letters."""
+"""Only so many of the largest things are separated: a page of print has thousands of letters."""
 
 _EDGE_RANGE = (14.0, 60.0)
 """Colour difference of pixels two apart that is an edge: in a clean picture, and at most [grey levels]."""

@@ -1,4 +1,4 @@
-"""The typeface that is known by heart: Pillow's bundled font, with the accented letters that it lacks put together.
+"""Glyph templates of Pillow's bundled font, with the accented letters that it lacks put together.
 
 Lengths are in em (the font size) unless said otherwise; the baseline is y = 0 and up is positive in `em` metrics.
 """

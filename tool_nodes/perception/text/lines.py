@@ -65,7 +65,7 @@ def find_strips(rgb: NDArray[np.float32], least_px: int, is_worth: Callable[[Tex
     for ink, boxes in _rows_of(grey, mean, spread, spread > MIN_DEVIATION, least_px, is_worth):
         yield _cut(rgb, ink, boxes)
     for channel in (rgb[..., 0] - rgb[..., 1], rgb[..., 2] - grey):
-        # Colour alone tells text from its ground only where the grey levels are nearly the same.
+        # Colour alone separates text from its ground only where the grey levels are nearly the same.
         if float(np.ptp(channel)) < 4.0 * MIN_DEVIATION:
             continue
         mean, colourful = _local(channel)
