@@ -38,6 +38,6 @@ def test_topics_are_absolute_and_each_is_another(driver) -> None:  # type: ignor
 
 
 def test_the_layout_shows_the_frame_that_recordings_have() -> None:
-    layout = json.loads((ROOT / "agent_node/runs/mcap/foxglove_layout.json").read_text(encoding="utf-8"))
+    layout = json.loads((ROOT / "agent_node" / "runs" / "mcap" / "foxglove_layout.json").read_text(encoding="utf-8"))
     shown = layout["configById"]["3D!robot"]["transforms"]
     assert f"frame:{OPTICAL_FRAMES['scene']}" in shown

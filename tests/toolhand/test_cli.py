@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import pytest
 from PIL import Image
 
-import toolhand
 from agent_node.console.terminal import Interrupt
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
+from toolhand import cli as toolhand
 from toolhand import options as stations
 
 ROOT = Path(__file__).parents[2]

@@ -10,21 +10,13 @@ import pytest
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
+from sim.film import ANIMATION_FRAMES, ANIMATION_SIZE, animate
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
+from sim.tasks.judge import Goal, Truth
 from tool_nodes.results import ErrorCode
-from training.episode import (
-    ANIMATION_FRAMES,
-    ANIMATION_SIZE,
-    Goal,
-    Outcome,
-    Truth,
-    animate,
-    ground,
-    run_episode,
-    summarize,
-    true_views,
-)
+from training.episode import Outcome, run_episode, summarize
+from training.goal_from_text import goal_from_text, true_views
 
 PICK = "pick up the far coconut water"
 PLACE = "Pick up the cinnamon and place it in front of the rice box"
@@ -84,7 +76,7 @@ def example() -> Station:
     ],
 )
 def test_a_sentence_means_true_objects_or_nothing(example: Station, text: str, goal: Goal | None) -> None:
-    basis = ground(text, example)
+    basis = goal_from_text(text, example)
     assert basis.goal == goal
     assert bool(basis.problem) == (goal is None)
 
@@ -93,8 +85,8 @@ def test_put_it_down_means_what_the_gripper_holds_and_nothing_where_it_holds_not
     example: Station, picked: tuple[Station, Outcome]
 ) -> None:
     text = "put it in the black bin"
-    assert ground(text, picked[0]).goal == Goal(("coconut_water_1",), "in", ("black_bin_1",))
-    empty = ground(text, example)
+    assert goal_from_text(text, picked[0]).goal == Goal(("coconut_water_1",), "in", ("black_bin_1",))
+    empty = goal_from_text(text, example)
     assert empty.goal is None
     assert "the gripper held none" in empty.problem
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.ros.latency import graph as ros_graph
+from bench.ros import graph as ros_graph
 from rclpy_zenoh.launch import Usage
 
 

@@ -78,8 +78,8 @@ def test_a_command_that_nobody_carried_out_is_judged_as_not_done(link: RosLink) 
 
 
 def test_the_film_is_made_from_the_log(link: RosLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("training.episode.ANIMATION_FRAMES", 2)
-    monkeypatch.setattr("training.episode.ANIMATION_SIZE", (32, 24))
+    monkeypatch.setattr("sim.film.ANIMATION_FRAMES", 2)
+    monkeypatch.setattr("sim.film.ANIMATION_SIZE", (32, 24))
     station = RosStation(link, StationConfig())
     station.world.hold(0.4)
     frames, times = animate(station)

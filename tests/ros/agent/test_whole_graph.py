@@ -78,7 +78,7 @@ class Heard:
 
 def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
-    monkeypatch.setattr("training.episode.ANIMATION_FRAMES", 3)
+    monkeypatch.setattr("sim.film.ANIMATION_FRAMES", 3)
     heard = Heard()
     run = run_over_ros(
         SENTENCE,

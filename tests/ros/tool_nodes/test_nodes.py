@@ -59,7 +59,7 @@ LAST_SERVICES = {
 @pytest.mark.parametrize("name", LAST_SERVICES)
 def test_a_node_starts_and_ends_quietly(start: Any, make_node: Any, wait_until: Any, name: str) -> None:
     watcher = make_node(f"watcher_of_{name}")
-    program = start(f"tool_nodes.{name}_node", "--ros-args", "-r", f"__ns:=/lonely_{name}")
+    program = start(f"tool_nodes.nodes.{name}_node", "--ros-args", "-r", f"__ns:=/lonely_{name}")
     service = f"/lonely_{name}/{LAST_SERVICES[name]}"
     wait_until(lambda: service in dict(watcher.get_service_names_and_types()), f"{service} is there")
     program.process.send_signal(signal.SIGTERM if name == "camera" else signal.SIGINT)
@@ -106,7 +106,7 @@ def test_a_node_that_can_only_begin_anew_ends_with_one_sentence(start: Any) -> N
     ],
 )
 def test_a_bad_parameter_ends_with_one_sentence(start: Any, name: str, parameter: str, words: str) -> None:
-    status, _, err = start(f"tool_nodes.{name}_node", "--ros-args", "-p", parameter).wait()
+    status, _, err = start(f"tool_nodes.nodes.{name}_node", "--ros-args", "-p", parameter).wait()
     assert status == 2
     assert words in err
     assert err.count("\n") == 1
