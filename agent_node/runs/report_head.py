@@ -1,4 +1,4 @@
-"""What a report says first: the sentence, what was understood, the outcome and its judgement, and how to repeat it."""
+"""Head of a report: the sentence, its reading, the outcome and its judgement, and how to repeat the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small parts of a report: escaped text, badges, and pictures that fit into what room there is."""
+"""Building blocks of a report: escaped text, badges, and pictures of a bounded size."""
 
 from __future__ import annotations
 

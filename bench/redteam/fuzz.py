@@ -1,4 +1,4 @@
-"""Calls made by chance: many of them nearly right, which is where guards fail.
+"""Fuzzing of tool calls: random calls, many of them nearly right, which is where guards fail.
 
 The arm behind the motion tools only writes down its commands, and every command is checked once more with the
 physics' own model: whatever is called, none may leave the limits.

@@ -1,4 +1,4 @@
-"""Stops, resets and requests in an order made by chance, over a ROS 2 graph with two clients and a stranger on it.
+"""Stops, resets and requests in random order, over a ROS 2 graph with two clients and an intruder on it.
 
 What is judged is what the joints do: after a confirmed stop none moves before a client asks for something after the
 reset, and whatever was asked for before ends as stopped.

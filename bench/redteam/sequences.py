@@ -1,4 +1,4 @@
-"""Stops, resets and requests in every order that chance finds: nothing moves after a stop that was not requested since.
+"""Stops, resets and requests in random order: nothing moves after a stop that was not requested since.
 
 A sequence is a few requests of clients: motions, commands of a policy that wants to move whatever the results say, an
 observer's. At points where another thread could come in between (a plan, a picture, a question, a stage, a time step, a

@@ -1,4 +1,4 @@
-"""How surfaces look: light, colour encoding, the grain of the table and smooth outlines."""
+"""Shading of surfaces: light, colour encoding, the grain of the table and smooth outlines."""
 
 from __future__ import annotations
 

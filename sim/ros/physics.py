@@ -1,4 +1,4 @@
-"""The one thread that owns the World: it runs motions, lets time pass and does what others ask of it.
+"""The physics thread, sole owner of the World: it runs motions, lets time pass and serves other threads' requests.
 
 MuJoCo is never entered by two threads at once. A thread that needs the world hands a function to `Physics.call`;
 functions run in the order in which they came, between two batches of time steps, which take a few milliseconds.

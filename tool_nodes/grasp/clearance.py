@@ -1,4 +1,4 @@
-"""Room for the gripper: its volume against the height of everything else on the table."""
+"""Gripper clearance: the gripper's volume against a height map of everything but the object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analytic grasps: a sweep of closing directions over the object's points, checked against the scene.
+"""Analytic grasp sampling: a sweep of closing directions over the object's points, checked against the scene.
 
 The gripper frame is `robotiq_85_base_link`: +Z approaches, the fingers close along X. Every candidate
 is judged at the pose where the jaws meet the object, and with the jaws open on the way there.

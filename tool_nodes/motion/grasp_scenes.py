@@ -1,4 +1,4 @@
-"""What stands in the way of a grasp: obstacles as one picture shows them, without the thing that is grasped."""
+"""Collision scene of a grasp: the obstacles of one picture, without the object that is grasped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans of grasps, placements and the way home, and those kept to be run later if they still fit the world."""
+"""Plans of grasps, placements and the way home; kept plans run later if they still fit the scene."""
 
 from __future__ import annotations
 

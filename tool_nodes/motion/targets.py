@@ -1,4 +1,4 @@
-"""What the camera's cloud says about the thing between the fingers, and where something can be set down."""
+"""The target of a grasp or placement, from the camera's cloud: jaw opening, held object, point in the base frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Finds the things that stand on the table: one cluster of pixels per thing.
+"""Object segmentation by geometry: one cluster of pixels for each object on the table.
 
 Pixels that stick out of the table are dropped onto a grid of the table top and grouped by their footprints, which
 things 5 cm apart do not share although they overlap in the picture. A bin or bowl is a closed rim around a low floor;

@@ -1,4 +1,4 @@
-"""Colours that survive shading: comparing a lit surface with a product's colour, and naming it.
+"""Colour models that survive shading: comparing a lit surface with a product's colour, and naming it.
 
 Light scales a surface's linear RGB and hardly changes its direction, so a pixel is compared with the ray of all
 brightnesses that a colour can take, not with one value.

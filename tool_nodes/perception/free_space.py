@@ -1,4 +1,4 @@
-"""Where there is room to set something down: a point of the table, of a container's floor or of a top face.
+"""Free-space search: a point of the table, of a container's floor or of a top face to set something down on.
 
 Directions are those of the picture: left is the camera's left, in front is nearer the camera. Only what the camera
 sees counts as free; a thing up to 8 cm wide is to be set down centred on the point.

@@ -1,4 +1,4 @@
-"""Pixels of single objects: where they are, where to point at them, and which of them a point means."""
+"""Object masks: bounding boxes, points to point at, and the mask that a point means."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Takes a cluster of things that stand side by side apart: by a straight line on the table between their footprints."""
+"""Splits a cluster of objects side by side: by a straight line on the table between their footprints."""
 
 from __future__ import annotations
 

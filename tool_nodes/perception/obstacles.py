@@ -1,4 +1,4 @@
-"""What stands on the table, from one depth picture: a height map and boxes for the planner.
+"""Collision obstacles from one depth picture: a height map, and boxes for the planner.
 
 Only the camera's cloud is used. What the camera cannot see because something stands in front of it
 is taken as occupied close behind that thing.

@@ -103,7 +103,7 @@ class _Things:
             elif max(scores) > _CLEAR:
                 end, rest = seen if scores[0] > scores[1] else seen[::-1]
                 ends.append((max(scores), end, rest))
-        for _, end, rest in sorted(ends, key=lambda one: -one[0])[: 0 if found else _ENDS]:
+        for _, end, rest in sorted(ends, key=lambda end: -end[0])[: 0 if found else _ENDS]:
             others = self._side_by_side(*rest, row - 1)
             if others:
                 return (end, *others)

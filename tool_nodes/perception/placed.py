@@ -1,4 +1,4 @@
-"""Where a thing stands that was put down, as the pictures before and after show it."""
+"""Position of a placed object, from the depth pictures before and after."""
 
 from __future__ import annotations
 

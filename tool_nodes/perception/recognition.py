@@ -1,4 +1,4 @@
-"""Which product a cluster is: a likelihood over the catalogue from size, shape and colour."""
+"""Object recognition: a likelihood over the catalogue's products from size, shape and colour."""
 
 from __future__ import annotations
 

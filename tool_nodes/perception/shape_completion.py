@@ -1,4 +1,4 @@
-"""The unseen side of an object on a table, guessed from the points that one camera sees.
+"""Shape completion: the unseen side of an object on a table, from the points that one camera sees.
 
 A camera that looks down at the table sees an object's top and front. Balls, eggs and lying rods are
 fitted and completed; upright round things are turned about their axis; everything else is

@@ -1,4 +1,4 @@
-"""Takes a pile of two things apart: one that stands on the other has the other's top at its foot."""
+"""Splits a cluster of two stacked objects: the upper one has the lower one's top at its foot."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cloud of a frame above the table: every later step reads heights over the table that was seen."""
+"""Table plane and the cloud above it: every later step reads heights over the table that was seen."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def _default(spec: ToolSpec, name: str) -> str:
 def describe_schema(schema: Mapping[str, Any]) -> str:
     """A JSON schema of an argument in a few words."""
     if "anyOf" in schema:
-        return " or ".join(describe_schema(one) for one in schema["anyOf"])
+        return " or ".join(describe_schema(choice) for choice in schema["anyOf"])
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(value) for value in schema["enum"])
     kind = schema.get("type", "anything")

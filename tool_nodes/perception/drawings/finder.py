@@ -115,7 +115,7 @@ class FlatPerception:
         picture = self._look(rgb)
         most = min(max(_MASK_PIXELS // picture.rgb[..., 0].size, _MOST[0]), _MOST[1])
         found = [picture.segmentation(k) for k in range(min(len(picture.regions.windows), most))]
-        return sorted(found, key=lambda one: -one.score)
+        return sorted(found, key=lambda segment: -segment.score)
 
     def at(self, rgb: NDArray[np.uint8], points: Sequence[tuple[float, float]]) -> Segmentation:
         """The thing under most of the normalized points (x, y); a near miss counts for the nearest thing.

@@ -249,7 +249,7 @@ def _is_number(value: Any) -> bool:
 def _fits(made: Any, wanted: Any) -> bool:
     """True if a value of one type can be given where the other is wanted."""
     if get_origin(wanted) in (Union, UnionType):
-        return any(_fits(made, one) for one in get_args(wanted) if one is not NoneType)
+        return any(_fits(made, choice) for choice in get_args(wanted) if choice is not NoneType)
     if get_origin(wanted) is not None:
         return get_origin(made) is list and _fits(get_args(made)[0], get_args(wanted)[0])
     return isinstance(made, type) and get_origin(made) is None and issubclass(made, wanted)
@@ -257,7 +257,7 @@ def _fits(made: Any, wanted: Any) -> bool:
 
 def _shown(hint: Any) -> str:
     if get_origin(hint) in (Union, UnionType):
-        return _shown(next(one for one in get_args(hint) if one is not NoneType))
+        return _shown(next(choice for choice in get_args(hint) if choice is not NoneType))
     if get_origin(hint) is not None:
         return f"a list of {get_args(hint)[0].__name__}"
     return f"one {hint.__name__}"
