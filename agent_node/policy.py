@@ -19,7 +19,7 @@ class Message:
     Attributes:
         role: Who speaks.
         text: The words as the protocol writes them. A picture appears as `<image K>`, K being the index of later calls.
-        words: What is said without the protocol's dress: the operator's sentence, a tool's text.
+        words: What is said without protocol markup: the operator's sentence, a tool's text.
         image_index: K of the picture that came with it, or None.
         picture: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
     """

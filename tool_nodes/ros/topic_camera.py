@@ -63,7 +63,7 @@ class TopicCamera:
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
 
     Attributes:
-        silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that somebody publishes.
+        silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that has a publisher.
     """
 
     def __init__(
@@ -174,7 +174,7 @@ class TopicCamera:
     def _leave(self) -> None:
         """Nobody wanted a picture for a while."""
         if not self._one_at_a_time.acquire(blocking=False):
-            return  # somebody does now
+            return  # a request has come since
         try:
             self._leaving.cancel()
             self._close()

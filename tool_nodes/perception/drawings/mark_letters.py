@@ -1,4 +1,4 @@
-"""Single letters beside marks: what a TextReader rightly ignores in a picture is a label where somebody drew a mark."""
+"""Single letters beside marks: what a TextReader rightly ignores in a picture is a label where it stands by a mark."""
 
 from __future__ import annotations
 
