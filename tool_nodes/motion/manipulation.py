@@ -46,6 +46,7 @@ EMPTY_OPENING = 0.006
 
 LIFT = LIFT_M
 CARRY_SPEED = 0.7
+"""Share of the full speed on the way home, with or without something in the hand [-]; chosen by hand."""
 RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 

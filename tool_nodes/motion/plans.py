@@ -18,6 +18,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, FloatArray, Frame, Trajectory
 
 KEPT = 8
+"""Plans of one action that are kept until they are run, the newest; chosen by hand."""
 SAME_CONFIGURATION = 0.01
 """The arm counts as moved when a joint is further away than this [rad]."""
 

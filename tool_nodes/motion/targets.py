@@ -18,6 +18,7 @@ ELEVATED = 0.008
 """Points higher than this above the table belong to a thing [m]."""
 
 _CELL = 0.01
+"""Side of the cells by which what touches between the fingers is joined [m]; chosen by hand."""
 
 
 def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
