@@ -12,10 +12,12 @@ import numpy as np
 from agent_node.console.terminal import emit
 
 Z95 = 1.959963984540054
+"""Quantile of the standard normal distribution for two-sided 95 % intervals [-]."""
 
 SHOWN_FAILURES = 12
+"""A report for people names this many failures; the JSON document has all of them."""
 LINE_WIDTH = 140
-"""A report for people names this many failures, one line each; the JSON document has all of them."""
+"""And shows of each a line of so many characters."""
 
 
 def wilson(success: int, n: int) -> tuple[float, float]:
