@@ -25,7 +25,9 @@ from std_srvs.srv import Trigger
 from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import CommandStep, ToolStatus
 
-from agent_node.agent import TURN_BUDGET, Agent, Episode
+from agent_node.agent import Agent
+from agent_node.conversation import TURN_BUDGET
+from agent_node.episode import Episode
 from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy

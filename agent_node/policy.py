@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.results import ErrorCode, ToolError
+
 MessageRole = Literal["system", "user", "assistant", "tool"]
 
 
@@ -47,6 +49,10 @@ class Reply:
         latency_s: From the request to the last word [s].
         first_token_s: From the request to the first word [s]; None where it is not known.
         details: What else is known of the turn, e.g. the server's own form of its calls.
+        token_ids: Of every token that the model wrote in this turn, in its own vocabulary, the one that ended the turn
+            included; empty where the policy does not know them.
+        logprobs: Natural logarithm of each token's probability under the model itself, at temperature 1 whatever it was
+            sampled at; as many as `token_ids`, or empty. A server may give them without the ids.
     """
 
     text: str
@@ -56,6 +62,25 @@ class Reply:
     latency_s: float = 0.0
     first_token_s: float | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
+    token_ids: tuple[int, ...] = ()
+    logprobs: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ToolError INVALID_ARGUMENT where ids and log-probabilities are not of the same tokens."""
+        if self.token_ids and self.logprobs and len(self.token_ids) != len(self.logprobs):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"A reply of {len(self.token_ids)} tokens cannot have {len(self.logprobs)} log-probabilities.",
+            )
+
+
+def reply_problem(reply: Any) -> str:
+    """Why something is no assistant turn, in one sentence; empty where it is one."""
+    if not isinstance(reply, Reply):
+        return f"A turn is an agent_node.policy.Reply, not {type(reply).__name__}: wrap its text as Reply(text)."
+    if not isinstance(reply.text, str):
+        return f"The text of a Reply is a string, not {type(reply.text).__name__}."
+    return ""
 
 
 class Policy(Protocol):

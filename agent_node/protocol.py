@@ -20,6 +20,11 @@ from tool_nodes.results import ErrorCode, ToolError
 FOLDER = Path(__file__).with_name("protocols")
 BOXED = r"\boxed"
 
+NOTE = "\nNote: "
+"""Begins what the agent adds to a tool's words for the policy; see `agent_node.recovery`."""
+NOT_RUN = "Not run:"
+"""Begins the agent's own answer to a call that was not run; after the code, where there is one."""
+
 Calls = Literal["all", "one", "first"]
 
 _SPOKEN_BY_OTHERS = re.compile(

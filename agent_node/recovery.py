@@ -6,7 +6,7 @@
 | a motion fails | as above, and what to do first | the rest of the turn is not run |
 | a motion is stopped or cancelled, or the arm was stopped meanwhile | nothing | the command ends |
 | the same motion call after it failed, without a look | that it must look first | it is not run |
-| something moved since the newest picture | PLAN_FAILED: it has moved, look again | the motion is not run |
+| something moved since the newest picture | SCENE_CHANGED: it has moved, look again | the motion is not run |
 | the same call gives the same answer as before | that nothing is new | after `same_results` the command ends |
 | a malformed turn, too many calls, too long a text | what is wrong | none runs; after `malformed_turns` it ends |
 | calls that the protocol passes over | how many | they are logged |
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.policies.scripted.transcript import CHANGED
+from agent_node.protocol import NOT_RUN
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -45,15 +45,16 @@ _HINTS = {
     ErrorCode.CONTROLLER_FAULT: f"What is held is not certain; {_LOOK_FIRST}.",
     ErrorCode.TIMEOUT: f"What is held is not certain; {_LOOK_FIRST}.",
     ErrorCode.PLACE_BLOCKED: "The object is still held; choose another point on a new picture.",
+    ErrorCode.SCENE_CHANGED: f"Something has moved; {_LOOK_FIRST}, and find, segment and plan anew.",
 }
-_MOVED_HINT = f"Something has moved; {_LOOK_FIRST}, and find, segment and plan anew."
 
 _PASSING = frozenset({ErrorCode.UNAVAILABLE})
 """A motion that failed so may be tried again at once: looking would change nothing."""
 _NOT_BEGUN = frozenset(
     {
         ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, ErrorCode.NOT_APPROVED, ErrorCode.IK_FAILED,
-        ErrorCode.PLAN_FAILED, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.UNAVAILABLE, ErrorCode.NO_GRASP,
+        ErrorCode.PLAN_FAILED, ErrorCode.SCENE_CHANGED, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.UNAVAILABLE,
+        ErrorCode.NO_GRASP,
     }
 )  # fmt: skip
 """Failures of a motion before anything moved."""
@@ -116,13 +117,13 @@ class Watch:
         key, _ = self._key(call)
         if self.rules.look_before_retry and any(key == failed for failed, _ in self._failed):
             return (
-                f"Error {ErrorCode.INVALID_ARGUMENT}: Not run: this same motion has failed, and there was no look "
+                f"Error {ErrorCode.INVALID_ARGUMENT}: {NOT_RUN} this same motion has failed, and there was no look "
                 f"since; {_LOOK_FIRST}."
             )
         if self.rules.check_scene and self._scene_has_changed():
             return (
-                f"Error {ErrorCode.PLAN_FAILED}: Not run: something on the table has moved since the newest picture; "
-                f"{_LOOK_FIRST}, and find, segment and plan anew."
+                f"Error {ErrorCode.SCENE_CHANGED}: {NOT_RUN} something on the table has moved since the newest "
+                f"picture; {_LOOK_FIRST}, and find, segment and plan anew."
             )
         return ""
 
@@ -152,8 +153,8 @@ class Watch:
         if not self.rules.hints:
             return ""
         if record.motion and error is not None:
-            return _MOVED_HINT if CHANGED.search(error.message) else _HINTS.get(error.code, "")
-        if repeated > 1 and error is None and " times in a row" not in record.result.text:
+            return _HINTS.get(error.code, "")
+        if repeated > 1 and error is None and self.session.history.times < 2:  # else the toolbox has said so
             return f"This is the same call with the same answer, {repeated} times in a row; nothing is new."
         return ""
 

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
 from agent_node.calls import ToolCall
 from agent_node.console.terminal import AsJson, say
+from agent_node.episode import Episode
 from agent_node.memory import held_bytes
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply

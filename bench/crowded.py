@@ -14,7 +14,7 @@ from bench.manipulation import Perception
 from bench.stats import format_report, machine, publish, rate_row
 from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
-from sim.tasks.judge import Goal, lifted_ids
+from sim.tasks.judge import Judge
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
 from training.parallel import run_jobs
@@ -62,10 +62,9 @@ def run_one(job: CrowdJob) -> list[CrowdRecord]:
     records = []
     for task in crowded_tasks(job.seed):
         station = Station(task.scene, StationConfig(perception=job.perception, seed=job.seed))
-        goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
-        before, start = station.world.snapshot(), station.world.time
-        outcome = run_episode(station, ScriptedPolicy(), task.text, goal)
-        lifted = lifted_ids(station, before, start)
+        judge = Judge(station)
+        outcome = run_episode(station, ScriptedPolicy(), task)
+        lifted = judge.history(()).lifted
         truth = outcome.truth
         records.append(
             CrowdRecord(

@@ -8,22 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from agent_node.agent import TURN_BUDGET
 from agent_node.console.terminal import AsJson, say
+from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
-from sim.tasks.judge import Goal, JudgedStation
-from sim.tasks.tasks import PAPER_SENTENCES, Task, paper_task
+from sim.tasks.judge import JudgedStation
+from sim.tasks.sentences import PAPER_SENTENCES
+from sim.tasks.task import TASK_GOAL
+from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
-from training.goal_from_text import TASK_GOAL
 from training.parallel import run_jobs
 
-CATEGORIES = ("pick", "relational_pick", "pick_and_place")
 Perception = Literal["sim", "pixels"]
 
 
@@ -82,11 +82,12 @@ def run_one(job: EpisodeJob) -> EpisodeRecord:
     return _record(job, task, station, planning)
 
 
-def _record(job: EpisodeJob, task: Task, station: JudgedStation, planning: Sequence[float]) -> EpisodeRecord:
-    goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
+def _record(
+    job: EpisodeJob, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]
+) -> EpisodeRecord:
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
-    outcome = run_episode(station, policy, task.text, goal, job.turns, protocol=protocol)
+    outcome = run_episode(station, policy, task, job.turns, protocol=protocol)
     episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(
         sentence=job.sentence,
@@ -95,7 +96,7 @@ def _record(job: EpisodeJob, task: Task, station: JudgedStation, planning: Seque
         text=task.text,
         scored=outcome.scored,
         success=truth is not None and truth.success,
-        score=truth.score if truth else 0,
+        score=truth.points if truth else 0,
         false_success=outcome.false_success,
         error_code=episode.error_code,
         answer=episode.answer,

@@ -13,9 +13,9 @@ import numpy as np
 
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import SIDES, PlacedObject, Scene, Side
+from sim.tasks.arrangement import placeable
 from sim.tasks.predicates import PlaceRelation, Relation
 from sim.tasks.sentences import WHERE, choose, unique_descriptions
-from sim.tasks.tasks import placeable
 
 Wanted = Literal["deed", "question", "refusal"]
 

@@ -16,7 +16,7 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.sentence_maker import Sentence, make_sentences
 from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
-from sim.tasks.judge import Goal
+from sim.tasks.tasks import task_of
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
@@ -89,8 +89,8 @@ def judge_physics(sentence: Sentence) -> Judgement:
     """Let the scripted policy carry out a sentence in simulation and judge it by the simulator's truth."""
     station = Station(sentence.scene, StationConfig(seed=sentence.scene.seed % 1000))
     before = {name: state.position_m for name, state in station.world.snapshot().objects.items()}
-    goal = Goal(sentence.target_ids, sentence.relation, sentence.reference_ids)
-    outcome = run_episode(station, ScriptedPolicy(), sentence.text, goal)
+    task = task_of(sentence.text, sentence.scene, sentence.target_ids, sentence.relation, sentence.reference_ids)
+    outcome = run_episode(station, ScriptedPolicy(), task)
     answer = f"{outcome.episode.error_code}: " * bool(outcome.episode.error_code) + outcome.episode.answer
     after = station.world.snapshot().objects
     moved = [name for name in before if np.linalg.norm(after[name].position_m - before[name]) > _STAYED_M]

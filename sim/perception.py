@@ -122,7 +122,7 @@ class SimPerception:
         The whole name of a labelled thing means that thing, whatever else the words could mean.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED where no free space is left;
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED or OUT_OF_WORKSPACE without room;
                 UNAVAILABLE for a frame without ids.
         """
         scene = self._scene(frame)

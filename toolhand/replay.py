@@ -12,9 +12,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.agent import TURN_BUDGET, Listener
 from agent_node.console.narration import print_header, print_step, print_summary
 from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, say
+from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.results import ErrorCode, ToolError
@@ -66,7 +66,7 @@ class ReplayedRun:
     Attributes:
         folder: Where its files lie.
         result: Its result.json; what the recording says of it where there is none; None after an interruption.
-        steps: (time [s], kind, payload), kind and payload as of agent_node.agent.Listener.
+        steps: (time [s], kind, payload), kind and payload as of agent_node.conversation.Listener.
     """
 
     folder: Path
@@ -109,7 +109,7 @@ def play(
 
     Args:
         record: The run.
-        listener: As of agent_node.agent.Agent.
+        listener: As of agent_node.conversation.Listener.
         speed: How much faster than the run's own time; None waits for nothing.
         sleep: Waits so many seconds.
     """
@@ -136,6 +136,7 @@ def _again(record: ReplayedRun, as_json: bool) -> int:
     from tool_nodes.motion.guard import Mode, MotionGuard
     from toolhand import options as stations
     from training.episode import run_episode, summarize
+    from training.goal_from_text import task_from_text
 
     if record.result is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
@@ -156,7 +157,7 @@ def _again(record: ReplayedRun, as_json: bool) -> int:
     with Interrupt(station.arm.stop) as interrupt:
         hit.append(interrupt)
         outcome = run_episode(
-            station, Replay(record.folder), record.task,
+            station, Replay(record.folder), task_from_text(record.task, station),
             turn_budget=about["budget"], stopped=stopped, listener=print_step, protocol=protocol,
         )  # fmt: skip
     now = {**record.result, **summarize(outcome, station)}

@@ -88,6 +88,7 @@ def run(
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
+    from training.goal_from_text import task_from_text
     from training.recorded import motion_log
 
     if turns < 1:
@@ -133,8 +134,9 @@ def run(
             print_header(text, about)
             guard.begin_command()
             outcome = run_episode(
-                station, decides, text, turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form
-            )
+                station, decides, task_from_text(text, station),
+                turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form,
+            )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
             write_trajectory(run_dir, episode, station.toolbox.schemas())

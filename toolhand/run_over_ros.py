@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from agent_node.agent import Listener
 from agent_node.console.narration import print_summary
 from agent_node.console.terminal import Interrupt, say
+from agent_node.conversation import Listener
 from agent_node.runs.folder import write_json
 from agent_node.runs.report import complete_report
 from agent_node.runs.write import summarize as summarize_episode
@@ -25,6 +25,7 @@ from sim.station import StationConfig
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.client import graph_runs, use_client
 from training.episode import judged, summarize
+from training.goal_from_text import task_from_text
 
 _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest comes from the graph, where one runs already."""
@@ -63,7 +64,7 @@ def run_over_ros(
     A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
 
     Args:
-        listener: Hears every step, as of agent_node.agent.Agent.
+        listener: Hears every step, as of agent_node.conversation.Listener.
         more: Further entries of the result; a graph that runs already reports its own.
 
     Raises:
@@ -92,7 +93,9 @@ def run_over_ros(
         operator = Operator(link, listener)
         station = RosStation(link, StationConfig(seed=seed)) if has_simulator(link) else None
         with Interrupt(operator.cancel) as interrupt:
-            outcome = None if station is None else judged(station, text, operator.carry_out)
+            outcome = None
+            if station is not None:
+                outcome = judged(station, task_from_text(text, station), operator.carry_out)
             episode = operator.carry_out(text) if outcome is None else outcome.episode
             known = summarize_episode(episode)
             if station is not None and outcome is not None:

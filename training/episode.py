@@ -1,4 +1,4 @@
-"""One episode: run a command on a station, then judge it by the simulator's truth."""
+"""One episode: a policy carries out a task on a station, and the task scores it by the simulator's truth."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.agent import TURN_BUDGET, Agent, Episode, Listener
+from agent_node.agent import Agent
+from agent_node.conversation import TURN_BUDGET, Listener
+from agent_node.episode import Episode
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
-from sim.tasks.judge import Goal, JudgedStation, Truth, judge
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
-from training.goal_from_text import TASK_GOAL, Basis, goal_from_text
+from sim.tasks.judge import Judge, JudgedStation
+from sim.tasks.task import Score, Task
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 
 
 @dataclass(frozen=True)
@@ -20,15 +22,15 @@ class Outcome:
     """An episode with its truth.
 
     Attributes:
-        truth: None when an infrastructure error made the episode unscorable.
-        basis: What `truth` was judged against.
+        truth: The task's score; None when an infrastructure error made the episode unscorable.
+        task: What `truth` was judged against.
         time_to_first_motion_s: Wall time from the command to the arm's first motion, or None.
         sim_time_s: Simulated time of the motions [s].
     """
 
     episode: Episode
-    truth: Truth | None
-    basis: Basis
+    truth: Score | None
+    task: Task
     time_to_first_motion_s: float | None
     sim_time_s: float
 
@@ -46,38 +48,57 @@ class Outcome:
 def run_episode(
     station: JudgedStation,
     policy: Policy,
-    text: str,
-    goal: Goal | None = None,
+    task: Task,
     turn_budget: int = TURN_BUDGET,
     stopped: Callable[[], bool] = lambda: False,
     listener: Listener = lambda kind, payload: None,
     protocol: Protocol | None = None,
 ) -> Outcome:
-    """Run one command and judge it against the task's goal; `goal` None takes the robot's own reading of it.
+    """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.
 
-    The protocol is the one that the policy was made for; SpaceTools' where None.
+    Whoever has a sentence alone makes a task of it with `training.goal_from_text`. The other arguments are those of
+    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, SpaceTools' where None.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the station shows another scene.
     """
     agent = Agent(policy, station.toolbox, turn_budget, stopped, listener, protocol)
-    return judged(station, text, agent.run, goal)
+    return judged(station, task, agent.run)
 
 
-def judged(station: JudgedStation, text: str, carry_out: Callable[[str], Episode], goal: Goal | None = None) -> Outcome:
-    """Judge what is done about a command, whoever does it; `goal` as in `run_episode`."""
-    world = station.world
-    before, start = world.snapshot(), world.time
-    basis = goal_from_text(text, station) if goal is None else Basis(goal, TASK_GOAL)
+def judged(station: JudgedStation, task: Task, carry_out: Callable[[str], Episode]) -> Outcome:
+    """Score what is done about a task, whoever does it. Raises as `run_episode`."""
+    require_scene(station, task)
+    judge = Judge(station)
     station.arm.first_motion_at = None
     began = time.monotonic()
-    episode = carry_out(text)
+    episode = carry_out(task.text)
     moved_at = station.arm.first_motion_at
-    sim_time = world.time - start
-    truth: Truth | None = None
+    sim_time = judge.sim_time_s
+    truth: Score | None = None
     if episode.error_code not in INFRASTRUCTURE_ERRORS:
         try:
-            truth = judge(basis.goal, station, before, start)
+            truth = judge.score(task, episode)
         except ToolError as error:
             episode.success, episode.error_code, episode.answer = False, error.code, str(error)
-    return Outcome(episode, truth, basis, None if moved_at is None else moved_at - began, sim_time)
+    return Outcome(episode, truth, task, None if moved_at is None else moved_at - began, sim_time)
+
+
+def require_scene(station: JudgedStation, task: Task) -> None:
+    """Raises ToolError INVALID_ARGUMENT where the station shows other things than the task's scene has."""
+    if isinstance(task, str):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            "A sentence alone is no task: nothing says what it means.",
+            "Take one of sim.tasks, or make one with training.goal_from_text.task_from_text.",
+        )
+    shown, needed = ({(placed.id, placed.item) for placed in scene.objects} for scene in (station.scene, task.scene))
+    if shown != needed:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The station shows {station.scene.name or 'a scene'} with other things than the task's scene.",
+            "Make it with Station(task.scene).",
+        )
 
 
 def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
@@ -88,11 +109,8 @@ def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
         "task": episode.task,
         "answer": episode.answer,
         "success": episode.success,
-        "truth": None
-        if truth is None
-        else {"picked": truth.picked, "placed": truth.placed, "score": truth.score}
-        | ({"reasons": list(truth.reasons)} if truth.reasons else {}),
-        "judged_against": None if truth is None else outcome.basis.document(),
+        "truth": None if truth is None else truth_document(truth),
+        "judged_against": None if truth is None else {"goal": outcome.task.goal, "source": outcome.task.source},
         "error_code": episode.error_code,
         "tool_calls": episode.tool_calls,
         "turns": len(episode.turns),
@@ -102,3 +120,12 @@ def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
         "seed": station.config.seed,
         "scene_seed": station.scene.seed,
     }
+
+
+def truth_document(truth: Score) -> dict[str, Any]:
+    """A score as `result.json` has it: its terms, its points, and what was not as it should be.
+
+    `picked` and `placed` are always there: None where the task does not ask for them.
+    """
+    asked_for_or_not: dict[str, float | None] = {"picked": None, "placed": None, **truth.terms}
+    return {**asked_for_or_not, "score": truth.points} | ({"reasons": list(truth.reasons)} if truth.reasons else {})

@@ -1,41 +1,50 @@
-"""What a free sentence asks for in a true scene, as the scripted policy's own parser reads it."""
+"""Makes a task of a free sentence, as the scripted policy's own parser reads it in the true scene."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, replace
+from typing import ClassVar, cast
 
 import numpy as np
 
 from agent_node.policies.scripted.commands import parse_command
-from sim.tasks.judge import Goal, JudgedStation, held_ids
+from sim.scene.scenes import Scene
+from sim.tasks.judge import JudgedStation
 from sim.tasks.predicates import PlaceRelation
+from sim.tasks.task import History, Score, Task, Transcript, held_ids
+from sim.tasks.tasks import task_of
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ToolError
 from tool_nodes.types import ObjectView
 
 OWN_READING = "the robot's own reading of the sentence, not independent"
-TASK_GOAL = "the task's own goal"
 
 
 @dataclass(frozen=True)
-class Basis:
-    """What an episode is judged against.
+class UnreadTask:
+    """A sentence that asks for nothing that is there; nothing that is done about it is right.
 
     Attributes:
-        goal: None where the sentence asks for nothing that is there.
-        source: Whose goal it is: OWN_READING or TASK_GOAL.
-        problem: Why there is no goal; empty where there is one.
+        text: What the operator says.
+        scene: The table before.
+        problem: Why it has no meaning here.
     """
 
-    goal: Goal | None
-    source: str
-    problem: str = ""
+    text: str
+    scene: Scene
+    problem: str
+    source: str = OWN_READING
+    holds_s: ClassVar[tuple[float, ...]] = (0.1,)
 
-    def document(self) -> dict[str, str]:
-        """The basis as `result.json` has it."""
-        return {"goal": str(self.goal) if self.goal else f"nothing: {self.problem}", "source": self.source}
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"nothing: {self.problem}"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task."""
+        return Score({"picked": False}, False, ("the command means nothing in this scene",))
 
 
 def true_views(station: JudgedStation) -> list[ObjectView]:
@@ -67,14 +76,15 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
     return views
 
 
-def goal_from_text(text: str, station: JudgedStation) -> Basis:
-    """What a sentence asks for in the true scene, as the scripted policy's own parser reads it.
+def task_from_text(text: str, station: JudgedStation) -> Task:
+    """The task of a free sentence in the true scene, as the scripted policy's own parser reads it.
 
-    "Put it down" means what the gripper holds now. A parser that errs here errs in the policy too: where a task has a
-    goal of its own, that is what to judge against.
+    "Put it down" means what the gripper holds now. A parser that errs here errs in the policy too, so the task says
+    that its goal is the robot's own reading: where a task was there before its sentence, use that one.
     """
+    scene = station.scene
     views = true_views(station)
-    ids = [placed.id for placed in station.scene.objects]
+    ids = [placed.id for placed in scene.objects]
     try:
         command = parse_command(text)
         if command.target is None:
@@ -83,7 +93,8 @@ def goal_from_text(text: str, station: JudgedStation) -> Basis:
             targets = tuple(ids[i] for i in refer(command.target.text, views))
         references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))
     except ToolError as error:
-        return Basis(None, OWN_READING, error.message)
+        return UnreadTask(text, scene, error.message)
     if not targets:
-        return Basis(None, OWN_READING, "the command names no object, and the gripper held none at its start.")
-    return Basis(Goal(targets, cast(PlaceRelation | None, command.relation), references), OWN_READING)
+        return UnreadTask(text, scene, "the command names no object, and the gripper held none at its start.")
+    task = task_of(text, scene, targets, cast(PlaceRelation | None, command.relation), references)
+    return replace(task, source=OWN_READING)

@@ -17,7 +17,7 @@ def print_header(task: str, about: Mapping[str, Any]) -> None:
 
 
 def print_step(kind: str, payload: Any) -> None:
-    """Print one step of a run; a listener as of agent_node.agent.Agent."""
+    """Print one step of a run; a listener as of agent_node.conversation.Listener."""
     if kind == "thought":
         say(plain(f"  thinks  {payload}"))
     elif kind == "call":

@@ -277,7 +277,7 @@ class SharedRobot:
             )
         if conversation.looked_after not in (None, self._motions):
             raise ToolError(
-                ErrorCode.PLAN_FAILED,
+                ErrorCode.SCENE_CHANGED,
                 "Another conversation has moved the robot since this one's newest picture.",
                 "Look again: call robot.capture_image.",
             )

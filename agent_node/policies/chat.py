@@ -232,6 +232,7 @@ class Completion:
         stopped_at: The stop string that ended it; "" where it ended by itself; None where the server does not say.
         prompt_tokens, completion_tokens: As counted by the server; 0 where it did not.
         ending: The server's own word for why it ended.
+        token_ids, logprobs: As of `agent_node.policy.Reply`.
     """
 
     words: str = ""
@@ -242,6 +243,8 @@ class Completion:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     ending: str = ""
+    token_ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
 
     @property
     def size(self) -> int:

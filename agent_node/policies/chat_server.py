@@ -98,6 +98,8 @@ class ChatServer(ABC):
             self._first_s,
             {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
             | ({"calls": completion.calls} if completion.calls else {}),
+            tuple(completion.token_ids),
+            tuple(completion.logprobs),
         )
 
     @abstractmethod

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
+from agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
 from agent_node.policies.chat_server import ChatServer, failure, require_length
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.transport import Endpoint, Fault
@@ -33,7 +34,7 @@ class OpenAIChat(ChatServer):
         ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take.
     """
 
-    OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options"})
+    OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options", "logprobs", "return_token_ids"})
     """As of `ChatServer`: stop strings are also cut here."""
     ANSWER = "chat completion"
 
@@ -62,6 +63,8 @@ class OpenAIChat(ChatServer):
             wanted["stop"] = list(protocol.stop)
         if options.streams:
             wanted |= {"stream": True, "stream_options": {"include_usage": True}}
+        if options.logprobs:
+            wanted |= {"logprobs": True, "return_token_ids": True}
         if self._tools:
             wanted["tools"] = self._tools
         messages = self._messages(conversation)
@@ -129,6 +132,9 @@ class OpenAIChat(ChatServer):
         if not finished:
             raise Fault("broke off in the middle of its answer", passing=True)
         found.calls = [(name, arguments) for name, arguments in calls.values()]
+        ids, logprobs = len(found.token_ids), len(found.logprobs)
+        if ids and logprobs and ids != logprobs:
+            raise Fault(f"sent {ids} token ids and {logprobs} log-probabilities of one turn")
         return found
 
     def _take(self, document: Mapping[str, Any], found: Completion, calls: dict[Any, list[str]]) -> bool:
@@ -158,6 +164,8 @@ class OpenAIChat(ChatServer):
         if self._options.streams:
             self._client.say(thought + words)
         _take_calls(requested, calls)
+        if self._options.logprobs:
+            _take_tokens(choice, found)
         ending = choice.get("finish_reason")
         if not isinstance(ending, str) or not ending:
             return "message" in choice  # a whole answer is complete, whatever it forgets to say
@@ -169,6 +177,22 @@ class OpenAIChat(ChatServer):
             if key in choice:
                 found.stopped_at = choice[key] if isinstance(choice[key], str) else ""
         return True
+
+
+def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:
+    """Add the tokens of a piece, or of a whole answer: ids as vLLM sends them, log-probabilities as all servers do."""
+    scored = choice.get("logprobs")
+    content = scored.get("content") if isinstance(scored, Mapping) else None
+    logprobs: list[Any] = [entry.get("logprob") for entry in content or () if isinstance(entry, Mapping)]
+    ids = choice.get("token_ids") or []
+    if not all(isinstance(value, float | int) and math.isfinite(value) for value in logprobs):
+        raise Fault("sent log-probabilities that are no numbers")
+    if not isinstance(ids, list) or not all(type(token) is int and token >= 0 for token in ids):
+        raise Fault("sent token ids that are no numbers")
+    found.token_ids += ids
+    found.logprobs += map(float, logprobs)
+    if max(len(found.token_ids), len(found.logprobs)) > MAX_CHARACTERS:
+        raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} tokens")
 
 
 def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:

@@ -31,6 +31,8 @@ class ModelSettings:
         cost_budget: Money of the whole command, by the two prices.
         price_prompt: Price of a million tokens read, in any currency.
         price_completion: Price of a million tokens written.
+        logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
+            refuses is asked no more, and the turn has none. A model in this process gives both in any case.
     """
 
     temperature: float | None = None
@@ -40,6 +42,7 @@ class ModelSettings:
     cost_budget: float | None = None
     price_prompt: float = 0.0
     price_completion: float = 0.0
+    logprobs: bool = False
 
 
 @dataclass(frozen=True)

@@ -148,6 +148,8 @@ class TransformersChat:
             time.monotonic() - began,
             first_s,
             {"reused_tokens": reused, "ending": "length" if completion.cut else "stop"},
+            tuple(completion.token_ids),
+            tuple(completion.logprobs),
         )
 
     def _prompt(self, turns: Sequence[ChatTurn]) -> _Prompt:
@@ -266,7 +268,7 @@ class TransformersChat:
     def _write(
         self, prompt: _Prompt, reused: int, room: int, turn: int, completion: Completion, began: float
     ) -> Iterator[str]:
-        """The words, piece by piece; says in `completion` how many tokens they took and why they ended."""
+        """The words, piece by piece; says in `completion` what tokens they took and why they ended."""
         torch, options = self._torch, self._options
         # From the turn's number and not from what was drawn before, so that one conversation has one continuation.
         generator = torch.Generator().manual_seed(options.seed * 1_000_003 + turn)
@@ -278,13 +280,16 @@ class TransformersChat:
         while True:
             output = self._model(**inputs, past_key_values=self._cache, use_cache=True, **self._keep_last)
             self._held = self._held + forwarded
-            token = self._choose(output.logits[0, -1].float().cpu(), generator)
+            logits = output.logits[0, -1].float().cpu()
+            token = self._choose(logits, generator)
             raise_if_stopped(options)
             if time.monotonic() - began > options.deadline_s:
                 raise ToolError(
                     ErrorCode.TIMEOUT, f"The model did not finish its turn within {options.deadline_s:g} s."
                 )
             completion.completion_tokens += 1
+            completion.token_ids.append(token)
+            completion.logprobs.append(float(torch.log_softmax(logits, dim=-1)[token]))
             if token in self._ends:
                 completion.stopped_at = ""
                 break

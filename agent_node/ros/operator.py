@@ -12,7 +12,8 @@ from rclpy.action import ActionClient
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from toolhand_interfaces.action import RunCommand
 
-from agent_node.agent import Episode, Listener
+from agent_node.conversation import Listener
+from agent_node.episode import Episode
 from agent_node.protocol import ToolCall
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.ros.calling import run_goal
@@ -29,7 +30,7 @@ class StepNarrator:
     kept until that one is heard, which is in the result at the latest.
 
     Args:
-        listener: Hears each step, as of agent_node.agent.Agent; called in the caller's thread.
+        listener: Called with each step, as of agent_node.conversation.Listener; in the caller's thread.
     """
 
     def __init__(self, listener: Listener) -> None:
@@ -74,7 +75,7 @@ class Operator:
 
     Args:
         link: Takes part in the graph.
-        listener: Called with each step, as of agent_node.agent.Agent.
+        listener: Called with each step, as of agent_node.conversation.Listener.
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.

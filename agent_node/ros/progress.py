@@ -45,7 +45,7 @@ class TurnProgress:
         return self._policy.respond(conversation)
 
     def listen(self, kind: str, payload: Any) -> None:
-        """See agent_node.agent.Listener; the answer comes with the result of the action."""
+        """See agent_node.conversation.Listener; the answer comes with the result of the action."""
         step, picture = CommandStep(number=self.published + 1, turn=self.turn), None
         if kind == "thought":
             step.thought = payload

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from agent_node.agent import Episode
-from agent_node.policy import Message
+from agent_node.episode import Episode
+from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError
 
 SAFETY_FILE = "safety.jsonl"
@@ -117,7 +117,8 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
 
     The line is {"messages": [{"role", "content": [part, ...]}], "tools": schemas, "images": [path, ...]}. A
     part is {"type": "text", "text"} or {"type": "image", "image": path}; paths are relative to the folder
-    and listed in the order of their parts. Pictures are written first, so no line names a missing one.
+    and listed in the order of their parts. Pictures are written first, so no line names a missing one. An assistant's
+    message has "token_ids" and "logprobs" besides where the policy gave them; see `agent_node.policy.Reply`.
 
     Args:
         run_dir: Folder of the run.
@@ -131,13 +132,22 @@ def write_trajectory(run_dir: Path, episode: Episode, schemas: Sequence[Mapping[
         buffer = io.BytesIO()
         Image.fromarray(picture.rgb).save(buffer, format="PNG", compress_level=1)
         write_atomically(run_dir / image_path(index), buffer.getvalue())
+    replies = iter(turn.reply for turn in episode.turns)
     messages: list[dict[str, Any]] = [
-        {"role": message.role, "content": _content(message)} for message in episode.messages
+        {"role": message.role, "content": _content(message)}
+        | (_sampled(next(replies)) if message.role == "assistant" else {})
+        for message in episode.messages
     ]
     images = [part["image"] for message in messages for part in message["content"] if part["type"] == "image"]
     # All ASCII: unescaped line separators of Unicode would break the line for some readers.
     line = json.dumps(_plain({"messages": messages, "tools": schemas, "images": images}), allow_nan=False)
     write_atomically(run_dir / "trajectory.jsonl", encode(line + "\n"))
+
+
+def _sampled(reply: Reply) -> dict[str, list[Any]]:
+    """What is known of a reply's tokens, where anything is."""
+    known: dict[str, list[Any]] = {"token_ids": list(reply.token_ids), "logprobs": list(reply.logprobs)}
+    return {name: values for name, values in known.items() if values}
 
 
 def _content(message: Message) -> list[dict[str, str]]:

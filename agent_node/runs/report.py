@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import Episode
+from agent_node.episode import Episode
 from agent_node.runs.folder import encode, write_atomically
 from agent_node.runs.report_head import about, details, judgement, outcome, understood
 from agent_node.runs.report_parts import clip, escaped

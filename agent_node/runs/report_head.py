@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import Episode
+from agent_node.episode import Episode
 from agent_node.policies.scripted.commands import RELATION_WORDS, parse_command
 from agent_node.policies.scripted.points import the
 from agent_node.runs.report_parts import Room, badge_of, clip, duration, escaped, label_of, table_of, text_of, usage

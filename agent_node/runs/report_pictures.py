@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import Episode
+from agent_node.episode import Episode
 from agent_node.runs.report_parts import clip, escaped, img_of, jpegs_of
 from tool_nodes.toolbox.toolbox import CallRecord
 from tool_nodes.tools.drawing import RGB, draw_numbers, draw_placement

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from agent_node.agent import Episode, Exchange, Turn
+from agent_node.episode import Episode, Exchange, Turn
 from agent_node.runs.report_parts import Room, badge_of, duration, escaped, img_of, jpegs_of, usage
 from agent_node.runs.report_pictures import numbered
 from tool_nodes.tools.drawing import RGB

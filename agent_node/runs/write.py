@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.agent import Episode
+from agent_node.episode import Episode
 from agent_node.runs.folder import write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
 from agent_node.runs.report import write_report

@@ -24,7 +24,7 @@ from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, Trajec
 
 NOT_APPROVED = frozenset({Code.NOT_APPROVED})
 REFUSED = frozenset({Code.EXECUTION_FAILED, Code.OUT_OF_WORKSPACE})
-MOVED = frozenset({Code.PLAN_FAILED})
+MOVED = frozenset({Code.SCENE_CHANGED})
 
 AttackStep = Callable[[Manipulator, Range], Any]
 Decide = Callable[[MotionRequest, Range], Decision]

@@ -6,7 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from agent_node.agent import Agent, Episode, Exchange
+from agent_node.agent import Agent
+from agent_node.episode import Episode, Exchange
 from agent_node.protocol import load_protocol
 from bench.redteam.attacks import Attack
 from bench.redteam.range import Adversary, Range, SafetyLog, Witness, safety_log

@@ -13,7 +13,6 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import timing_row
 from sim.ros.graph import ros_station, started_graph
 from sim.station import StationConfig
-from sim.tasks.judge import Goal
 from sim.tasks.tasks import paper_task
 from training.episode import run_episode
 
@@ -71,8 +70,7 @@ def first_motions(commands: int) -> list[float]:
     for number in range(commands):
         task = paper_task(number % 7, seed=number)
         with ros_station(task.scene, StationConfig(seed=number), lockstep=False) as station:
-            goal = Goal(tuple(task.target_ids), task.relation, tuple(task.reference_ids))
-            outcome = run_episode(station, ScriptedPolicy(), task.text, goal)
+            outcome = run_episode(station, ScriptedPolicy(), task)
         say(f"{task.text!r}: first motion after {outcome.time_to_first_motion_s} s")
         if outcome.time_to_first_motion_s is not None:
             seconds.append(outcome.time_to_first_motion_s)

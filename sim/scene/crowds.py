@@ -9,8 +9,12 @@ import numpy as np
 
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, invalid, object_ids, outer_radius
+from sim.tasks import sentences
+from sim.tasks.arrangement import placeable
+from sim.tasks.pick import PickTask
+from sim.tasks.place import PlaceTask
 from sim.tasks.predicates import Relation
-from sim.tasks.tasks import Task, placeable, sentences
+from sim.tasks.tasks import GeneratedTask
 from tool_nodes import workspace
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 
@@ -70,18 +74,18 @@ def crowded_scene(seed: int) -> Scene:
     raise invalid(f"No crowded arrangement was found for seed {seed}.")
 
 
-def crowded_tasks(seed: int) -> list[Task]:
+def crowded_tasks(seed: int) -> list[GeneratedTask]:
     """What is asked in the scene of a seed: picks of each of the first two, by name and by a description that nothing
     else in the scene fits, and a placement in relation to one of them, where there is room for one."""
     scene = crowded_scene(seed)
     neighbours, lone = scene.objects[:2], scene.objects[-1]
     rng = np.random.default_rng([seed, 0xC1])
-    tasks = []
+    tasks: list[GeneratedTask] = []
     for placed in neighbours:
         if placed.product.graspable:
             phrases = (placed.item, _described(rng, scene, placed))
             texts = [f"pick up the {phrase}" for phrase in dict.fromkeys(phrases)]
-            tasks += [Task("pick", text, (placed.id,), None, (), scene) for text in texts]
+            tasks += [PickTask(text, scene, (placed.id,)) for text in texts]
     return [*tasks, *_placements(rng, scene, lone, neighbours)]
 
 
@@ -93,7 +97,7 @@ def _described(rng: np.random.Generator, scene: Scene, placed: PlacedObject) -> 
 
 def _placements(
     rng: np.random.Generator, scene: Scene, moved: PlacedObject, references: Sequence[PlacedObject]
-) -> Iterator[Task]:
+) -> Iterator[PlaceTask]:
     sides: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind")
     options = [
         (relation, reference)
@@ -106,7 +110,7 @@ def _placements(
         name = reference.item if rng.random() < 0.5 else _described(rng, scene, reference)
         where = sentences.choose(rng, sentences.WHERE[relation]).format(f"the {name}")
         text = f"pick up the {moved.item} and place it {where}"
-        yield Task("pick_and_place", text, (moved.id,), relation, (reference.id,), scene)
+        yield PlaceTask(text, scene, (moved.id,), relation, (reference.id,))
 
 
 def _arranged(rng: np.random.Generator, gap_m: float, pairing: str, row: int) -> tuple[PlacedObject, ...] | None:

@@ -1,19 +1,18 @@
-"""The judge: what a command means in a scene, and whether the simulator's truth agrees that it was done."""
+"""The judge: watches an episode in the simulator, and lets the task score what it saw."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import mujoco
+import numpy as np
 
 from sim.camera.ray import CameraModel
 from sim.scene.scenes import Scene
 from sim.station import StationConfig
-from sim.tasks.predicates import THRESHOLDS, PlaceRelation, Snapshot, judge_pick, judge_place
-from sim.world import LOG_PERIOD_S
-from tool_nodes.language.relations import RELATION_WORDS
+from sim.tasks.predicates import Snapshot
+from sim.tasks.task import History, Score, Task, Transcript
 from tool_nodes.ports import Camera
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.types import FloatArray
@@ -81,98 +80,47 @@ class JudgedStation(Protocol):
         """A camera in its world."""
 
 
-@dataclass(frozen=True)
-class Goal:
-    """What a command means in a scene.
+class Judge:
+    """Watches one episode, to score it by what the simulator knows. Make it before the robot moves.
 
-    Attributes:
-        target_ids: Any one of these is right.
-        relation: Where to place it, or None for a pick.
-        reference_ids: The things that the relation refers to.
+    Args:
+        station: What the robot works at.
     """
 
-    target_ids: tuple[str, ...]
-    relation: PlaceRelation | None = None
-    reference_ids: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        picked = f"pick {' or '.join(self.target_ids)}"
-        if self.relation is None:
-            return picked
-        where = RELATION_WORDS.get(self.relation, self.relation)
-        return f"{picked}, place {' '.join((where, ' and '.join(self.reference_ids))).rstrip()}"
-
-
-@dataclass(frozen=True)
-class Truth:
-    """The simulator's judgement; `placed` is None for a pick. `reasons` says what failed."""
-
-    picked: bool
-    placed: bool | None
-    reasons: tuple[str, ...] = ()
+    def __init__(self, station: JudgedStation) -> None:
+        self._station = station
+        self._before, self._start = station.world.snapshot(), station.world.time
 
     @property
-    def score(self) -> int:
-        """0 or 1 for a pick; for pick and place one point each."""
-        return int(self.picked) + int(bool(self.placed))
+    def sim_time_s(self) -> float:
+        """Simulated time since the beginning [s]."""
+        return self._station.world.time - self._start
 
-    @property
-    def success(self) -> bool:
-        """Everything that was asked for is true."""
-        return self.picked and self.placed is not False
+    def score(self, task: Task, transcript: Transcript) -> Score:
+        """Let time pass as the task asks, then let it score.
 
+        Raises:
+            ToolError: INTERNAL where the physics broke: such an episode has no score.
+        """
+        return task.score(self.history(task.holds_s), transcript)
 
-def held_ids(snapshot: Snapshot) -> frozenset[str]:
-    """What the gripper holds, off the table."""
-    return frozenset(
-        name
-        for name, state in snapshot.objects.items()
-        if "gripper" in state.touching and "table" not in state.touching
-    )
-
-
-def lifted_ids(station: JudgedStation, before: Snapshot, start: float) -> set[str]:
-    """Objects that were at least the threshold up for the whole hold time at some point of the motion."""
-    model = station.world.model
-    log = [(t, qpos) for t, qpos in station.world.log if t >= start]
-    need = round(THRESHOLDS.hold_s / LOG_PERIOD_S)
-    found = set()
-    for placed in station.scene.objects:
-        address = model.jnt_qposadr[model.body_jntadr[model.body(placed.id).id]]
-        rest = before.objects[placed.id].position_m[2]
-        run = 0
-        for _, qpos in log:
-            run = run + 1 if qpos[address + 2] - rest >= THRESHOLDS.lift_m else 0
-            if run >= need:
-                found.add(placed.id)
-                break
-    return found
-
-
-def judge(goal: Goal | None, station: JudgedStation, before: Snapshot, start: float) -> Truth:
-    """Let time pass as the thresholds say, then score. Raises ToolError INTERNAL on broken physics."""
-    if goal is None:
-        station.world.hold(0.1)
-        return Truth(False, None, ("the command means nothing in this scene",))
-    if goal.relation is None:
-        history = station.world.hold(THRESHOLDS.hold_s)
-        picked = judge_pick(before, history, goal.target_ids)
-        return Truth(picked, None, () if picked else ("the target is not held up, or something else is",))
-    # What is still in the hand was held too: the time after the last motion counts.
-    station.world.hold(THRESHOLDS.hold_s)
-    lifted = lifted_ids(station, before, start) | held_ids(before)
-    history = station.world.hold(THRESHOLDS.still_s)
-    right = lifted & set(goal.target_ids)
-    picked = len(right) == 1 and lifted == right
-    if not picked:
-        return Truth(False, False, (f"lifted: {', '.join(sorted(lifted)) or 'nothing'}",))
-    verdict = judge_place(
-        station.scene,
-        before,
-        history,
-        right.pop(),
-        goal.relation,
-        goal.reference_ids,
-        station.scene_camera().T_base_camera,
-    )
-    return Truth(True, verdict.ok, tuple(verdict.reasons))
+    def history(self, holds_s: Sequence[float]) -> History:
+        """What is known of the episode; `holds_s` as of Task. Raises ToolError INTERNAL where the physics broke."""
+        world, scene = self._station.world, self._station.scene
+        holds = tuple(tuple(world.hold(seconds)) for seconds in holds_s)
+        after = holds[-1][-1] if holds else world.snapshot()
+        log = [(time, qpos) for time, qpos in world.log if time >= self._start]
+        states = np.array([qpos for _, qpos in log]).reshape(len(log), world.model.nq)
+        poses = {}
+        for placed in scene.objects:
+            address = world.model.jnt_qposadr[world.model.body_jntadr[world.model.body(placed.id).id]]
+            poses[placed.id] = states[:, address : address + 7]
+        return History(
+            scene=scene,
+            T_base_camera=self._station.scene_camera().T_base_camera,
+            before=self._before,
+            times=np.array([time for time, _ in log]),
+            poses=poses,
+            holds=holds,
+            after=after,
+        )

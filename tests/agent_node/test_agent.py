@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
+from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Text

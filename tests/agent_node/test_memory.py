@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
+from agent_node.episode import Episode
 from agent_node.memory import Memory, held_bytes, without_arrays
 from agent_node.policy import Message, Reply
 from agent_node.runs.folder import write_trajectory

@@ -6,7 +6,9 @@ import functools
 
 import pytest
 
-from agent_node.agent import TURN_BUDGET, Agent, Episode
+from agent_node.agent import Agent
+from agent_node.conversation import TURN_BUDGET
+from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol, protocol_names
 from sim.scene.files import EXAMPLE_SCENE, load_scene

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
 from agent_node.calls import ToolCall
+from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol, protocol_names
@@ -132,11 +133,13 @@ def test_a_failed_motion_tells_what_to_do_first(code: ErrorCode, hint: str) -> N
     assert "picture" in words
 
 
-@pytest.mark.parametrize("code", [ErrorCode.PLAN_FAILED, ErrorCode.NOT_APPROVED, ErrorCode.INVALID_ARGUMENT])
-@pytest.mark.parametrize("what", ["The scene has changed since the plan was made.", "Things have moved since then."])
-def test_a_motion_that_was_refused_because_something_moved_asks_for_a_new_look(code: ErrorCode, what: str) -> None:
+@pytest.mark.parametrize("what", ["The scene has changed since the plan was made.", "It is elsewhere now."])
+@pytest.mark.parametrize(("code", "asks"), [(ErrorCode.SCENE_CHANGED, True), (ErrorCode.PLAN_FAILED, False)])
+def test_the_code_of_a_refused_motion_and_no_words_decide_whether_to_look_anew(
+    code: ErrorCode, asks: bool, what: str
+) -> None:
     (words, *_) = told(run(Robot(ToolError(code, what)), turn(PLACE), DONE))
-    assert "Note: Something has moved; take a new picture with robot.capture_image" in words
+    assert ("Note: Something has moved; take a new picture with robot.capture_image" in words) is asks
 
 
 def test_without_hints_the_policy_reads_the_tools_words_alone() -> None:
@@ -198,7 +201,7 @@ def test_nothing_moves_when_something_moved_after_the_newest_picture(shift_m: fl
 
     episode = run(robot, turn(LOOK), move, turn(LOOK), turn(PLACE), DONE)
     assert robot.motions == ["place"] * (1 + runs)
-    assert told(episode)[1].startswith("Error PLAN_FAILED: Not run: something on the table has moved") is not runs
+    assert told(episode)[1].startswith("Error SCENE_CHANGED: Not run: something on the table has moved") is not runs
     assert episode.success
 
 
@@ -219,6 +222,18 @@ def test_a_call_that_gives_nothing_new_is_said_to_and_ends_the_command_at_last()
     assert len(words) == 6
     assert episode.error_code is ErrorCode.TURN_BUDGET
     assert episode.answer.startswith("The policy made the same call 6 times in a row, with the same answer.")
+
+
+def test_what_a_tool_happens_to_say_does_not_hide_that_nothing_is_new() -> None:
+    class Blinks(Robot):
+        @tool("test.lamp", repeatable=True)
+        def lamp(self) -> ToolResult:
+            """Look at the lamp."""
+            return ToolResult(text="It blinks 3 times in a row.")
+
+    lamp = turn(json.dumps({"name": "test.lamp", "arguments": {}}))
+    words = told(run(Blinks(), lamp, lamp, DONE))
+    assert "same call with the same answer, 2 times in a row" in words[1]
 
 
 def test_other_calls_in_between_are_progress() -> None:

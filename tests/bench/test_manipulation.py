@@ -10,7 +10,7 @@ import pytest
 
 import bench.manipulation
 from bench.manipulation import EpisodeJob, EpisodeRecord, bench_manipulation, crashed, rows_of, run_one
-from sim.tasks.tasks import PAPER_SENTENCES
+from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.results import ErrorCode, ToolError
 from training.parallel import run_jobs

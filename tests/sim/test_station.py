@@ -20,6 +20,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.suites import SUITES
 from training.episode import run_episode
+from training.goal_from_text import task_from_text
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,7 @@ def test_a_station_is_gone_with_the_last_that_holds_it(perception: PerceptionNam
     gc.disable()
     try:
         station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception=perception))
-        outcome = run_episode(station, ScriptedPolicy(), "pick up the far coconut water")
+        outcome = run_episode(station, ScriptedPolicy(), task_from_text("pick up the far coconut water", station))
         assert outcome.episode.success
         parts = [weakref.ref(part) for part in (station, station.world, station.perception, station.camera.capture())]
         del station, outcome

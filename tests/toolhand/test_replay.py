@@ -24,6 +24,7 @@ from sim.station import Station
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.replay import load, play, replay
 from training.episode import run_episode, summarize
+from training.goal_from_text import task_from_text
 from training.recorded import JOINTS, motion_log
 
 TASK = "pick up the far coconut water"
@@ -41,7 +42,9 @@ class Done:
         with redirect_stderr(told):
             print_header(TASK, about | {"seed": 0})
             recorder = Recorder(TASK, lambda: world.time, print_step)
-            outcome = run_episode(self.station, ScriptedPolicy(), TASK, listener=recorder.listen)
+            outcome = run_episode(
+                self.station, ScriptedPolicy(), task_from_text(TASK, self.station), listener=recorder.listen
+            )
             self.result = summarize(outcome, self.station) | about | {"run_dir": str(folder)}
             print_summary(self.result)
         self.told = told.getvalue()

@@ -245,7 +245,7 @@ class MotionGuard:
             unchanged: Raises ToolError if the world is not as it was when the motion was planned.
 
         Raises:
-            ToolError: NOT_APPROVED, OUT_OF_WORKSPACE, EXECUTION_FAILED for limits, PLAN_FAILED where something has
+            ToolError: NOT_APPROVED, OUT_OF_WORKSPACE, EXECUTION_FAILED for limits, SCENE_CHANGED where something has
                 changed, UNAVAILABLE while another motion runs; whatever the approver raises.
         """
         if not self._busy.acquire(blocking=False):

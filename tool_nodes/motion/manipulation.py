@@ -98,20 +98,20 @@ class Manipulator:
         return trajectory
 
     def _permit(self, plan: GraspPlan | PlacePlan | ParkPlan) -> AbstractContextManager[None]:
-        """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, PLAN_FAILED, ..."""
+        """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ..."""
         if self.guard.in_force is Mode.ASK:
             self._on_stage("waiting for approval")
         return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
 
     def _unchanged(self, motion: Motion) -> None:
-        """Raises ToolError PLAN_FAILED if the arm or the scene is no longer as it was when the motion was planned."""
+        """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
         kinematics = Kinematics()
         start, now = (kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
         turn = rotation_angle(start[:3, :3], now[:3, :3])
         if float(np.linalg.norm(start[:3, 3] - now[:3, 3])) > MOVED_M or turn > MOVED_RAD:
-            raise ToolError(ErrorCode.PLAN_FAILED, "The arm has moved since the plan was made.", "Plan anew.")
+            raise ToolError(ErrorCode.SCENE_CHANGED, "The arm has moved since the plan was made.", "Plan anew.")
         if motion.frame is not None and changed(motion.frame, self._camera.capture()):
-            raise ToolError(ErrorCode.PLAN_FAILED, "The scene has changed since the plan was made.", "Look again.")
+            raise ToolError(ErrorCode.SCENE_CHANGED, "The scene has changed since the plan was made.", "Look again.")
 
     def _follow(self, trajectory: Trajectory, stage: str) -> None:
         self._on_stage(stage)

@@ -141,7 +141,7 @@ class PlanBook:
         """The plan of an id, which is forgotten, if the world is as it was; arguments as of `keep`, but now.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for an id that is not known; PLAN_FAILED where something has changed.
+            ToolError: INVALID_ARGUMENT for an id that is not known; SCENE_CHANGED where something has changed.
         """
         kept = self._kept.get(plan_id)
         if kept is None or not isinstance(kept.plan, kind):
@@ -152,7 +152,7 @@ class PlanBook:
             )
         del self._kept[plan_id]
         if float(np.abs(joint_difference(kept.q, q)).max()) > SAME_CONFIGURATION or kept.held is not held:
-            raise ToolError(ErrorCode.PLAN_FAILED, "The arm has moved since the plan was made.", "Plan anew.")
+            raise ToolError(ErrorCode.SCENE_CHANGED, "The arm has moved since the plan was made.", "Plan anew.")
         if changed(kept.frame, frame):
-            raise ToolError(ErrorCode.PLAN_FAILED, "The scene has changed since the plan was made.", "Plan anew.")
+            raise ToolError(ErrorCode.SCENE_CHANGED, "The scene has changed since the plan was made.", "Plan anew.")
         return kept.plan

@@ -31,6 +31,10 @@ class StopWatch:
         """True from the first stop on, for ever; also where a stop was latched from the beginning."""
         return self._latch.is_set or self._latch.stops != self._noted
 
+    def resumed(self) -> contextlib.AbstractContextManager[StopWatch]:
+        """Within it, this thread goes on with the job that this watch was made for, which may have begun in another."""
+        return self._latch.job(self)
+
     @property
     def error(self) -> ToolError:
         """STOPPED: why nothing goes on, and what to do."""

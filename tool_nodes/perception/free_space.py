@@ -122,8 +122,9 @@ def find_free_space(
         Normalized image point (x, y); what the picture shows there is the place.
 
     Raises:
-        ToolError: PLACE_BLOCKED if there is no room, with the reason; INVALID_ARGUMENT if the request contradicts
-            itself or has the wrong number of references.
+        ToolError: PLACE_BLOCKED if there is no room, with the reason; OUT_OF_WORKSPACE if that is none of the things
+            but the end of reach or view; INVALID_ARGUMENT if the request contradicts itself or has the wrong number of
+            references.
     """
     masks = [mask for group in reference_masks for mask in group]
     _check(frame, request, masks)
@@ -140,9 +141,10 @@ def find_free_space(
         point = _choose(table, wanted, clearance_m)
         if point is not None:
             return _pixel(frame, np.array([*point, surface.table_z(*point)]))
+    code, obstacles = _obstacles(request.relation, surface, table, wanted, named)
     raise ToolError(
-        ErrorCode.PLACE_BLOCKED,
-        f"There is no free table {_describe(request)}: {_obstacles(request.relation, surface, table, wanted, named)}.",
+        code,
+        f"There is no free table {_describe(request)}: {obstacles}.",
         "Ask for another side or move something out of the way.",
     )
 
@@ -391,12 +393,13 @@ def _describe(request: FreeSpaceRequest) -> str:
 
 def _obstacles(
     relation: str, surface: Surface, table: _Table, wanted: FloatArray, named: Sequence[tuple[str, BoolArray]]
-) -> str:
-    """What keeps the wanted cells from being free, in words."""
+) -> tuple[ErrorCode, str]:
+    """What keeps the wanted cells from being free: OUT_OF_WORKSPACE where no thing has a part in it, and in words."""
     zone = np.isfinite(wanted)
     if not zone.any():
-        between = "the things stand too close together", "the limit of the arm's reach is in the way"
-        return between[int(relation != "between")]
+        if relation == "between":
+            return ErrorCode.PLACE_BLOCKED, "the things stand too close together"
+        return ErrorCode.OUT_OF_WORKSPACE, "the limit of the arm's reach is in the way"
     reasons = []
     origin, cell = table.xy[0, 0], _CELL_M
     near = ndimage.binary_dilation(zone, iterations=round(_NARROWEST_M / cell))
@@ -406,6 +409,7 @@ def _obstacles(
         index = index[np.all((index >= 0) & (index < near.shape), axis=1)]
         if np.count_nonzero(near[index[:, 0], index[:, 1]]) > 10:
             reasons.append(f"the {name}")
+    things = len(reasons)
     share = 0.3 * np.count_nonzero(zone)
     if np.count_nonzero(zone & ~table.reachable) > share:
         reasons.append("the limit of the arm's reach")
@@ -414,6 +418,8 @@ def _obstacles(
     if np.count_nonzero(zone & (table.from_unseen == 0.0) & table.in_picture) > share:
         reasons.append("space that the camera cannot see")
     if not reasons:
-        return "other things are in the way"
+        return ErrorCode.PLACE_BLOCKED, "other things are in the way"
+    code = ErrorCode.PLACE_BLOCKED if things else ErrorCode.OUT_OF_WORKSPACE
     verb = "is" if len(reasons) == 1 else "are"
-    return f"{' and '.join([', '.join(reasons[:-1])] * (len(reasons) > 1) + reasons[-1:])} {verb} in the way"
+    listed = " and ".join([", ".join(reasons[:-1])] * (len(reasons) > 1) + reasons[-1:])
+    return code, f"{listed} {verb} in the way"

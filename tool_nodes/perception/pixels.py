@@ -151,7 +151,7 @@ class PixelPerception:
         """Normalized (x, y) of every match, best first; a phrase for free space gives one free point.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED where no free space is left.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED or OUT_OF_WORKSPACE without room.
         """
         return point_by_words(frame, text, self._scene(frame))
 

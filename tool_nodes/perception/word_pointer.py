@@ -26,7 +26,7 @@ def point_by_words(frame: Frame, text: str, scene: SceneView) -> list[tuple[floa
     """Normalized (x, y) of what a phrase means: one point per matching object, or one point of free space.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED where no free space is left;
+        ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED or OUT_OF_WORKSPACE without room;
             NOT_UNDERSTOOD or INVALID_ARGUMENT for a phrase that means nothing.
     """
     request = parse_free_space(text)

@@ -6,7 +6,6 @@ conversation holds, so the same conversation always gives the same turn.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import partial
 
@@ -38,12 +37,11 @@ _FINAL = frozenset(
 """Errors that trying again does not mend."""
 _SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
 """Refused grasps: nothing has moved, the next best grasp of the same view will do."""
-_NOTHING_MOVABLE = re.compile(
-    r": (?:(?:the limit of the arm's reach|the edge of the picture|space that the camera cannot see)[, and]*)+"
-    r"(?:is|are) in the way"
-)
-"""What is in the way of a place when no thing is."""
-_BEFORE_MOTION = _SAME_VIEW | {ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED}
+_NO_PLACE = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE})
+"""There is no place: things are in the way, or what the arm reaches and the camera sees ends before it."""
+_BEFORE_MOTION = _SAME_VIEW | {
+    ErrorCode.SCENE_CHANGED, ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED,
+}  # fmt: skip
 """Errors of a grasp that is refused before anything moves."""
 
 _LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.GRIPPER_EMPTY, ErrorCode.NOT_HOLDING})
@@ -186,8 +184,7 @@ class _Episode:
         self._retries_left -= 1
         self._trouble = setback.doing
         self._tries += 1
-        same_view = code in _SAME_VIEW and not setback.response.outdated
-        self._segmented = self._segmented and same_view and not self.holding
+        self._segmented = self._segmented and code in _SAME_VIEW and not self.holding
         self._image = self._image if self._segmented else None
 
     def failure(self, code: ErrorCode, sentence: str) -> str:
@@ -319,12 +316,11 @@ class _Episode:
         beside = [p for group in self._references for p in group]
         target = self._target
         on_table = self._command.relation not in ("in", "on")
-        movable = on_table and not _NOTHING_MOVABLE.search(response.text)
-        own_room = movable and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
+        own_room = on_table and target is not None and any(near(p, target, IN_THE_WAY) for p in beside)
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
-        if code is ErrorCode.PLACE_BLOCKED or (code in _FINAL and code is not ErrorCode.UNAVAILABLE):
+        if code in _NO_PLACE or (code in _FINAL and code is not ErrorCode.UNAVAILABLE):
             raise Done(
                 "There is no room there; better to say so before moving anything.",
                 self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_node.policy import Message
+from agent_node.protocol import NOT_RUN, NOTE
 from tool_nodes.results import ErrorCode
 
 PicturePoint = tuple[float, float]
@@ -14,10 +15,6 @@ PicturePoint = tuple[float, float]
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
-NOTE = "\nNote: "
-"""Begins what the agent adds to a tool's words for the policy; see `agent_node.recovery`."""
-CHANGED = re.compile(r"\b(?:has|have) (?:changed|moved) since\b")
-"""In the words of an error: the world is no longer as it was when it was looked at."""
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
 
@@ -39,11 +36,6 @@ class Response:
     def ok(self) -> bool:
         """True if the call did what it says."""
         return self.error is None
-
-    @property
-    def outdated(self) -> bool:
-        """True if the world is no longer as it was when it was looked at."""
-        return not self.ok and CHANGED.search(self.text) is not None
 
     @property
     def points(self) -> tuple[PicturePoint, ...]:
@@ -70,7 +62,7 @@ def read_response(message: Message) -> Response:
     error = _ERROR.match(words)
     if error:
         return Response(error.group(2).strip(), ErrorCode(error.group(1)), index)
-    if words.startswith("Not run:"):
+    if words.startswith(NOT_RUN):
         return Response(words, ErrorCode.CANCELLED, index)
     return Response(words, None, index)
 

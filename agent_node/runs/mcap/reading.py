@@ -50,7 +50,7 @@ class RecordedStep:
     Attributes:
         time_s: On the run's clock [s].
         kind: "thought", "call", "result" or "answer".
-        payload: As of agent_node.agent.Listener, but without the pictures of results.
+        payload: As of agent_node.conversation.Listener, but without the pictures of results.
     """
 
     time_s: float

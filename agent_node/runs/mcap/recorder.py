@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.agent import Listener
 from agent_node.calls import ToolCall
+from agent_node.conversation import Listener
 from agent_node.runs.folder import write_atomically
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
@@ -112,7 +112,7 @@ class Recorder:
         return self._events - 1
 
     def listen(self, kind: str, payload: Any) -> None:
-        """See agent_node.agent.Listener."""
+        """See agent_node.conversation.Listener."""
         now = self._now()
         if kind == "thought":
             self._tell(now, THOUGHT, payload, f"thinks: {payload}")

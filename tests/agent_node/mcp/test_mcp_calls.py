@@ -131,7 +131,7 @@ async def test_a_motion_on_a_picture_from_before_anothers_motion_is_refused(robo
         assert not (await one.call_tool("fake-move", {})).is_error
         assert not (await one.call_tool("fake-move", {})).is_error
         refused = await other.call_tool("fake-move", {})
-        assert code(refused) == "PLAN_FAILED"
+        assert code(refused) == "SCENE_CHANGED"
         assert "Look again" in refused.content[0].text
         await other.call_tool("robot-capture_image", {})
         assert not (await other.call_tool("fake-move", {})).is_error
@@ -149,7 +149,7 @@ async def test_a_motion_that_was_not_approved_leaves_what_others_have_seen_as_it
         assert code(await other.call_tool("fake-ask", {})) == "NOT_APPROVED"
         assert not (await one.call_tool("fake-move", {})).is_error
         # The tool has looked before it asked, and that picture is old now.
-        assert code(await other.call_tool("fake-move", {})) == "PLAN_FAILED"
+        assert code(await other.call_tool("fake-move", {})) == "SCENE_CHANGED"
 
 
 async def test_motions_of_two_clients_never_overlap(robot: SharedRobot, arm: Any, until: Any) -> None:

@@ -207,3 +207,53 @@ def test_no_temperature_that_was_asked_for_is_the_likeliest_token(server, policy
     server.will(server.completion("<answer>x</answer>"))
     policy().respond(conversation)
     assert server.requests[0]["temperature"] == 0.0
+
+
+def tokens(*logprobs, ids=None):
+    """The part of a choice that tells of its tokens, as vLLM sends it."""
+    content = [{"token": "a", "logprob": logprob, "bytes": None, "top_logprobs": []} for logprob in logprobs]
+    return {"logprobs": {"content": content}} | ({} if ids is None else {"token_ids": ids})
+
+
+def test_tokens_are_asked_for_and_kept_where_the_user_wants_them(server, policy, conversation):
+    server.will(server.completion(TURN, choice=tokens(-0.5, -1.5, 0.0, ids=[7, 8, 2])))
+    reply = policy(logprobs=True).respond(conversation)
+    assert (reply.token_ids, reply.logprobs) == ((7, 8, 2), (-0.5, -1.5, 0.0))
+    assert (server.requests[0]["logprobs"], server.requests[0]["return_token_ids"]) == (True, True)
+    unasked = policy().respond(conversation)
+    assert (unasked.token_ids, unasked.logprobs) == ((), ())
+    assert not {"logprobs", "return_token_ids"} & server.requests[1].keys()
+
+
+def test_the_tokens_of_a_streamed_turn_are_joined(server, policy, conversation):
+    pieces = [server.delta(content="<answer>do"), server.delta("stop", content="ne</answer>")]
+    pieces[0]["choices"][0] |= tokens(-0.1, -0.2, ids=[1, 2])
+    pieces[1]["choices"][0] |= tokens(-0.3, ids=[3])
+    server.will(server.stream([*pieces, "[DONE]"]))
+    reply = policy(stream=True, logprobs=True).respond(conversation)
+    assert (reply.token_ids, reply.logprobs) == ((1, 2, 3), (-0.1, -0.2, -0.3))
+
+
+def test_a_server_without_token_ids_still_gives_log_probabilities(server, policy, conversation):
+    refusal = {"error": {"message": "Unrecognized request argument supplied: return_token_ids", "param": None}}
+    server.will(server.json(refusal, 400), server.completion(TURN, choice=tokens(-0.5)))
+    made = policy(logprobs=True)
+    reply = made.respond(conversation)
+    assert (reply.token_ids, reply.logprobs) == ((), (-0.5,))
+    assert "return_token_ids" not in server.requests[1]
+    assert server.requests[1]["logprobs"] is True
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (tokens(-0.5, ids=[1, 2]), "2 token ids and 1 log-probabilities"),
+        (tokens("x"), "log-probabilities that are no numbers"),
+        (tokens(-0.5, ids=["1"]), "token ids that are no numbers"),
+    ],
+)
+def test_tokens_that_make_no_sense_are_a_fault_of_the_server(server, policy, conversation, choice, words):
+    server.will(server.completion(TURN, choice=choice))
+    with pytest.raises(ToolError, match=words) as error:
+        policy(logprobs=True).respond(conversation)
+    assert error.value.code is ErrorCode.UNAVAILABLE

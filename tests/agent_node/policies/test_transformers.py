@@ -75,6 +75,19 @@ def test_it_writes_what_the_library_itself_would(any_folder, conversation):
     assert reply.prompt_tokens == len(prompt.ids)
     assert reply.completion_tokens == len(expected), "the end counts too"
     assert reply.text == made._decode([token for token in expected if token not in made._ends])
+    assert reply.token_ids == tuple(expected)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.7])
+def test_log_probabilities_are_the_model_s_own_of_the_tokens_it_wrote(folders, conversation, temperature):
+    logits, reply = logits_of(policy(folders["text"], temperature=temperature), conversation)
+    normalised = logits - np.log(np.exp(logits - logits.max(1, keepdims=True)).sum(1, keepdims=True))
+    normalised -= logits.max(1, keepdims=True)
+    assert len(reply.logprobs) == len(reply.token_ids) == reply.completion_tokens
+    assert reply.logprobs == pytest.approx(
+        [row[token] for row, token in zip(normalised, reply.token_ids, strict=True)], abs=1e-4
+    )
+    assert max(reply.logprobs) < 0
 
 
 def test_a_conversation_that_goes_on_is_not_read_again(any_folder, conversation, pictures):

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
+from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.folder import new_run_dir, write_atomically, write_json, write_trajectory
 from tool_nodes.results import ErrorCode, ToolError, ToolResult

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agent_node.agent import Agent, Episode
+from agent_node.agent import Agent
+from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.report import complete_report, write_report
 from agent_node.runs.report_pictures import MAX_FRAMES

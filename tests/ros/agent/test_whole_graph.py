@@ -110,9 +110,9 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
 def test_in_lockstep_an_episode_is_the_same_as_in_process(sentence: int, perception: Perception) -> None:
     task, config = paper_task(sentence, 1), StationConfig(perception=perception, seed=1)
     here = Station(task.scene, config)
-    expected = run_episode(here, ScriptedPolicy(), task.text)
+    expected = run_episode(here, ScriptedPolicy(), task)
     with ros_station(task.scene, config) as there:
-        outcome = run_episode(there, ScriptedPolicy(), task.text)
+        outcome = run_episode(there, ScriptedPolicy(), task)
         objects = there.world.snapshot().objects
     assert [message.text for message in outcome.episode.messages] == [m.text for m in expected.episode.messages]
     assert outcome.truth == expected.truth

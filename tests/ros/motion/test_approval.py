@@ -178,7 +178,7 @@ def test_an_object_that_is_moved_while_the_operator_thinks_voids_the_approval(
     cell.move_entity("red_box_1", (0.40, -0.05, 0.05))
     assert operator.answer(request.hash).success
     _, result = goal.end()
-    assert result.status.error_code == "PLAN_FAILED"
+    assert result.status.error_code == "SCENE_CHANGED"
     assert "scene has changed" in result.status.message
     assert cell.commands == commands
 

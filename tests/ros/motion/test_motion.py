@@ -89,7 +89,7 @@ def test_a_plan_is_refused_where_the_scene_has_changed(cell: Any, target: Any) -
     planned = succeed(cell.grasp(target.T_base_gripper, "plan_only"))
     cell.move_entity("red_box_1", (0.40, -0.05, 0.05))
     _, result = cell.grasp(target.T_base_gripper, plan_id=planned.plan_id).end()
-    assert result.status.error_code == "PLAN_FAILED"
+    assert result.status.error_code == "SCENE_CHANGED"
     assert "scene has changed" in result.status.message
 
 

@@ -7,8 +7,12 @@ import numpy as np
 import pytest
 
 from sim.scene.scenes import PlacedObject
+from sim.tasks import sentences
+from sim.tasks.arrangement import free_spot, furthest
+from sim.tasks.place import PlaceTask
 from sim.tasks.predicates import RELATIONS
-from sim.tasks.tasks import CATEGORIES, PAPER_SENTENCES, Task, free_spot, furthest, paper_task, random_task, sentences
+from sim.tasks.sentences import PAPER_SENTENCES
+from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task, random_task
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.workspace import within_reach
@@ -20,20 +24,20 @@ RANDOM = range(40)
 
 
 @cache
-def paper(index: int, seed: int) -> Task:
+def paper(index: int, seed: int) -> GeneratedTask:
     return paper_task(index, seed)
 
 
 @cache
-def random(seed: int) -> Task:
+def random(seed: int) -> GeneratedTask:
     return random_task(seed)
 
 
-def target(task: Task) -> PlacedObject:
+def target(task: GeneratedTask) -> PlacedObject:
     return task.scene.find(task.target_ids[0])
 
 
-def same_item(task: Task) -> list[PlacedObject]:
+def same_item(task: GeneratedTask) -> list[PlacedObject]:
     return [placed for placed in task.scene.objects if placed.item == target(task).item]
 
 
@@ -50,8 +54,8 @@ def test_a_paper_task_is_well_formed_in_a_crowded_scene(index: int) -> None:
         task = paper(index, seed)
         assert task.text == PAPER_SENTENCES[index]
         assert task.category == CATEGORIES[0 if index < 7 else 1 if index < 13 else 2]
-        assert (task.relation is None) == (index < 13)
-        about = {*task.target_ids, *task.reference_ids}
+        assert isinstance(task, PlaceTask) == (index >= 13)
+        about = {*task.target_ids, *(task.reference_ids if isinstance(task, PlaceTask) else ())}
         assert len(task.scene.objects) - len(about) >= 6
         assert target(task).product.graspable
 
@@ -122,6 +126,7 @@ def test_the_leftmost_condiment_is_left_of_another() -> None:
 def test_the_two_plushies_stand_together_and_both_are_meant() -> None:
     for seed in SEEDS:
         task = paper(19, seed)
+        assert isinstance(task, PlaceTask)
         plush = {placed.id for placed in task.scene.objects if placed.product.kind == "plush"}
         assert plush == set(task.reference_ids)
         a, b = (task.scene.find(name).position_m for name in task.reference_ids)
@@ -132,7 +137,8 @@ def test_the_two_plushies_stand_together_and_both_are_meant() -> None:
 def test_every_place_has_a_free_reachable_spot(index: int) -> None:
     for seed in SEEDS:
         task = paper(index, seed)
-        assert task.relation is not None
+        assert isinstance(task, PlaceTask)
+        assert task.relation != "anywhere"
         references = [task.scene.find(name) for name in task.reference_ids]
         spot = free_spot(task.scene.objects, target(task), task.relation, references)
         assert spot is not None
@@ -163,7 +169,7 @@ def test_random_tasks_cover_every_category_and_differ_in_wording() -> None:
     assert set(Counter(task.category for task in tasks)) == set(CATEGORIES)
     assert len({task.text for task in tasks}) >= 35
     assert len({task.text.split()[0] for task in tasks}) >= 4
-    assert len({task.relation for task in tasks} - {None}) >= 5
+    assert len({task.relation for task in tasks if isinstance(task, PlaceTask)}) >= 5
 
 
 def test_a_random_task_is_decided_by_its_seed() -> None:
@@ -175,12 +181,12 @@ def test_a_random_task_is_decided_by_its_seed() -> None:
 def test_a_random_task_can_be_done(seed: int) -> None:
     task = random(seed)
     assert target(task).product.graspable
-    assert not set(task.target_ids) & set(task.reference_ids)
-    if task.category != "pick_and_place":
-        assert task.relation is None
-        assert task.reference_ids == ()
+    if not isinstance(task, PlaceTask):
+        assert task.category != "pick_and_place"
         return
+    assert not set(task.target_ids) & set(task.reference_ids)
     assert task.relation in RELATIONS
+    assert task.relation != "anywhere"
     references = [task.scene.find(name) for name in task.reference_ids]
     assert len(references) == (2 if task.relation == "between" else 1)
     assert task.relation != "in" or references[0].product.container

@@ -255,7 +255,7 @@ def test_an_arm_that_was_moved_meanwhile_voids_the_approval() -> None:
     cell.person.meanwhile = lambda: (cell.station.arm.follow(nudge), None)[1]
     with pytest.raises(ToolError, match="The arm has moved") as caught:
         cell.manipulator.run_grasp(plan)
-    assert caught.value.code is ErrorCode.PLAN_FAILED
+    assert caught.value.code is ErrorCode.SCENE_CHANGED
     assert np.abs(cell.station.arm.state().q - away).max() < 0.01
 
 
@@ -267,7 +267,7 @@ def test_an_object_that_was_moved_meanwhile_voids_the_approval(shift_m: float, d
     x, y = (AT[i] + shift_m * direction[i] for i in range(2))
     cell.person.meanwhile = lambda: setattr(cell.camera, "other", block_at(x, y, seed=1).camera.capture())
     error = cell.refused(plan)
-    assert error.code is ErrorCode.PLAN_FAILED
+    assert error.code is ErrorCode.SCENE_CHANGED
     assert "The scene has changed" in error.message
 
 

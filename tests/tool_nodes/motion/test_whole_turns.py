@@ -114,7 +114,7 @@ def test_a_plan_is_kept_for_an_arm_that_now_reports_another_turn() -> None:
     stops = ~CONTINUOUS
     with pytest.raises(ToolError, match="moved") as caught:
         book.take(book.keep(plan, frame, PARK, None), type(plan), frame, PARK + TURN * stops, None)
-    assert caught.value.code is ErrorCode.PLAN_FAILED
+    assert caught.value.code is ErrorCode.SCENE_CHANGED
 
 
 def test_the_way_home_is_permitted_in_any_turn() -> None:

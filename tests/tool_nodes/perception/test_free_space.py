@@ -179,8 +179,9 @@ def test_a_blocked_side_names_what_is_in_the_way() -> None:
 
 def test_the_limit_of_reach_is_named() -> None:
     _, frame = arranged(("red box", 0.45, -0.42))
-    with pytest.raises(ToolError, match="reach"):
+    with pytest.raises(ToolError, match="reach") as error:
         place(frame, "left_of", 0)
+    assert error.value.code == ErrorCode.OUT_OF_WORKSPACE, "no thing is in the way"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,290 @@
+"""A conversation between an operator, a policy and the toolbox, driven from outside a turn at a time.
+
+Whoever decides owns the loop, be it a policy here, an RL engine or an asyncio server:
+
+    conversation = Conversation("pick up the red box", toolbox)
+    while not conversation.done:
+        conversation.step(policy.respond(conversation.messages))
+    print(conversation.episode.answer)
+
+Steps may come from different threads, one after the other. Any number of conversations may be under way at once; those
+that move one arm share its stop, and each sees the table as the others leave it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from agent_node.calls import ToolCall
+from agent_node.episode import Episode, Exchange, Turn
+from agent_node.memory import Memory, without_arrays
+from agent_node.policy import Message, Reply, reply_problem
+from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
+from agent_node.recovery import (
+    ENDED_BY_SOMEBODY,
+    Recovery,
+    Watch,
+    achieved,
+    ends_the_command,
+    malformed,
+    passed_over,
+    too_many_calls,
+)
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+
+TURN_BUDGET = 24
+"""Assistant turns per command."""
+
+_SHOWN_CHARACTERS = 2000
+"""So much of a turn that is too long to be read stays in the conversation."""
+
+_CODED_ANSWER = re.compile(rf"^({'|'.join(ErrorCode)})\s*:\s*(.*)$", re.DOTALL)
+
+Listener = Callable[[str, Any], None]
+"""Called as things happen: ("thought", str), ("call", ToolCall), ("result", CallRecord), ("answer", str)."""
+
+
+class Conversation:
+    """One command, a turn at a time.
+
+    It is done at once where the arm is stopped or no turn is allowed.
+
+    Args:
+        task: The operator's sentence.
+        toolbox: The tools.
+        turn_budget: Assistant turns before TURN_BUDGET.
+        stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
+            any time after the beginning, however soon it is reset.
+        listener: Hears every step, in the thread that steps.
+        protocol: How the policy writes and reads; SpaceTools' where None.
+        recovery: What is done about failures.
+        memory: How much of a long conversation is kept.
+
+    Attributes:
+        episode: The record so far; complete when the conversation is done.
+        done: The command is over: answered, failed or stopped.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        toolbox: Toolbox,
+        turn_budget: int = TURN_BUDGET,
+        stopped: Callable[[], bool] = lambda: False,
+        listener: Listener = lambda kind, payload: None,
+        protocol: Protocol | None = None,
+        recovery: Recovery | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self._began = self._asked = time.monotonic()
+        self._toolbox = toolbox
+        self._turn_budget = turn_budget
+        self._stopped = stopped
+        self._listener = listener
+        self._protocol = protocol = protocol or load_protocol("spacetools")
+        self._recovery = recovery or Recovery()
+        self._memory = memory or Memory()
+        messages = [
+            Message("system", protocol.system_prompt(toolbox.schemas())),
+            Message("user", protocol.user_prompt(task), words=task),
+        ]
+        self.episode = Episode(task, messages, [], Session(), protocol)
+        self.done = False
+        self._stepping = threading.Lock()
+        self._watch = Watch(self._recovery, toolbox, self.episode.session)
+        self._guarded(self._begin)
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What the policy sees next."""
+        return tuple(self.episode.messages)
+
+    def step(self, reply: Reply) -> Turn:
+        """Take one assistant turn: run its calls, and answer each in `messages`.
+
+        Never raises for what a policy wrote or a tool did: that is in the turn, and in `episode` once it is `done`.
+
+        Args:
+            reply: What the policy says to `messages`.
+
+        Returns:
+            The turn as it went into the record.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for what is no Reply with a text, after the end, and while another step runs;
+                nothing has happened then.
+        """
+        if problem := reply_problem(reply):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
+        turn = Turn(reply, ParsedTurn("", (), None))
+        with self._alone(), self._job.resumed():
+            self._guarded(lambda: self._take(turn))
+            self._asked = time.monotonic()
+        return turn
+
+    def abort(self, error: ToolError) -> None:
+        """End the command because no turn will come, e.g. since the policy cannot be reached.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT after the end, and while a step runs.
+        """
+        with self._alone():
+            self._fail(error)
+            self.episode.wall_s = time.monotonic() - self._began
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Within it nobody else steps. Raises ToolError INVALID_ARGUMENT where somebody does, or all is over."""
+        if not self._stepping.acquire(blocking=False):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, "Another step of this conversation is under way.", "Wait for its end."
+            )
+        try:
+            if self.done:
+                ending = self.episode.error_code or "an answer"
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT, f"The conversation is over: it ended with {ending}.", "Begin another."
+                )
+            yield
+        finally:
+            self._stepping.release()
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except ToolError as error:
+            self._fail(error)
+        except Exception as error:
+            self._fail(ToolError(ErrorCode.INTERNAL, f"The agent failed: {type(error).__name__}: {error}."))
+        self.episode.wall_s = time.monotonic() - self._began
+
+    def _begin(self) -> None:
+        with self._toolbox.job() as self._job:
+            if self._job.halted:
+                raise self._job.error
+        self._check_budget()
+
+    def _check_budget(self) -> None:
+        if len(self.episode.turns) >= self._turn_budget:
+            raise ToolError(ErrorCode.TURN_BUDGET, f"No answer within {self._turn_budget} turns.")
+
+    def _take(self, turn: Turn) -> None:
+        episode = self.episode
+        self._read(turn)
+        if turn.parsed.answer is not None:
+            self._finish(turn.parsed.answer)
+            return
+        broken = self._run_calls(turn)
+        last_but_one = len(episode.turns) == self._turn_budget - 1
+        if self._recovery.announce_last_turn and last_but_one and turn.exchanges:
+            turn.exchanges[-1] = turn.exchanges[-1].noted("One turn is left: it must answer.")
+        episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
+        self._memory.trim(episode.session, episode.messages)
+        if broken is not None:
+            raise broken
+        if self._job.halted or self._stopped():
+            raise self._job.error
+        self._watch.turn_ended(_is_malformed(turn.parsed))
+        self._check_budget()
+
+    def _read(self, turn: Turn) -> None:
+        """Parse the reply, and note it in the record."""
+        reply = turn.reply
+        too_long = malformed(self._recovery, reply.text)
+        if too_long:  # and its text is kept nowhere
+            turn.reply = reply = replace(reply, text=f"{reply.text[:_SHOWN_CHARACTERS]} ...", details={})
+            turn.parsed = ParsedTurn("", (), None, too_long)
+        else:
+            parsed = self._protocol.parse(reply.text)
+            wrong = too_many_calls(self._recovery, parsed.calls)
+            turn.parsed = replace(parsed, calls=(), problem=wrong) if wrong else parsed
+        turn.policy_s = time.monotonic() - self._asked
+        self.episode.turns.append(turn)
+        self.episode.messages.append(Message("assistant", reply.text))
+        if turn.thought:
+            self._listener("thought", turn.thought)
+
+    def _run_calls(self, turn: Turn) -> ToolError | None:
+        """Run a turn's calls and note what the policy is told; the error that ends the command, if there is one."""
+        parsed = turn.parsed
+        if parsed.problem:
+            turn.exchanges.append(Exchange(None, f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}."))
+        elif not parsed.calls and self._recovery.go_on:
+            turn.exchanges.append(Exchange(None, "").noted("Go on: call a tool or answer."))
+        motion_failed = False
+        for call in parsed.calls:
+            if self._job.halted or self._stopped():
+                turn.exchanges.append(Exchange(call, f"Error {ErrorCode.STOPPED}: {NOT_RUN} stopped by the operator."))
+                continue
+            exchange = self._exchange(call, motion_failed)
+            turn.exchanges.append(exchange)
+            if exchange.record is not None:
+                error = exchange.record.result.error
+                if error is not None and ends_the_command(exchange.record):
+                    return error
+            motion_failed = motion_failed or (
+                self._toolbox.is_motion(call.name) and (exchange.record is None or not exchange.record.result.ok)
+            )
+        if turn.exchanges:
+            turn.exchanges[-1] = turn.exchanges[-1].noted(passed_over(parsed.ignored))
+        return None
+
+    def _exchange(self, call: ToolCall, motion_failed: bool) -> Exchange:
+        if motion_failed:
+            return Exchange(call, f"{NOT_RUN} an earlier motion in this turn failed.")
+        watch = self._watch
+        refusal = f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}." if call.problem else watch.refusal(call)
+        if refusal:
+            watch.refused(call, refusal)
+            return Exchange(call, refusal)
+        self._listener("call", call)
+        record = self._toolbox.call(call.name, call.arguments, watch.session)
+        self._listener("result", record)
+        note = watch.note(call, record)
+        return Exchange(call, record.result.text, without_arrays(record)).noted(note)
+
+    def _finish(self, answer: str) -> None:
+        """Success is what the tools reported: the last motion worked and the answer admits no failure."""
+        episode = self.episode
+        records = episode.records
+        motions = [record for record in records if record.motion]
+        errors = [record.result.error.code for record in records if record.result.error is not None]
+        coded = _CODED_ANSWER.match(answer)
+        if coded:
+            code = ErrorCode(coded.group(1))
+            # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
+            claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
+            episode.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
+            episode.answer = coded.group(2).strip()
+        else:
+            episode.answer = answer
+            episode.success = bool(motions) and motions[-1].result.ok
+            if not episode.success:
+                episode.error_code = errors[-1] if errors else None
+        self._listener("answer", answer)
+        self.done = True
+
+    def _fail(self, error: ToolError) -> None:
+        """The operator is told why, and what had come of it until then, which no policy has a say in."""
+        episode = self.episode
+        told = str(error) if error.code in ENDED_BY_SOMEBODY else f"{error} {achieved(episode.records)}".strip()
+        episode.error_code, episode.answer = error.code, told
+        self.done = True
+        self._listener("answer", f"{error.code}: {told}")
+
+
+def _message(exchange: Exchange, session: Session) -> Message:
+    index = exchange.image_index
+    picture = None if index is None else session.images[index].rgb
+    return Message("tool", exchange.response, exchange.told, index, picture)
+
+
+def _is_malformed(turn: ParsedTurn) -> bool:
+    return bool(turn.problem) or (bool(turn.calls) and all(call.problem for call in turn.calls))

@@ -1,0 +1,121 @@
+"""The record of one command: turns, what each call answered, and how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from agent_node.calls import ToolCall
+from agent_node.policy import Message, Reply
+from agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
+from tool_nodes.results import ErrorCode
+from tool_nodes.toolbox.toolbox import CallRecord, Session
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One response of a turn and what it answers.
+
+    Attributes:
+        call: The call as the policy wrote it; None when the whole turn was refused.
+        words: What the policy is told, without the protocol's dress.
+        record: What the tool did, without its arrays; None when the call was not run.
+        notes: What the agent adds for the policy.
+    """
+
+    call: ToolCall | None
+    words: str
+    record: CallRecord | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def image_index(self) -> int | None:
+        """Index of the picture that came with the response, or None."""
+        return None if self.record is None else self.record.image_index
+
+    @property
+    def response(self) -> str:
+        """The text that the policy reads."""
+        return render_response(self.told, self.image_index)
+
+    @property
+    def told(self) -> str:
+        """The words with the notes."""
+        return "".join((self.words, *(f"{NOTE}{note}" for note in self.notes))).removeprefix("\n")
+
+    def noted(self, note: str) -> Exchange:
+        """The exchange with one more note; the same where it is empty."""
+        return replace(self, notes=(*self.notes, note)) if note else self
+
+
+@dataclass
+class Turn:
+    """One assistant turn and what came of it.
+
+    Attributes:
+        reply: What the policy wrote, and what it took.
+        parsed: What the protocol makes of it.
+        exchanges: One for each call, in order, or one that says what is wrong with the turn.
+        policy_s: Wall time the policy took [s].
+    """
+
+    reply: Reply
+    parsed: ParsedTurn
+    exchanges: list[Exchange] = field(default_factory=list)
+    policy_s: float = 0.0
+
+    @property
+    def text(self) -> str:
+        """What the policy wrote."""
+        return self.reply.text
+
+    @property
+    def thought(self) -> str:
+        """Its reasoning."""
+        return self.parsed.thought
+
+    @property
+    def calls(self) -> list[CallRecord]:
+        """The calls that were run."""
+        return [exchange.record for exchange in self.exchanges if exchange.record is not None]
+
+    @property
+    def responses(self) -> list[str]:
+        """The text of every response."""
+        return [exchange.response for exchange in self.exchanges]
+
+
+@dataclass
+class Episode:
+    """One command as far as it has come.
+
+    Attributes:
+        task: The operator's sentence.
+        messages: The whole conversation as the policy reads it.
+        turns: What the policy wrote, and what came of it.
+        session: Pictures and `$variables` that the calls have left.
+        protocol: How the policy writes.
+        answer: What the operator is told, without the code; empty until the end.
+        success: Every part of the command was carried out, as the tools reported it.
+        error_code: The stage that failed, or None.
+        wall_s: Wall time of the whole command [s], the policy's included.
+    """
+
+    task: str
+    messages: list[Message]
+    turns: list[Turn]
+    session: Session
+    protocol: Protocol = field(default_factory=lambda: load_protocol("spacetools"))
+    answer: str = ""
+    success: bool = False
+    error_code: ErrorCode | None = None
+    wall_s: float = 0.0
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """The calls that were run, in order."""
+        return [record for turn in self.turns for record in turn.calls]
+
+    @property
+    def tool_calls(self) -> int:
+        """Number of calls that were run."""
+        return len(self.records)

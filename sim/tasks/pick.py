@@ -1,0 +1,61 @@
+"""Pick up one thing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene
+from sim.tasks import sentences
+from sim.tasks.arrangement import one_described
+from sim.tasks.predicates import THRESHOLDS, judge_pick
+from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript
+
+
+@dataclass(frozen=True)
+class PickTask:
+    """The operator names a thing, and the robot holds it up.
+
+    **Randomised**: the scene, the thing, and the words for it, which fit nothing else in the scene.
+
+    **Success**: `picked`. One of the targets, and nothing else, is at least `lift_m` up in the gripper from the end of
+    the command for `hold_s`; see `predicates.THRESHOLDS`.
+
+    Attributes:
+        text: What the operator says.
+        scene: The table before.
+        target_ids: The things to pick; any one of them counts.
+        source: Whose goal it is.
+    """
+
+    text: str
+    scene: Scene
+    target_ids: tuple[str, ...]
+    source: str = TASK_GOAL
+    category: ClassVar[Category] = "pick"
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s,)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"pick {' or '.join(self.target_ids)}"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task; the terms are `picked`."""
+        picked = judge_pick(history.before, history.holds[0], self.target_ids)
+        reasons = () if picked else ("the target is not held up, or something else is",)
+        return Score({"picked": picked}, picked, reasons)
+
+
+def random_pick(rng: np.random.Generator) -> PickTask | None:
+    """A random task; None where the scene that was drawn has nothing to pick that words can single out."""
+    scene = generate_scene(int(rng.integers(2**31)))
+    found = one_described(rng, scene, [placed for placed in scene.objects if placed.product.graspable])
+    if found is None:
+        return None
+    target, phrase = found
+    text = sentences.choose(rng, sentences.PICK).format(target=f"the {phrase}")
+    return PickTask(text, scene, (target.id,))

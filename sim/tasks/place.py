@@ -1,0 +1,119 @@
+"""Pick up one thing and put it somewhere."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject, Scene
+from sim.tasks import sentences
+from sim.tasks.arrangement import one_described, placeable, radius_of
+from sim.tasks.predicates import RELATIONS, THRESHOLDS, PlaceRelation, Relation, judge_place
+from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript, held_ids
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.language.relations import RELATION_WORDS
+
+_TOPS = ("red box", "tea box", "sugar box")
+"""What small things are put on."""
+_SMALL = ("cinnamon", "basil", "salt", "toy block", "tuna can")
+"""What is put on them."""
+_MOVED_RADIUS = 0.058
+"""Things with a wider footprint are not moved [m]."""
+
+
+@dataclass(frozen=True)
+class PlaceTask:
+    """The operator names a thing and a place for it: in, on, beside, between or anywhere on the table.
+
+    **Randomised**: the scene, the thing, the relation and its references, and the words for them, which fit nothing
+    else. The relation does not hold before, and there is a reachable spot where it would.
+
+    **Success**: `picked` and `placed`. One of the targets, and nothing else, was lifted for `hold_s` at some time; then
+    it stands where it should, let go and still, with nothing moved or toppled that should not be; see
+    `predicates.judge_place` and `predicates.THRESHOLDS`.
+
+    Attributes:
+        text: What the operator says.
+        scene: The table before.
+        target_ids: The things to pick; any one of them counts.
+        relation: Where to place it.
+        reference_ids: In relation to what.
+        source: Whose goal it is.
+    """
+
+    text: str
+    scene: Scene
+    target_ids: tuple[str, ...]
+    relation: PlaceRelation
+    reference_ids: tuple[str, ...] = ()
+    source: str = TASK_GOAL
+    category: ClassVar[Category] = "pick_and_place"
+    holds_s: ClassVar[tuple[float, ...]] = (THRESHOLDS.hold_s, THRESHOLDS.still_s)
+    """What is still in the hand was lifted too: it is given the time; then what was put down lies still."""
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        where = RELATION_WORDS.get(self.relation, self.relation)
+        return f"pick {' or '.join(self.target_ids)}, place {where} {' and '.join(self.reference_ids)}".rstrip()
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task; the terms are `picked` and `placed`, and without the first there is not the second."""
+        lifted = history.lifted | held_ids(history.before)
+        right = lifted & set(self.target_ids)
+        if len(right) != 1 or lifted != right:
+            told = f"lifted: {', '.join(sorted(lifted)) or 'nothing'}"
+            return Score({"picked": False, "placed": False}, False, (told,))
+        (moved,) = right
+        verdict = judge_place(
+            history.scene,
+            history.before,
+            history.holds[-1],
+            moved,
+            self.relation,
+            self.reference_ids,
+            history.T_base_camera,
+        )
+        return Score({"picked": True, "placed": verdict.ok}, verdict.ok, verdict.reasons)
+
+
+def random_place(rng: np.random.Generator) -> PlaceTask | None:
+    """A random task; None where the scene that was drawn has none that can be put in words and carried out."""
+    relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
+    required: list[str] = []
+    if relation == "in":
+        required = [sentences.choose(rng, [i.name for i in load_catalogue().values() if i.container])]
+    elif relation == "on":
+        required = [sentences.choose(rng, _TOPS), sentences.choose(rng, _SMALL)]
+    scene = generate_scene(int(rng.integers(2**31)), required)
+    moved = one_described(rng, scene, [p for p in scene.objects if _movable(p, relation)])
+    if moved is None:
+        return None
+    target, target_phrase = moved
+    others = [placed for placed in scene.objects if placed.id != target.id and _refers(placed, relation)]
+    references: list[tuple[PlacedObject, str]] = []
+    for _ in range(2 if relation == "between" else 1):
+        found = one_described(rng, scene, [p for p in others if all(p.id != r.id for r, _ in references)])
+        if found is None:
+            return None
+        references.append(found)
+    if not placeable(scene.objects, target, relation, [placed for placed, _ in references]):
+        return None
+    where = sentences.choose(rng, sentences.WHERE[relation]).format(*(f"the {phrase}" for _, phrase in references))
+    text = sentences.choose(rng, sentences.PICK_AND_PLACE).format(target=f"the {target_phrase}", where=where)
+    return PlaceTask(text, scene, (target.id,), relation, tuple(p.id for p, _ in references))
+
+
+def _movable(placed: PlacedObject, relation: Relation) -> bool:
+    if relation == "on":
+        return placed.item in _SMALL
+    return placed.product.graspable and radius_of(placed.product) <= _MOVED_RADIUS
+
+
+def _refers(placed: PlacedObject, relation: Relation) -> bool:
+    if relation == "in":
+        return placed.product.container
+    return placed.item in _TOPS if relation == "on" else True

@@ -1,0 +1,160 @@
+"""What a task is: a sentence, a scene, and a score of its own.
+
+A task is one file beside this one, e.g. `pick.py`. Its truth comes from whoever made the scene and from what the
+simulator knows afterwards; the policy, and whatever reads the policy's sentence, have no say in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from sim.scene.scenes import Scene
+from sim.tasks.predicates import THRESHOLDS, Snapshot
+from sim.world import LOG_PERIOD_S
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import CallRecord
+from tool_nodes.types import FloatArray
+
+Category = Literal["pick", "relational_pick", "pick_and_place"]
+
+TASK_GOAL = "the task's own goal"
+"""Source of a goal that was there before its sentence."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """What came of a task.
+
+    Attributes:
+        terms: Named, each in 0..1; a bool where there is nothing in between. Whoever trains weighs them.
+        success: Everything that was asked for is true.
+        reasons: What was not as it should be, one sentence each.
+
+    Raises:
+        ToolError: INTERNAL for a term outside of 0..1: such an episode has no score.
+    """
+
+    terms: Mapping[str, float]
+    success: bool
+    reasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        wrong = [f"{name}={value}" for name, value in self.terms.items() if not 0.0 <= value <= 1.0]
+        if wrong:
+            raise ToolError(ErrorCode.INTERNAL, f"The terms of a score lie in 0..1, not {', '.join(wrong)}.")
+
+    @property
+    def points(self) -> int:
+        """Terms that are wholly true: 0 or 1 for a pick, up to 2 for a pick and place."""
+        return sum(value == 1.0 for value in self.terms.values())
+
+
+@dataclass(frozen=True)
+class History:
+    """What the simulator knows of one episode.
+
+    Attributes:
+        scene: What stood on the table at the start, with its shapes.
+        T_base_camera: (4, 4) true pose of the scene camera: left and behind are as it sees them.
+        before: The things before the robot moved.
+        times: (T,) simulated time of each logged state, from the start to the end of the holds [s].
+        poses: Of each thing, (T, 7): position in the base frame [m] and quaternion wxyz at those times.
+        holds: For each of the task's `holds_s` the states while nothing was done any more, first and last included.
+        after: The things at the very end.
+    """
+
+    scene: Scene
+    T_base_camera: FloatArray
+    before: Snapshot
+    times: FloatArray
+    poses: Mapping[str, FloatArray]
+    holds: tuple[tuple[Snapshot, ...], ...]
+    after: Snapshot
+
+    @property
+    def lifted(self) -> frozenset[str]:
+        """Things that were at least the threshold up for the whole hold time at some point."""
+        need = round(THRESHOLDS.hold_s / LOG_PERIOD_S)
+        return frozenset(
+            name
+            for name, poses in self.poses.items()
+            if _longest_run(poses[:, 2] - self.before.objects[name].position_m[2] >= THRESHOLDS.lift_m) >= need
+        )
+
+
+class Transcript(Protocol):
+    """What was said and done in an episode, e.g. an `agent_node.episode.Episode`."""
+
+    @property
+    def task(self) -> str:
+        """The operator's sentence."""
+
+    @property
+    def answer(self) -> str:
+        """What the operator was told."""
+
+    @property
+    def success(self) -> bool:
+        """The tools reported that all was done."""
+
+    @property
+    def error_code(self) -> ErrorCode | None:
+        """The stage that failed."""
+
+    @property
+    def records(self) -> list[CallRecord]:
+        """The calls that were run, in order."""
+
+
+class Task(Protocol):
+    """One thing to do, and how it is judged."""
+
+    @property
+    def text(self) -> str:
+        """What the operator says."""
+
+    @property
+    def scene(self) -> Scene:
+        """The table before."""
+
+    @property
+    def goal(self) -> str:
+        """What has to be true in the end, in one line of the scene's ids, for results and reports."""
+
+    @property
+    def source(self) -> str:
+        """Whose goal that is: TASK_GOAL, or where else it comes from."""
+
+    @property
+    def holds_s(self) -> tuple[float, ...]:
+        """How long the world is let alone after the command, in stretches, before it is scored [s]; may be empty."""
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """Judge an episode.
+
+        Args:
+            history: What the simulator knows of it.
+            transcript: What was said and which tools were called.
+
+        Raises:
+            ToolError: INTERNAL where the physics broke: such an episode has no score.
+        """
+
+
+def held_ids(snapshot: Snapshot) -> frozenset[str]:
+    """What the gripper holds, off the table."""
+    return frozenset(
+        name
+        for name, state in snapshot.objects.items()
+        if "gripper" in state.touching and "table" not in state.touching
+    )
+
+
+def _longest_run(flags: FloatArray) -> int:
+    longest = run = 0
+    for flag in flags:
+        run = run + 1 if flag else 0
+        longest = max(longest, run)
+    return longest

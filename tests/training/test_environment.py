@@ -1,0 +1,133 @@
+"""The environment: the same episodes as run_episode, driven from outside, and never a reward for a broken system."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policy import Reply
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+from sim.tasks.pick import PickTask
+from sim.tasks.place import PlaceTask
+from sim.tasks.task import Task
+from tool_nodes.results import ErrorCode, ToolError
+from training.environment import Environment, Step
+from training.episode import run_episode
+
+SCENE = load_scene(EXAMPLE_SCENE)
+PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))
+PLACE = PlaceTask(
+    "Pick up the cinnamon and place it in front of the rice box", SCENE, ("cinnamon_1",), "in_front_of", ("rice_box_1",)
+)
+DONE = Reply("<answer>Done.</answer>")
+
+
+def call(name: str, **arguments: Any) -> str:
+    return f"<tool_call>{json.dumps({'name': name, 'arguments': arguments})}</tool_call>"
+
+
+LOOK = Reply(call("robot.capture_image"))
+
+
+def roll(environment: Environment, task: Task) -> list[Step]:
+    policy, steps = ScriptedPolicy(), [Step(environment.reset(task), {}, False)]
+    while not steps[-1].done:
+        steps.append(environment.step(policy.respond(steps[-1].observation)))
+    return steps
+
+
+def test_the_scripted_policy_gets_the_truth_of_run_episode_and_the_same_conversation() -> None:
+    expected = run_episode(Station(SCENE), ScriptedPolicy(), PLACE)
+    environment = Environment()
+    steps = roll(environment, PLACE)
+    assert expected.truth is not None
+    assert environment.score == expected.truth
+    assert steps[-1].rewards == expected.truth.terms == {"picked": True, "placed": True}
+    assert [dict(step.rewards) for step in steps[:-1]] == [{}] * (len(steps) - 1)
+    texts = [(message.role, message.text) for message in expected.episode.messages]
+    assert [(message.role, message.text) for message in steps[-1].observation] == texts
+    assert environment.episode.answer == expected.episode.answer
+
+
+def test_a_reset_forgets_the_episode_before_it() -> None:
+    environment = Environment()
+    environment.reset(PLACE)
+    environment.step(LOOK)
+    first = environment.reset(PICK)
+    assert [message.role for message in first] == ["system", "user"]
+    assert first[1].words == PICK.text
+    assert environment.step(DONE).rewards == {"picked": False}
+    assert environment.score is not None
+    environment.reset(PICK)
+    assert environment.score is None
+
+
+def test_the_turn_budget_ends_an_episode_which_is_scored() -> None:
+    environment = Environment(turn_budget=2)
+    environment.reset(PICK)
+    assert not environment.step(LOOK).done
+    last = environment.step(LOOK)
+    assert last.done
+    assert environment.episode.error_code is ErrorCode.TURN_BUDGET
+    assert last.rewards == {"picked": False}
+
+
+def test_steps_run_in_threads_of_an_event_loop() -> None:
+    async def count(environment: Environment) -> tuple[int, bool]:
+        environment.reset(PICK)
+        await asyncio.to_thread(environment.step, LOOK)
+        last = await asyncio.to_thread(environment.step, DONE)
+        return len(last.observation), last.done
+
+    async def both() -> list[tuple[int, bool]]:
+        return list(await asyncio.gather(count(Environment()), count(Environment())))
+
+    assert asyncio.run(both()) == [(5, True)] * 2
+
+
+def test_physics_that_breaks_is_raised_and_is_no_reward() -> None:
+    stations: list[Station] = []
+
+    def make(task: Task, config: Any) -> Station:
+        stations.append(Station(task.scene, config))
+        return stations[-1]
+
+    environment = Environment(make_station=make)
+    environment.reset(PICK)
+    stations[-1].world.data.qvel[3] = np.inf
+    with pytest.raises(ToolError, match="physics") as error:
+        environment.step(DONE)
+    assert error.value.code is ErrorCode.INTERNAL
+    assert environment.score is None
+    environment.reset(PICK)
+    assert environment.step(DONE).done, "it can be used again"
+
+
+def test_a_backend_that_is_gone_is_raised_and_is_no_reward() -> None:
+    environment = Environment()
+    environment.reset(PICK)
+    depth = call("robot.get_depth")
+    calls = (LOOK.text, depth, call("roborefer.detect_one", obj_name="can", image_index=1))
+    environment.step(Reply("".join(calls)))
+    with pytest.raises(ToolError, match="The episode has no score: No pointing today") as error:
+        environment.step(Reply("<answer>UNAVAILABLE: No pointing today.</answer>"))
+    assert error.value.code is ErrorCode.UNAVAILABLE
+    assert environment.score is None
+
+
+def test_misuse_is_told_in_one_sentence() -> None:
+    environment = Environment()
+    with pytest.raises(ToolError, match=r"has no episode. Call reset\(task\) first"):
+        environment.step(DONE)
+    environment.reset(PICK)
+    with pytest.raises(ToolError, match="not str: wrap its text"):
+        environment.step("pick")  # type: ignore[arg-type]
+    environment.step(DONE)
+    with pytest.raises(ToolError, match="The conversation is over"):
+        environment.step(DONE)

@@ -1,0 +1,138 @@
+"""A task on a simulated station as an environment: whoever trains owns the loop.
+
+    environment = Environment()
+    observation = environment.reset(random_task(seed=7), seed=7)
+    done = False
+    while not done:
+        observation, rewards, done = environment.step(policy.respond(observation))
+
+The rewards are the named terms of the task's own score, all at the end; what training adds, such as what a protocol
+takes for a malformed turn, it reads from `episode`. One environment has one episode at a time; steps may come from
+any thread, one after the other. Environments share nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import NamedTuple
+
+from agent_node.conversation import TURN_BUDGET, Conversation
+from agent_node.episode import Episode
+from agent_node.memory import Memory
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+from agent_node.recovery import Recovery
+from sim.station import Station, StationConfig
+from sim.tasks.judge import Judge, JudgedStation
+from sim.tasks.task import Score, Task
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from training.episode import require_scene
+
+Observation = tuple[Message, ...]
+"""The whole conversation, as the policy reads it next."""
+
+
+class Step(NamedTuple):
+    """What one turn led to.
+
+    Attributes:
+        observation: The conversation with the turn and its results.
+        rewards: The terms of the task's score, each in 0..1 (a bool where there is nothing in between), when it is
+            done; empty before.
+        done: The episode is over.
+    """
+
+    observation: Observation
+    rewards: Mapping[str, float]
+    done: bool
+
+
+class Environment:
+    """Tasks to be done one after the other, each on a new station.
+
+    An infrastructure error (UNAVAILABLE or INTERNAL: a backend that is gone, a crash inside, physics that broke) is
+    never a reward: `step` raises it, and that episode is to be dropped. The environment can be reset after it.
+
+    Args:
+        config: Backends of the stations; the seed is that of `reset`.
+        make_station: Makes the station of a task instead; `Station` where None.
+        turn_budget, protocol, recovery, memory: Of the conversations, see `agent_node.conversation.Conversation`.
+    """
+
+    def __init__(
+        self,
+        config: StationConfig | None = None,
+        make_station: Callable[[Task, StationConfig], JudgedStation] | None = None,
+        turn_budget: int = TURN_BUDGET,
+        protocol: Protocol | None = None,
+        recovery: Recovery | None = None,
+        memory: Memory | None = None,
+    ) -> None:
+        self._config = config or StationConfig()
+        self._make_station = make_station or (lambda task, config: Station(task.scene, config))
+        self._turn_budget = turn_budget
+        self._protocol = protocol
+        self._recovery = recovery
+        self._memory = memory
+        self._running: tuple[Conversation, Task, Judge] | None = None
+        self.score: Score | None = None
+        """Of the episode that is over; None before its end, and where there is none."""
+
+    @property
+    def episode(self) -> Episode:
+        """The record of the episode so far. Raises ToolError INVALID_ARGUMENT before the first reset."""
+        return self._begun()[0].episode
+
+    def reset(self, task: Task, seed: int = 0) -> Observation:
+        """Begin a task, whatever has become of the one before; the same seed and the same turns give the same bytes.
+
+        Args:
+            task: What is to be done.
+            seed: Of noise, grasp sampling and planning; 0 or more.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a bad seed, and where `make_station` shows another scene;
+                the error that ended the conversation where it was over before its first turn.
+        """
+        self._running = self.score = None
+        station = self._make_station(task, replace(self._config, seed=seed))
+        require_scene(station, task)
+        judge = Judge(station)
+        conversation = Conversation(
+            task.text,
+            station.toolbox,
+            self._turn_budget,
+            protocol=self._protocol,
+            recovery=self._recovery,
+            memory=self._memory,
+        )
+        if conversation.done:
+            raise ToolError(conversation.episode.error_code or ErrorCode.INTERNAL, conversation.episode.answer)
+        self._running = conversation, task, judge
+        return conversation.messages
+
+    def step(self, turn: Reply) -> Step:
+        """Take one assistant turn; when it is the last, let the task score the episode.
+
+        Args:
+            turn: What the policy says to the last observation, with its tokens where they are to be kept.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT before a reset, after the end and for what is no Reply; any other is an
+                infrastructure error: the episode has no score.
+        """
+        conversation, task, judge = self._begun()
+        conversation.step(turn)
+        if not conversation.done:
+            return Step(conversation.messages, {}, False)
+        episode = conversation.episode
+        if episode.error_code in INFRASTRUCTURE_ERRORS:
+            raise ToolError(episode.error_code, f"The episode has no score: {episode.answer}")
+        self.score = judge.score(task, episode)
+        return Step(conversation.messages, dict(self.score.terms), True)
+
+    def _begun(self) -> tuple[Conversation, Task, Judge]:
+        if self._running is None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(task) first.")
+        return self._running
