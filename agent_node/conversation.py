@@ -27,13 +27,12 @@ from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
 from agent_node.recovery import (
-    ENDED_BY_SOMEBODY,
+    ENDED_BY_A_PERSON,
     Recovery,
-    Watch,
-    achieved,
+    RecoveryState,
     ends_the_command,
+    ignored_calls_note,
     malformed,
-    passed_over,
     too_many_calls,
 )
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
@@ -98,7 +97,7 @@ class Conversation:
         self.episode = Episode(task, messages, [], Session(), protocol)
         self.done = False
         self._stepping = threading.Lock()
-        self._watch = Watch(self._recovery, toolbox, self.episode.session)
+        self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)
         self._guarded(self._begin)
 
     @property
@@ -233,7 +232,7 @@ class Conversation:
                 self._toolbox.is_motion(call.name) and (exchange.record is None or not exchange.record.result.ok)
             )
         if turn.exchanges:
-            turn.exchanges[-1] = turn.exchanges[-1].noted(passed_over(parsed.ignored))
+            turn.exchanges[-1] = turn.exchanges[-1].noted(ignored_calls_note(parsed.ignored))
         return None
 
     def _exchange(self, call: ToolCall, motion_failed: bool) -> Exchange:
@@ -274,7 +273,7 @@ class Conversation:
     def _fail(self, error: ToolError) -> None:
         """The operator is told why, and what had come of it until then, which no policy has a say in."""
         episode = self.episode
-        told = str(error) if error.code in ENDED_BY_SOMEBODY else f"{error} {achieved(episode.records)}".strip()
+        told = str(error) if error.code in ENDED_BY_A_PERSON else f"{error} {achieved(episode.records)}".strip()
         episode.error_code, episode.answer = error.code, told
         self.done = True
         self._listener("answer", f"{error.code}: {told}")

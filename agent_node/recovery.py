@@ -58,7 +58,7 @@ _NOT_BEGUN = frozenset(
     }
 )  # fmt: skip
 """Failures of a motion before anything moved."""
-ENDED_BY_SOMEBODY = frozenset({ErrorCode.STOPPED, ErrorCode.CANCELLED})
+ENDED_BY_A_PERSON = frozenset({ErrorCode.STOPPED, ErrorCode.CANCELLED})
 """A motion that ended so was ended by a person: what goes on after it is for a person to say."""
 _EMPTY = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 
@@ -93,7 +93,7 @@ class Recovery:
 
 
 @dataclass
-class Watch:
+class RecoveryState:
     """What has happened in one command, as far as recovery needs it.
 
     Args:
@@ -193,7 +193,7 @@ def ends_the_command(record: CallRecord) -> bool:
     error = record.result.error
     if error is None:
         return False
-    return error.code is ErrorCode.INTERNAL or (record.motion and error.code in ENDED_BY_SOMEBODY)
+    return error.code is ErrorCode.INTERNAL or (record.motion and error.code in ENDED_BY_A_PERSON)
 
 
 def malformed(rules: Recovery, text: str) -> str:
@@ -210,7 +210,7 @@ def too_many_calls(rules: Recovery, calls: Sequence[ToolCall]) -> str:
     return f"a turn may hold {rules.calls_in_a_turn} calls, this one holds {len(calls)}, and none was run"
 
 
-def passed_over(count: int) -> str:
+def ignored_calls_note(count: int) -> str:
     """What the policy is told of calls that its protocol passes over, which are logged too; empty if there are none."""
     if not count:
         return ""
@@ -219,7 +219,7 @@ def passed_over(count: int) -> str:
     return f"{calls} ignored: write one call a turn."
 
 
-def achieved(records: Sequence[CallRecord]) -> str:
+def summarize_progress(records: Sequence[CallRecord]) -> str:
     """What the motions of a command came to, as the tools reported it, in one sentence."""
     motions = [record for record in records if record.motion]
     codes = [None if record.result.error is None else record.result.error.code for record in motions]

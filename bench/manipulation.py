@@ -82,9 +82,7 @@ def run_one(job: EpisodeJob) -> EpisodeRecord:
     return _record(job, task, station, planning)
 
 
-def _record(
-    job: EpisodeJob, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]
-) -> EpisodeRecord:
+def _record(job: EpisodeJob, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]) -> EpisodeRecord:
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
     outcome = run_episode(station, policy, task, job.turns, protocol=protocol)

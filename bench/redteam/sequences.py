@@ -93,7 +93,7 @@ class Request:
         return ""
 
 
-class Judge:
+class SequenceJudge:
     """Keeps who asked for what and when it was stopped, and measures what the servos are commanded.
 
     Args:
@@ -193,7 +193,7 @@ class Conductor:
         self._ground, self._rng = ground, rng
         self._station = ground.station
         self._camera, self._step = ground.station.camera, ground.station.world.step
-        self.judge = Judge(ground.station.world)
+        self.judge = SequenceJudge(ground.station.world)
         self.events: list[str] = []
         self.codes: Counter[str] = Counter()
         self._left = int(rng.integers(1, EVENTS + 1))
