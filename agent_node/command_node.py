@@ -145,6 +145,7 @@ class CommandNode(Node):
         self, make_toolbox: MakeToolbox | None = None, make_policy: MakePolicy | None = None, **options: Any
     ) -> None:
         super().__init__("agent", **options)
+        self._robot = parameters.robot(self)
         suites = parse_suites(parameters.text(self, "suites", "spacetools", "Whose tools: a suite, several, or all"))
         role = parameters.choice(self, "role", "operator", ROLES, "An observer has no tool that moves the robot")
         # An observer moves nothing that could be stopped, and may look while nothing moves.
@@ -236,7 +237,7 @@ class CommandNode(Node):
         )  # fmt: skip
         executor.add_node(node)
         try:
-            joints = JointLog(node, self._now)
+            joints = JointLog(node, self._now, robot=self._robot)
             toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
             options = PolicyOptions(turns=self._turns, stopped=lambda: watch.halted or command.stopped())
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.terminal import AsJson, PortOptions, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from bench.manipulation import Perception
 from bench.stats import format_report, machine, publish, rate_row
 from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Judge
+from tool_nodes.port_names import AS_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
 from training.parallel import run_jobs
@@ -25,7 +25,8 @@ class CrowdJob:
     """Everything that is asked in one crowded scene, each in a station of its own."""
 
     seed: int
-    perception: Perception
+    perception: str
+    ports: PortNames = AS_PRESET
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def run_one(job: CrowdJob) -> list[CrowdRecord]:
     """Run and judge every sentence of a scene."""
     records = []
     for task in crowded_tasks(job.seed):
-        station = Station(task.scene, StationConfig(perception=job.perception, seed=job.seed))
+        station = Station(task.scene, StationConfig(perception=job.perception, seed=job.seed, ports=job.ports))
         judge = Judge(station)
         outcome = run_episode(station, ScriptedPolicy(), task)
         lifted = judge.history(()).lifted
@@ -113,25 +114,32 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
 
 
 def bench_crowded(
-    n: int = 60, first_seed: int = 0, perception: Perception = "pixels", jobs: int = 1, as_json: AsJson = False
+    n: int = 60,
+    first_seed: int = 0,
+    perception: str = "pixels",
+    jobs: int = 1,
+    ports: PortOptions = AS_PRESET,
+    as_json: AsJson = False,
 ) -> int:
     """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
 
     Args:
         n: Scenes; each is asked for up to five things.
         first_seed: Seed of the first scene.
-        perception: "pixels" sees with colour and depth only, "sim" with simulator truth and noise.
+        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         jobs: Processes.
     """
     if min(n, jobs) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
+    ports.require_known(perception)
     began = time.monotonic()
     say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {perception}")
-    work = [CrowdJob(seed, perception) for seed in range(first_seed, first_seed + n)]
+    work = [Job(seed, perception, ports) for seed in range(first_seed, first_seed + n)]
     records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
     document = {
         "bench": "crowded",
         "perception": perception,
+        "ports": vars(ports.over(perception)),
         "machine": machine(),
         "seeds": [job.seed for job in work],
         "jobs": jobs,

@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.terminal import AsJson, PortOptions, say
 from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
@@ -20,23 +20,25 @@ from sim.tasks.judge import JudgedStation
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.tasks.task import TASK_GOAL
 from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
 from training.parallel import run_jobs
 
-Perception = Literal["sim", "pixels"]
-
 
 @dataclass(frozen=True)
-class EpisodeJob:
-    """One episode: sentence, scene, perception, protocol and turns, tools in process or in a ROS 2 graph of its own."""
+class Job:
+    """One episode: sentence, scene, perception, protocol, turns and robot, tools in process or in a ROS 2 graph."""
 
     sentence: int
     seed: int
-    perception: Perception
+    perception: str
     transport: Transport = "process"
     protocol: str = "spacetools"
     turns: int = TURN_BUDGET
+    ports: PortNames = AS_PRESET
+    robot: str = DEFAULT_ROBOT
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class EpisodeRecord:
 def run_one(job: EpisodeJob) -> EpisodeRecord:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
-    config = StationConfig(perception=job.perception, seed=job.seed)
+    config = StationConfig(perception=job.perception, seed=job.seed, ports=job.ports, robot=job.robot)
     if job.transport == "ros":
         with ros_station(task.scene, config) as remote:
             return _record(job, task, remote, [])
@@ -139,11 +141,13 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
 def bench_manipulation(
     seeds: int = 3,
     first_seed: int = 0,
-    perception: Perception = "sim",
+    perception: str = DEFAULT_PRESET,
     transport: Transport = "process",
     protocol: str = "spacetools",
     turns: int = TURN_BUDGET,
+    robot: str = DEFAULT_ROBOT,
     jobs: int = 1,
+    ports: PortOptions = AS_PRESET,
     as_json: AsJson = False,
 ) -> int:
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
@@ -151,33 +155,38 @@ def bench_manipulation(
     Args:
         seeds: Scenes per sentence.
         first_seed: Seed of the first scene.
-        perception: "sim" sees with simulator truth and noise, "pixels" with colour and depth only.
+        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
             with a domain and a router of its own, in lockstep.
         protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
+        robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
         jobs: Processes. Timings are most meaningful with 1.
     """
     if min(seeds, jobs, turns) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
     load_protocol(protocol)
+    ports.require_known(perception)
+    load_robot(robot)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        EpisodeJob(sentence, seed, perception, transport, protocol, turns)
+        Job(sentence, seed, perception, transport, protocol, turns, ports, robot)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
     say(
         f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}, "
-        f"protocol {protocol}"
+        f"protocol {protocol}, robot {robot}"
     )
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "manipulation",
         "perception": perception,
+        "ports": vars(ports.over(perception)),
         "transport": transport,
         "protocol": protocol,
+        "robot": robot,
         "judged_against": TASK_GOAL,
         "turns": _turns(records, turns),
         "machine": machine(),

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,29 +23,28 @@ from bench.perception_metrics import (
 )
 from bench.perception_truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
+from sim.backends import Truth as SimTruth
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
-from sim.station import PerceptionName, Station, StationConfig
+from sim.station import Station, StationConfig
 from sim.tasks.predicates import Relation
+from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.ports import DepthEstimator, Pointer, Segmenter
+from tool_nodes.perception.prompts import segment_by
+from tool_nodes.port_names import presets
+from tool_nodes.registry import Setting, Shared
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
-from tool_nodes.types import BoolArray, Frame
+from tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
 from training.parallel import run_jobs
 
-PERCEPTIONS: tuple[PerceptionName, ...] = get_args(PerceptionName)
 SHARES = (0.5, 0.75)
 """Overlaps from which on an answer is good, or very good."""
 
 SIDES: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind")
-
-
-class MeasuredPerception(Pointer, Segmenter, DepthEstimator, Protocol):
-    """What is measured."""
 
 
 @dataclass
@@ -91,15 +90,15 @@ class SceneRecord:
 
 def run_one(job: SceneJob) -> SceneRecord:
     """Show the same picture of a generated scene to each perception and compare."""
-    station = Station(generate_scene(job.seed), StationConfig(perception="sim", seed=job.seed))
+    station = Station(generate_scene(job.seed), StationConfig(seed=job.seed))
     truth, frame = truth_of(station), station.camera.capture()
-    return SceneRecord(
-        job,
-        {
-            "sim": measure(truth, frame, station.perception, job.seed),
-            "pixels": measure(truth, replace(frame, ids=None), PixelPerception(), job.seed),
-        },
-    )
+    setting = Setting(job.seed, truth=SimTruth([placed.item for placed in station.scene.objects]))
+    findings = {}
+    for preset in presets():
+        ports = make_ports(preset, setting=replace(setting, shared=Shared()))
+        seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
+        findings[preset] = measure(truth, seen, ports, job.seed)
+    return Record(job, findings)
 
 
 def crashed(job: SceneJob, why: str) -> SceneRecord:
@@ -107,13 +106,13 @@ def crashed(job: SceneJob, why: str) -> SceneRecord:
     return SceneRecord(job, {}, why or "it crashed")
 
 
-def measure(truth: PictureTruth, frame: Frame, perception: MeasuredPerception, seed: int = 0) -> Findings:
+def measure(truth: Truth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
     """Ask a perception about a frame and compare with the truth.
 
     Args:
         truth: Of the same picture.
         frame: What the perception is shown.
-        perception: What is measured.
+        ports: What is measured.
         seed: Chooses the object beside which free table is asked for.
 
     Raises:
@@ -121,7 +120,8 @@ def measure(truth: PictureTruth, frame: Frame, perception: MeasuredPerception, s
     """
     findings = Findings()
     visible = truth.visible()
-    depth, focal = perception.estimate(frame)
+    image = SessionImage(frame.rgb, frame)
+    depth, focal = ports.depth.estimate(image).value
     for metric, error in zip(("depth_mae_m", "depth_abs_rel"), depth_errors(depth, truth.depth), strict=True):
         if np.isfinite(error):
             findings.value(metric, error)
@@ -129,10 +129,10 @@ def measure(truth: PictureTruth, frame: Frame, perception: MeasuredPerception, s
     unique = [placed for placed, _ in visible if _count(truth, item=placed.item) == 1]
     for placed, mask in visible:
         if placed in unique:
-            findings.hit("pointing", _pointing_fault(perception, frame, placed.item, mask))
-        _measure_mask(findings, truth, frame, perception, placed, mask, cloud, focal)
-    _measure_counts(findings, frame, perception, visible)
-    _measure_free_space(findings, truth, frame, perception, unique, seed)
+            findings.hit("pointing", _pointing_fault(ports, image, placed.item, mask))
+        _measure_mask(findings, truth, image, ports, placed, mask, cloud, focal)
+    _measure_counts(findings, image, ports, visible)
+    _measure_free_space(findings, truth, image, ports, unique, seed)
     return findings
 
 
@@ -140,12 +140,12 @@ def _count(truth: PictureTruth, item: str) -> int:
     return sum(other.item == item for other in truth.scene.objects)
 
 
-def _pointing_fault(perception: MeasuredPerception, frame: Frame, text: str, mask: BoolArray) -> str | None:
+def _pointing_fault(ports: Ports, image: SessionImage, text: str, mask: BoolArray) -> str | None:
     try:
-        point = perception.points(frame, text)[0]
+        point = ports.pointer.point(image, text).value[0]
     except ToolError as error:
         return _told(error)
-    u, v = pixel(point, frame.size)
+    u, v = pixel(point, image.size)
     return None if mask[v, u] else f"the point for {text!r} is on something else"
 
 
@@ -158,9 +158,9 @@ def _told(error: ToolError) -> str:
 
 def _measure_mask(
     findings: Findings,
-    truth: PictureTruth,
-    frame: Frame,
-    perception: MeasuredPerception,
+    truth: Truth,
+    image: SessionImage,
+    ports: Ports,
     placed: PlacedObject,
     mask: BoolArray,
     cloud: NDArray[np.float32],
@@ -170,11 +170,11 @@ def _measure_mask(
     overlaps = {"mask_iou": 0.0, "box_iou": 0.0, "box3d_iou": 0.0}
     fault = ""
     try:
-        found = perception.segment(frame, [inner_point(mask)])[0].mask
+        found = segment_by(ports.segmenter, image, PointPrompt([inner_point(mask)])).value[0].mask
         overlaps["mask_iou"], overlaps["box_iou"] = mask_iou(found, mask), outline_iou(found, mask)
         corners = BoundingBoxTools().box(cloud, found, focal).value["corners_3d"]
         box = box_of_corners(np.asarray(corners, float))
-        overlaps["box3d_iou"] = box_iou(box, true_box(truth, frame, placed, box))
+        overlaps["box3d_iou"] = box_iou(box, true_box(truth, image.require_frame(), placed, box))
     except ToolError as error:
         fault = f" ({_told(error)})"
     for metric, overlap in overlaps.items():
@@ -185,15 +185,15 @@ def _measure_mask(
 
 
 def _measure_counts(
-    findings: Findings, frame: Frame, perception: MeasuredPerception, visible: Sequence[tuple[PlacedObject, BoolArray]]
+    findings: Findings, image: SessionImage, ports: Ports, visible: Sequence[tuple[PlacedObject, BoolArray]]
 ) -> None:
     """Whether all objects, and all of each kind, are counted right."""
-    n = len(perception.segment_all(frame))
+    n = len(segment_by(ports.segmenter, image, Everything()).value)
     findings.hit("count_all", None if n == len(visible) else f"{n} of {len(visible)} objects")
     kinds = Counter(placed.product.kind for placed, _ in visible)
     for kind, wanted in sorted(kinds.items()):
         try:
-            n = len(perception.points(frame, kind))
+            n = len(ports.pointer.point(image, kind).value)
         except ToolError as error:
             findings.hit("count_kind", f"{kind}: {_told(error)}")
             continue
@@ -202,9 +202,9 @@ def _measure_counts(
 
 def _measure_free_space(
     findings: Findings,
-    truth: PictureTruth,
-    frame: Frame,
-    perception: MeasuredPerception,
+    truth: Truth,
+    image: SessionImage,
+    ports: Ports,
     unique: Sequence[PlacedObject],
     seed: int,
 ) -> None:
@@ -214,23 +214,21 @@ def _measure_free_space(
         reference = beside[int(np.random.default_rng(seed).integers(len(beside)))]
         for side in SIDES:
             phrase = free_space_phrase(side, [reference.item])
-            findings.hit("free_space_beside", _place_fault(truth, frame, perception, phrase, side, reference))
-    findings.hit(
-        "free_space_anywhere", _place_fault(truth, frame, perception, free_space_phrase("anywhere"), None, None)
-    )
+            findings.hit("free_space_beside", _place_fault(truth, image, ports, phrase, side, reference))
+    findings.hit("free_space_anywhere", _place_fault(truth, image, ports, free_space_phrase("anywhere"), None, None))
 
 
 def _place_fault(
-    truth: PictureTruth,
-    frame: Frame,
-    perception: MeasuredPerception,
+    truth: Truth,
+    image: SessionImage,
+    ports: Ports,
     phrase: str,
     side: Relation | None,
     reference: PlacedObject | None,
 ) -> str | None:
     """Why the place that is given for a phrase is none, None if it is good."""
     try:
-        point = perception.points(frame, phrase)[0]
+        point = ports.pointer.point(image, phrase).value[0]
     except ToolError as error:
         return _told(error)
     fault = place_fault(truth, point)
@@ -253,7 +251,7 @@ MEANS = ("mask_iou", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
 def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
     """For each perception the rates, then the means with intervals over scenes."""
     rows: list[dict[str, Any]] = []
-    for perception in PERCEPTIONS:
+    for perception in presets():
         scored = [r.findings[perception] for r in records if perception in r.findings]
         for metric in RATES if scored else ():
             hits = [hit for findings in scored for hit in findings.hits.get(metric, [])]
@@ -268,7 +266,7 @@ def _note(records: Sequence[SceneRecord]) -> str:
 
 
 def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
-    """Compare both perceptions with the simulator's truth: pointing, masks, boxes, depth, counts and free space.
+    """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts and free space.
 
     Args:
         scenes: Random scenes.
@@ -279,8 +277,8 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
-    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(PERCEPTIONS)}")
-    records = run_jobs(run_one, [SceneJob(seed) for seed in chosen], jobs, crashed, _note)
+    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")
+    records = run_jobs(run_one, [Job(seed) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
@@ -15,13 +15,13 @@ from bench.stats import format_rows, machine, publish, timing_row
 from bench.tool_examples import EXAMPLES, Example, example_picture, set_up
 from sim.camera.ray import CameraModel
 from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import PerceptionName, Station, StationConfig
+from sim.station import Station, StationConfig
 from tool_nodes import workspace
+from tool_nodes.port_names import presets
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
 
 Size = tuple[int, int]
-PERCEPTIONS: tuple[PerceptionName, ...] = get_args(PerceptionName)
 _WARM_UP = 2
 _SIDES_PX = (64, 4096)
 
@@ -75,19 +75,19 @@ def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str
     timings = Timings()
     seen_by: dict[str, bool] = {}
     for size in sizes:
-        for perception in PERCEPTIONS:
+        for perception in presets():
             say(f"{size[0]}x{size[1]}, {perception}")
             station = SizedStation(StationConfig(perception=perception, suites=tuple(suites)), size)
             for name in names:
                 drawn = EXAMPLES[name].get("picture", "table") != "table"
-                again = perception != PERCEPTIONS[0] and not seen_by.get(name, False)
+                again = perception != presets()[0] and not seen_by.get(name, False)
                 if again or (drawn and size != sizes[0]):
                     continue
                 seen_by[name] = _time_one(timings, name, station, perception, n)
     return timings
 
 
-def _time_one(timings: Timings, name: str, station: Station, perception: PerceptionName, n: int) -> bool:
+def _time_one(timings: Timings, name: str, station: Station, perception: str, n: int) -> bool:
     """Time one tool; True if the perception answered, so that another one may take another time."""
     example = EXAMPLES[name]
     calls: list[tuple[float, float]] = []

@@ -17,9 +17,6 @@ from typing import TypeVar
 import numpy as np
 
 from sim.world import World
-from tool_nodes.motion.gripper import MAX_OPENING, knuckle_from_opening
-from tool_nodes.motion.kinematics import nearest_turn
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
@@ -29,11 +26,10 @@ GOAL_TOLERANCE = 0.01
 PATH_TOLERANCE = 0.20
 START_TOLERANCE = 0.05
 SETTLE_S = 0.5
-KNUCKLE_SPEED = 1.0
 GRIPPER_DEADLINE_S = 3.0
 STALL_S = 0.10
 STALL_TRAVEL = 0.008
-"""The jaws rest when the knuckle stays within STALL_TRAVEL [rad] for STALL_S [s]."""
+"""The jaws rest when the driven joint stays within STALL_TRAVEL [rad] for STALL_S [s]."""
 
 Outcome = TypeVar("Outcome")
 Motion = Generator[None, None, Outcome]
@@ -47,7 +43,7 @@ def brake(world: World, reference_velocity: FloatArray) -> Motion[None]:
     dt = world.timestep
     q, qd = world.arm_reference, reference_velocity.copy()
     while np.abs(qd).max() > 0:
-        qd = np.sign(qd) * np.maximum(np.abs(qd) - ACCELERATION_LIMITS * dt, 0.0)
+        qd = np.sign(qd) * np.maximum(np.abs(qd) - world.robot.acceleration * dt, 0.0)
         q = q + qd * dt
         world.command_arm(q)
         yield
@@ -68,9 +64,9 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
     Raises:
         ToolError: EXECUTION_FAILED, before the first step, where the trajectory is none or starts elsewhere.
     """
-    if why := unfit(trajectory):
+    if why := unfit(trajectory, world.robot):
         raise ToolError(ErrorCode.EXECUTION_FAILED, f"The trajectory was refused before it began: {why}.")
-    start = nearest_turn(trajectory.q[0], world.arm_position)
+    start = world.robot.nearest_turn(trajectory.q[0], world.arm_position)
     trajectory = replace(trajectory, q=trajectory.q + (start - trajectory.q[0]))
     start_error = float(np.abs(start - world.arm_position).max())
     if start_error > START_TOLERANCE:
@@ -83,7 +79,7 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
     reference = np.column_stack([np.interp(times, trajectory.t, column) for column in trajectory.q.T])
     for k in range(steps):
         if stopped():
-            velocity = (reference[k] - reference[k - 1]) / world.timestep if k else np.zeros(7)
+            velocity = (reference[k] - reference[k - 1]) / world.timestep if k else np.zeros(world.robot.dof)
             yield from brake(world, velocity)
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
         world.command_arm(reference[k])
@@ -91,7 +87,7 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
         error = float(np.abs(reference[k] - world.arm_position).max())
         if error > PATH_TOLERANCE:
             world.command_arm(world.arm_position)
-            yield from brake(world, np.zeros(7))
+            yield from brake(world, np.zeros(world.robot.dof))
             message = f"the arm is {error:.2f} rad off its path, something is in the way"
             return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
     deadline = began + 1.1 * trajectory.duration + SETTLE_S
@@ -100,42 +96,38 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
         if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < 0.02:
             return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=world.time - began)
         if stopped():
-            yield from brake(world, np.zeros(7))
+            yield from brake(world, np.zeros(world.robot.dof))
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
         yield
     error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
     elapsed = world.time - began
     # Whatever holds the arm back must not be pressed against any longer.
     world.command_arm(world.arm_position)
-    yield from brake(world, np.zeros(7))
+    yield from brake(world, np.zeros(world.robot.dof))
     message = f"the goal was missed by {error:.3f} rad at the deadline"
     return MotionOutcome(MotionStatus.FAILED, message, error, elapsed)
 
 
 def close_or_open(world: World, opening_m: float, stopped: StopCheck) -> Motion[GripperOutcome]:
-    """Move the jaws to an opening in [0, 0.085] m until they arrive or stall.
+    """Move the jaws to an opening [m] until they arrive or stall.
 
     Raises:
-        ToolError: INVALID_ARGUMENT, before the first step, for an opening outside that range.
+        ToolError: INVALID_ARGUMENT, before the first step, for an opening that the gripper does not have.
     """
-    if not 0.0 <= opening_m <= MAX_OPENING + 1e-9:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The jaw opening must be between 0 and {MAX_OPENING} m, got {opening_m}."
-        )
-    return (yield from move_knuckle(world, knuckle_from_opening(opening_m), stopped))
+    return (yield from move_knuckle(world, world.robot.gripper.joint_position(opening_m), stopped))
 
 
 def move_knuckle(world: World, target: float, stopped: StopCheck) -> Motion[GripperOutcome]:
-    """Move the driven knuckle to an angle in [0, 0.8] rad until the jaws arrive or stall."""
+    """Move the gripper's driven joint to a position [rad] until the jaws arrive or stall."""
     dt = world.timestep
-    command = world.knuckle
+    command, travel = world.knuckle, world.robot.gripper.speed * dt
     began = world.time
     window = max(round(STALL_S / dt), 1)
     recent: deque[float] = deque(maxlen=window)
     while world.time - began < GRIPPER_DEADLINE_S:
         if stopped():
             return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
-        command += float(np.clip(target - command, -KNUCKLE_SPEED * dt, KNUCKLE_SPEED * dt))
+        command += float(np.clip(target - command, -travel, travel))
         world.command_knuckle(command)
         yield
         # While the reference is still close ahead of the jaws, they stand still only because it moves slowly.

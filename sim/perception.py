@@ -103,6 +103,7 @@ class SimPerception:
     """
 
     backend = "sim"
+    reads_truth = True
 
     def __init__(self, scene: Scene | Sequence[str] = (), noise: PerceptionNoise | None = None, seed: int = 0) -> None:
         catalogue = load_catalogue()

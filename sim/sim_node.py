@@ -24,6 +24,7 @@ from sim.ros.state import StatePublisher
 from sim.ros.truth import TruthServer
 from sim.world import World
 from tool_nodes.camera_names import ZED
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.ros.spinning import run_node
 
 CLOCK_JUMP_S = 10.0
@@ -42,7 +43,8 @@ class SimNode(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("sim", **options)
         self.settings = declare(self)
-        world = World(self.settings.first_scene())
+        robot = load_robot(self.settings.robot)
+        world = World(self.settings.first_scene(), robot)
         self.physics = Physics(
             world,
             self._observe,
@@ -52,15 +54,15 @@ class SimNode(Node):
         )
         settings = self.settings
         self._state_publisher = StatePublisher(
-            self, settings.joint_state_rate, ZED[settings.zed_names].optical_frame, settings.joint_states
+            self, settings.joint_state_rate, ZED[settings.zed_names].optical_frame, robot, settings.joint_states
         )
         self._camera_server = CameraServer(self, self.physics, self._state_publisher, lambda: self.settings)
         services = Services(self, self.physics)
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
         self._entity_server = Entities(services)
-        self._truth_server = TruthServer(services)
-        self._trajectory_controller = TrajectoryController(self, self.physics, lambda: self.settings.fault)
-        self._gripper_controller = GripperController(self, self.physics, self.settings.gripper_action)
+        self._truth_server = Truth(services)
+        self._trajectory_controller = TrajectoryController(self, self.physics, robot, lambda: self.settings.fault)
+        self._gripper_controller = GripperController(self, self.physics, robot, self.settings.gripper_action)
         self._settings_lock = threading.Lock()
         self.add_on_set_parameters_callback(self._on_parameters)
         self._apply_fault("", self.settings.fault)

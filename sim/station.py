@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from sim.arm import SimArm
+from sim.backends import Truth
 from sim.camera.ray import CameraKind, CameraModel, jittered, make_camera, scene_camera, wrist_camera
-from sim.drawings.text_truth import SimTextReader
-from sim.perception import PerceptionNoise, SimPerception
+from sim.perception import PerceptionNoise
 from sim.scene.scenes import Scene
 from sim.world import World
 from tool_nodes import workspace
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from tool_nodes.backends import make_ports
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.ports import Camera, Planner, TextReader
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
+from tool_nodes.ports import Camera, Planner
+from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -31,7 +32,6 @@ from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
 
-PerceptionName = Literal["sim", "pixels"]
 
 
 @dataclass(frozen=True)
@@ -39,20 +39,24 @@ class StationConfig:
     """Which backend stands behind each port.
 
     Attributes:
-        perception: "sim" (simulator truth with noise) or "pixels" (RGB-D only).
+        perception: Preset of the perception ports, e.g. "sim" (simulator truth with noise).
+        ports: Backends that stand behind single ports instead, by name.
         camera: "ray" (no GL), "gl", or "auto" (GL where there is one).
         seed: Seeds perception noise, grasp sampling and planning.
-        noise: Noise and failures of the "sim" perception.
+        noise: Noise and failures of the simulator's truth.
         suites: Whose tools are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
+        robot: Which robot: a name or a folder, see `tool_nodes.motion.robot_model.find_robot`.
     """
 
-    perception: PerceptionName = "sim"
+    perception: str = DEFAULT_PRESET
+    ports: PortNames = AS_PRESET
     camera: CameraKind = "ray"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
     role: str = "operator"
+    robot: str = DEFAULT_ROBOT
 
 
 class CameraWithoutIds:
@@ -90,34 +94,34 @@ class Station:
         on_stage: Callable[[str], None] = lambda stage: None,
     ) -> None:
         config = config or StationConfig()
-        if config.perception not in get_args(PerceptionName):
-            allowed = " or ".join(get_args(PerceptionName))
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"perception must be {allowed}, got {config.perception!r}.")
         if config.seed < 0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {config.seed}.")
         self.scene = scene
         self.config = config
-        self.world = World(scene)
+        self.robot = load_robot(config.robot)
+        truth = Truth([placed.item for placed in scene.objects], config.noise)
+        self.ports = make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
+        self.world = World(scene, self.robot)
         self.arm = SimArm(self.world)
         self.camera: Camera = self.make_camera(self.scene_camera())
-        self.wrist_camera: Camera = self.make_camera(wrist_camera())
-        if config.perception == "pixels":
+        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot))
+        if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
-        self.planner = wrap_planner(EmbeddedPlanner(seed=config.seed))
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard)
-        self.perception: PixelPerception | SimPerception = (
-            SimPerception(scene, config.noise, config.seed) if config.perception == "sim" else PixelPerception()
-        )
-        self.reader: TextReader = SimTextReader(config.seed) if config.perception == "sim" else PixelTextReader()
+        self.planner = wrap_planner(EmbeddedPlanner(config.seed, self.robot))
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard, self.robot)
         self.toolbox = self.new_toolbox()
 
     def new_toolbox(self) -> Toolbox:
-        """The tools for one more conversation: what tools remember, such as the last picture, is not shared."""
+        """The tools over the manipulator that the station has now; one toolbox serves any number of conversations."""
         config, world = self.config, self.world  # not self: a station in its own toolbox would wait for the collector
+        ports = self.ports
         backends = Backends(
-            perception=self.perception,
-            reader=self.reader,
-            grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed), self.manipulator.reachable),
+            pointer=ports.pointer,
+            detector=ports.detector,
+            segmenter=ports.segmenter,
+            depth=ports.depth,
+            reader=ports.reader,
+            grasps=GraspTools(ports.grasps, self.manipulator.reachable, self.robot),
             boxes=BoundingBoxTools(),
             robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
             code=CodeExecutor(),

@@ -14,8 +14,8 @@ from sim.scene.objects import add_object
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import ObjectState, Snapshot
 from tool_nodes import workspace
-from tool_nodes.motion.gripper import opening_from_knuckle
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, load_robot_spec
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
@@ -30,9 +30,9 @@ LOG_PERIOD_S = 0.04
 """Spacing of the states kept for the animation [s]."""
 
 
-def build_model(scene: Scene) -> mujoco.MjModel:
+def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
     """Compile robot, table and objects into one model."""
-    spec = load_robot_spec()
+    spec = load_robot_spec(robot)
     x0, x1 = -0.30, workspace.TABLE_X[1]
     y0, y1 = workspace.TABLE_Y
     spec.worldbody.add_geom(
@@ -60,14 +60,17 @@ class World:
 
     Args:
         scene: What stands on the table.
+        robot: Which robot; the default one where None.
     """
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, robot: RobotModel | None = None) -> None:
+        self.robot = robot or load_robot()
+        self._gripper_links = gripper_links(load_robot_spec(self.robot), self.robot)
         self.log: list[tuple[float, FloatArray]] = []
         self._next_log = 0.0
         self._compile(scene)
-        self.data.qpos[self._arm_qpos] = NAMED_STATES["Park"]
-        self.command_arm(np.asarray(NAMED_STATES["Park"], float))
+        self.data.qpos[self._arm_qpos] = self.robot.park
+        self.command_arm(self.robot.park)
         mujoco.mj_forward(self.model, self.data)
         self.step(round(SETTLE_S / self.timestep))
         self.log.clear()
@@ -75,15 +78,15 @@ class World:
 
     def _compile(self, scene: Scene) -> None:
         """A fresh model and state, and where in them things are."""
-        self.model = build_model(scene)
+        self.model = build_model(scene, self.robot)
         self.scene = scene
         self.data = mujoco.MjData(self.model)
-        self._arm_qpos = [self.model.joint(name).qposadr[0] for name in ARM_JOINTS]
-        self._arm_dof = [self.model.joint(name).dofadr[0] for name in ARM_JOINTS]
-        self._arm_ctrl = [self.model.actuator(name).id for name in ARM_JOINTS]
-        self._knuckle_qpos = int(self.model.joint(GRIPPER_JOINT).qposadr[0])
-        self._knuckle_dof = int(self.model.joint(GRIPPER_JOINT).dofadr[0])
-        self._knuckle_ctrl = self.model.actuator(GRIPPER_JOINT).id
+        self._arm_qpos = [self.model.joint(name).qposadr[0] for name in self.robot.arm_joints]
+        self._arm_dof = [self.model.joint(name).dofadr[0] for name in self.robot.arm_joints]
+        self._arm_ctrl = [self.model.actuator(name).id for name in self.robot.arm_joints]
+        self._knuckle_qpos = int(self.model.joint(self.robot.gripper.joint).qposadr[0])
+        self._knuckle_dof = int(self.model.joint(self.robot.gripper.joint).dofadr[0])
+        self._knuckle_ctrl = self.model.actuator(self.robot.gripper.joint).id
         self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
         self._names = self._body_names()
 
@@ -153,7 +156,7 @@ class World:
             elif body == 0:
                 names.append("table")
             else:
-                names.append("gripper" if self.model.body(body).name.startswith("robotiq") else "arm")
+                names.append("gripper" if self.model.body(body).name in self._gripper_links else "arm")
         return names
 
     @property
@@ -172,31 +175,31 @@ class World:
         return {self._bodies[placed.id]: index for index, placed in enumerate(self.scene.objects)}
 
     def command_arm(self, q: FloatArray) -> None:
-        """Position reference (7,) of the arm's servos [rad]."""
+        """Position reference (n,) of the arm's servos [rad]."""
         self.data.ctrl[self._arm_ctrl] = q
 
     def command_knuckle(self, angle: float) -> None:
-        """Position reference of the gripper's driven knuckle [rad]."""
+        """Position reference of the gripper's driven joint [rad]."""
         self.data.ctrl[self._knuckle_ctrl] = angle
 
     @property
     def arm_reference(self) -> FloatArray:
-        """The commanded (7,) [rad]."""
+        """The commanded (n,) [rad]."""
         return self.data.ctrl[self._arm_ctrl].copy()
 
     @property
     def arm_position(self) -> FloatArray:
-        """The measured (7,) [rad]."""
+        """The measured (n,) [rad]."""
         return self.data.qpos[self._arm_qpos].copy()
 
     @property
     def arm_velocity(self) -> FloatArray:
-        """The measured (7,) [rad/s]."""
+        """The measured (n,) [rad/s]."""
         return self.data.qvel[self._arm_dof].copy()
 
     @property
     def knuckle(self) -> float:
-        """Measured knuckle angle [rad]."""
+        """Measured position of the gripper's driven joint [rad]."""
         return float(self.data.qpos[self._knuckle_qpos])
 
     @property
@@ -207,7 +210,7 @@ class World:
     @property
     def opening_m(self) -> float:
         """Measured jaw opening [m]."""
-        return float(np.clip(opening_from_knuckle(self.knuckle), 0.0, None))
+        return float(np.clip(self.robot.gripper.opening(self.knuckle), 0.0, None))
 
     def step(self, count: int = 1) -> None:
         """Advance by `count` time steps.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -144,3 +145,33 @@ def test_nothing_refers_to_a_machine_or_a_registry() -> None:
     for path in [*MODULES.values(), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "Makefile"]:
         text = path.read_text(encoding="utf-8")
         assert not [word for word in forbidden if word in text], path
+
+
+def test_nothing_else_in_the_project_reads_yaml() -> None:
+    """Another reader would have to know all of the above again."""
+    reading = {"load", "safe_load", "full_load", "unsafe_load", "load_all", "safe_load_all", "parse", "compose", "scan"}
+    found = []
+    for room in ("tool_nodes", "sim", "agent_node", "bench", "training", "urdf", "ros2_ws/src/rclpy_zenoh/rclpy_zenoh"):
+        for path in (ROOT / room).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                of_yaml = (
+                    isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "yaml"
+                )
+                if of_yaml and node.attr in reading and path.name != "plain_yaml.py":  # type: ignore[attr-defined]
+                    found.append(str(path))
+    assert not found
+
+
+CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
+
+
+@pytest.mark.parametrize("path", sorted((CLIENT / "rclpy_zenoh").rglob("*.py")), ids=lambda path: path.stem)
+def test_the_ros_client_knows_nothing_of_this_project(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & set(ROOMS)
+    assert "toolhand" not in path.read_text(encoding="utf-8").lower()
+
+
+def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:
+    ours, clients = (tomllib.loads((folder / "pyproject.toml").read_text())["project"] for folder in (ROOT, CLIENT))
+    assert set(clients["dependencies"]) <= set(ours["dependencies"])
+    assert clients["requires-python"] == ours["requires-python"]

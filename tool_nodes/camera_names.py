@@ -53,8 +53,8 @@ WRIST = CameraNames(
 )
 """The wrist camera: kinova_vision with depth_registration:=true."""
 
-WRIST_MOUNT = ("end_effector_link", "camera_link")
-"""The link that carries the wrist camera, and the frame that kinova_vision hangs its optical frames on."""
+WRIST_LINK = "camera_link"
+"""The frame that kinova_vision hangs its optical frames on; the robot's tip frame carries it."""
 
 OPTICAL_FRAMES: Mapping[str, str] = {"scene": ZED["new"].optical_frame, "wrist": WRIST.optical_frame}
 """Optical frame of each camera, where nothing else was chosen."""

@@ -1,10 +1,16 @@
-"""The interfaces behind which a backend can be replaced without touching a tool."""
+"""The interfaces behind which a backend can be replaced without touching a tool.
+
+A perception port has one job and takes a picture: exactly the pixels that are shown, a crop's too. The camera frame
+behind them, with depth, calibration and the window of it that the picture shows, is `SessionImage.frame` where there is
+one; a backend that needs it asks with `require_frame`. How a backend is found by its name: `tool_nodes.registry`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,16 +21,20 @@ from tool_nodes.types import (
     ArmState,
     BoolArray,
     CollisionScene,
+    Detection,
     FloatArray,
     Frame,
     Goal,
     GraspSet,
     GripperOutcome,
     MotionOutcome,
+    Prompt,
     Segmentation,
     TextSpan,
     Trajectory,
 )
+
+T = TypeVar("T", covariant=True)
 
 
 class Camera(Protocol):
@@ -34,46 +44,75 @@ class Camera(Protocol):
         """One picture; the same stamp gives the same frame."""
 
 
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What a backend answered, and which one it was, e.g. "pixels"; callers are told."""
+
+    value: T
+    backend: str
+
+
 class Perceiving(Protocol):
-    """What every perception port tells of itself."""
+    """What every backend tells of itself."""
 
     @property
     def backend(self) -> str:
-        """Name of the backend, e.g. "pixels"; callers are told who answered."""
+        """Its name as far as it is known before an answer, e.g. "pixels"; empty where the backend is elsewhere."""
 
 
 class Pointer(Perceiving, Protocol):
     """Finds things by words."""
 
-    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
-        """Normalized (x, y) of every match, best first.
+    def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
+        """Normalized (x, y) of every match in the picture, best first; free space can be named too.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; UNAVAILABLE for a picture that the backend cannot use.
+        """
+
+
+class Detector(Perceiving, Protocol):
+    """Frames things that words name."""
+
+    def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
+        """Every thing of that name in the picture, best first.
+
+        Raises:
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; UNAVAILABLE for a picture that the backend cannot use.
         """
 
 
 class Segmenter(Perceiving, Protocol):
     """Outlines objects."""
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        """Masks of the object under one or more points, best first. Raises ToolError EMPTY_MASK where there is none."""
+    @property
+    def takes(self) -> frozenset[type[Prompt]]:
+        """The prompts that it can be given; it is never given another one."""
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """Every object, best first."""
+    def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
+        """Masks (H, W) of the picture, best first: of one object, of everything that words name, or of everything.
+
+        Raises:
+            ToolError: EMPTY_MASK where nothing is under points or in a box; OBJECT_NOT_FOUND for words, naming what can
+                be seen; UNAVAILABLE for a picture that the backend cannot use.
+        """
 
 
 class DepthEstimator(Perceiving, Protocol):
     """Metric depth of a picture."""
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
-        """(depth (H, W) [m], focal length [px])."""
+    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
+        """(depth (H, W) of the picture's pixels [m], NaN where unknown; focal length [px]).
+
+        Raises:
+            ToolError: UNAVAILABLE for a picture that the backend cannot use.
+        """
 
 
 class TextReader(Perceiving, Protocol):
     """Reads what is printed in a picture."""
 
-    def read(self, picture: SessionImage) -> list[TextSpan]:
+    def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
         """Texts in reading order, boxes in px of the picture; nothing where there is none."""
 
 
@@ -99,7 +138,7 @@ class Planner(Protocol):
     """Plans timed, collision-free joint motion."""
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        """A trajectory from start (7,) to goal.
+        """A trajectory from start (n,) to goal.
 
         Raises:
             ToolError: IK_FAILED, OUT_OF_WORKSPACE or PLAN_FAILED.
@@ -110,7 +149,7 @@ class Planner(Protocol):
 
 
 class Arm(Protocol):
-    """A 7-joint arm with a parallel gripper."""
+    """An arm with a gripper."""
 
     def state(self) -> ArmState:
         """The measured state."""
@@ -119,7 +158,7 @@ class Arm(Protocol):
         """Run a trajectory to its end, or report why not."""
 
     def move_gripper(self, opening_m: float) -> GripperOutcome:
-        """Move the jaws to an opening in [0, 0.085] m and report what was measured."""
+        """Move the jaws to an opening [m] from 0 to the gripper's widest and report what was measured."""
 
     def stop(self) -> None:
         """Latch a stop: brake now, refuse motion until `reset_stop`."""

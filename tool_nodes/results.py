@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from tool_nodes.toolbox.images import CameraView, SessionImage
 
 
@@ -49,19 +49,20 @@ INFRASTRUCTURE_ERRORS = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL})
 
 
 class ToolError(Exception):
-    """One clear sentence, a code that names the stage, and what to do next (may be empty)."""
+    """One clear sentence, a code that names the stage, what to do next and which backend says so (may be empty)."""
 
-    def __init__(self, code: ErrorCode, message: str, hint: str = "") -> None:
+    def __init__(self, code: ErrorCode, message: str, hint: str = "", backend: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
+        self.backend = backend
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
-    def __reduce__(self) -> tuple[type[ToolError], tuple[ErrorCode, str, str]]:
-        return type(self), (self.code, self.message, self.hint)
+    def __reduce__(self) -> tuple[type[ToolError], tuple[ErrorCode, str, str, str]]:
+        return type(self), (self.code, self.message, self.hint, self.backend)
 
 
 @dataclass(frozen=True)

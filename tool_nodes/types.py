@@ -103,12 +103,59 @@ class Segmentation:
 
 
 @dataclass(frozen=True)
+class Detection:
+    """One thing that was looked for in a picture.
+
+    Attributes:
+        box: (left, top, right, bottom) [px of the picture], right and bottom exclusive.
+        label: What was looked for.
+        score: In [0, 1].
+        point: Normalized (x, y) that is on the thing for sure; None where the backend knows its box only.
+    """
+
+    box: tuple[int, int, int, int]
+    label: str
+    score: float
+    point: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class PointPrompt:
+    """Outline the one object under normalized points (x, y) of the picture."""
+
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class BoxPrompt:
+    """Outline the one object in a box (left, top, right, bottom) [px of the picture], right and bottom exclusive."""
+
+    box: tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class TextPrompt:
+    """Outline everything that words name."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Everything:
+    """Outline every object in the picture."""
+
+
+Prompt = PointPrompt | BoxPrompt | TextPrompt | Everything
+"""What a Segmenter is asked for."""
+
+
+@dataclass(frozen=True)
 class GraspSet:
     """Grasps of one object, best first.
 
     Attributes:
-        T_camera_gripper: (M, 4, 4) poses of the gripper base (`robotiq_85_base_link`, which is
-            `end_effector_link`): +Z approaches, fingers close along X. OpenCV camera frame.
+        T_camera_gripper: (M, 4, 4) poses of the gripper (the robot's tip
+            frame): +Z approaches, fingers close along X. OpenCV camera frame.
         widths_m: (M,) jaw opening that encloses the object.
         scores: (M,) confidence in [0, 1], descending.
         sampled: Number of candidates before the collision filter.
@@ -134,17 +181,17 @@ class CollisionScene:
 
     Attributes:
         boxes: Obstacles, in the base frame.
-        attached: The held object, boxes in the frame of `end_effector_link`.
+        attached: The held object, boxes in the robot's tip frame.
         table_z: Height of the table top in the base frame [m].
         margin: Clearance kept from `boxes` [m].
-        opening_m: Jaw opening while nothing is attached [m].
+        opening_m: Jaw opening while nothing is attached [m]; None is wide open.
     """
 
     boxes: tuple[Box, ...] = ()
     attached: tuple[Box, ...] = ()
     table_z: float = 0.0
     margin: float = 0.005
-    opening_m: float = 0.085
+    opening_m: float | None = None
 
     def without_attached(self) -> CollisionScene:
         """The same obstacles with an empty gripper."""
@@ -158,8 +205,8 @@ class Trajectory:
     Attributes:
         joint_names: 7 names.
         t: (N,) seconds from the start, strictly increasing, t[0] = 0.
-        q: (N, 7) positions [rad], continuous (no wrap between samples).
-        qd: (N, 7) velocities [rad/s], zero at both ends.
+        q: (N, n) positions [rad], continuous (no wrap between samples).
+        qd: (N, n) velocities [rad/s], zero at both ends.
     """
 
     joint_names: tuple[str, ...]
@@ -207,7 +254,7 @@ class GripperOutcome:
 
 @dataclass(frozen=True)
 class ArmState:
-    """q, qd: (7,) [rad], [rad/s]; opening_m: jaw opening [m]; stamp [s]."""
+    """q, qd: (n,) [rad], [rad/s]; opening_m: jaw opening [m]; stamp [s]."""
 
     q: FloatArray
     qd: FloatArray
@@ -217,7 +264,7 @@ class ArmState:
 
 @dataclass(frozen=True)
 class PoseGoal:
-    """Reach any one of T_base_gripper (M, 4, 4), poses of `end_effector_link`; first is preferred."""
+    """Reach any one of T_base_gripper (M, 4, 4), poses of the robot's tip frame; first is preferred."""
 
     T_base_gripper: FloatArray
     position_tolerance: float = 5e-4
@@ -226,14 +273,14 @@ class PoseGoal:
 
 @dataclass(frozen=True)
 class LinearGoal:
-    """Move `end_effector_link` on a straight line to T_base_gripper (4, 4)."""
+    """Move the robot's tip frame on a straight line to T_base_gripper (4, 4)."""
 
     T_base_gripper: FloatArray
 
 
 @dataclass(frozen=True)
 class JointGoal:
-    """Reach q (7,) [rad]; continuous joints may arrive at any whole turn."""
+    """Reach q (n,) [rad]; continuous joints may arrive at any whole turn."""
 
     q: FloatArray
 

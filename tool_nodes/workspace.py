@@ -1,4 +1,6 @@
-"""Where the robot works: one place for the numbers that perception, planning and scenes share.
+"""The table and its cameras: one place for the numbers that perception, planning and scenes share.
+
+What depends on the arm is in its robot.yaml.
 
 Base frame: origin at the arm's base on the table, x away from the robot, y to its left, z up.
 """
@@ -7,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike
+
+from tool_nodes.types import BoolArray, FloatArray
 
 TABLE_Z = 0.0
 """Height of the table top in the base frame [m]."""
@@ -17,15 +21,12 @@ TABLE_Y = (-0.60, 0.60)
 """Its extent along y [m]."""
 
 REACH_RADIUS = (0.27, 0.69)
-"""Distance from the base axis within which things are picked and placed [m]."""
+"""Distance from the base axis within which scenes put things and free places are found [m]."""
 
 REACH_X_MIN = 0.20
 """Nothing is picked or placed nearer to the robot than this x [m]; chosen by hand."""
 REACH_Y_MAX = 0.44
 """Nor further to a side than this |y| [m]; chosen by hand."""
-
-GRIPPER_BOX = (np.array([-0.10, -0.62, 0.0]), np.array([0.85, 0.62, 0.95]))
-"""Lower and upper corner of the box that no fingertip may leave [m]."""
 
 SCENE_CAMERA_POSITION = np.array([0.98, 0.0, 0.88])
 """Where the scene camera stands: opposite the robot, looking down at the table, base frame [m]; chosen by hand."""
@@ -40,6 +41,13 @@ IMAGE_SIZE = (640, 480)
 
 def within_reach(xy: ArrayLike) -> bool:
     """True if a point (x, y) of the table [m] can be worked on with the gripper pointing down."""
-    x, y = (float(v) for v in np.asarray(xy, dtype=float)[:2])
-    radius = float(np.hypot(x, y))
-    return REACH_RADIUS[0] <= radius <= REACH_RADIUS[1] and x >= REACH_X_MIN and abs(y) <= REACH_Y_MAX
+    return bool(reachable(np.asarray(xy, dtype=float)[:2]))
+
+
+def reachable(xy: FloatArray) -> BoolArray:
+    """`within_reach` of many points (..., 2) [m] at once, bool (...)."""
+    x, y = xy[..., 0], xy[..., 1]
+    radius = np.hypot(x, y)
+    near_enough = (REACH_RADIUS[0] <= radius) & (radius <= REACH_RADIUS[1])
+    found: BoolArray = near_enough & (x >= REACH_X_MIN) & (np.abs(y) <= REACH_Y_MAX)
+    return found

@@ -11,6 +11,8 @@ def main() -> None:
         from toolhand.stop import main as stop
 
         sys.exit(stop(sys.argv[2:]))
-    from toolhand.cli import main as command_line
-
+    try:
+        from toolhand.cli import main as command_line
+    except KeyboardInterrupt:  # these imports take long enough for a Ctrl-C
+        sys.exit(130)
     command_line()

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from agent_node.console.terminal import INTERRUPTED, say
+from agent_node.console.terminal import INTERRUPTED, PortOptions, say
 from tool_nodes.extras import install_extra
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole, named_scene
 from toolhand.tools import RobotChoice
@@ -34,7 +35,8 @@ McpTransport = Annotated[
 def mcp(
     suite: Suite = "spacetools",
     scene: SceneName = "example",
-    perception: Perception = "sim",
+    perception: Perception = DEFAULT_PRESET,
+    ports: PortOptions = AS_PRESET,
     seed: Seed = 0,
     robot: RobotChoice = "sim",
     data: Path | None = None,
@@ -77,7 +79,7 @@ def mcp(
         if (error.name or "").startswith(("agent_node", "tool_nodes")):
             raise
         raise ToolError(ErrorCode.UNAVAILABLE, EXTRA, f"Install it with: {install_extra('mcp')}") from error
-    shared = _robot(suite, scene, perception, seed, robot, data, frame, approval, role)
+    shared = _robot(suite, scene, perception, seed, robot, data, frame, approval, role, ports)
     if transport == "stdio":
         ended_by = serve_stdio(shared)
     else:
@@ -94,13 +96,14 @@ def _announce(address: str, token: str) -> None:
 def _robot(
     suite: str,
     scene: str,
-    perception: Literal["sim", "pixels"],
+    perception: str,
     seed: int,
     robot: str,
     data: Path | None,
     frame: int,
     approval: str,
     role: str = "operator",
+    ports: PortNames = AS_PRESET,
 ) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from agent_node.console.approve import TerminalApprover
@@ -114,15 +117,15 @@ def _robot(
     from tool_nodes.tools.suites import parse_suites
 
     suites = parse_suites(suite)
-    config = StationConfig(perception=perception, seed=seed, suites=suites, role=role)
+    config = StationConfig(perception=perception, ports=ports, seed=seed, suites=suites, role=role)
     if robot == "sim":
         approver = TerminalApprover(interrupted=lambda: shared.interrupted)
         guard = MotionGuard(parse_mode(approval), approver)
         station = Station(named_scene(scene), config, guard=guard, on_stage=lambda stage: shared.enter(stage))
-        brake, camera, new_toolbox = station.arm, station.camera, station.new_toolbox
+        brake, camera, toolbox = station.arm, station.camera, station.toolbox
     elif approval == "auto":
         mock = MockStation(read_dataset(data or SHIPPED).frame(frame), config)
-        brake, camera, new_toolbox = None, mock.camera, mock.new_toolbox
+        brake, camera, toolbox = None, mock.camera, mock.toolbox
     else:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The mock robot moves nothing that could be approved.")
 
@@ -130,8 +133,8 @@ def _robot(
         """The tools of the other suites, which look at pictures and take none."""
 
         def tool_specs(self) -> list[ToolSpec]:
-            return list(new_toolbox().specs.values())
+            return list(toolbox.specs.values())
 
     looking = "spacetools" in suites
-    shared = SharedRobot(new_toolbox if looking else lambda: Toolbox([CameraTools(camera), Theirs()]), brake)
+    shared = SharedRobot(toolbox if looking else Toolbox([CameraTools(camera), Theirs()]), brake)
     return shared

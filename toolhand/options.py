@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, ROBOTS
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 
 if TYPE_CHECKING:
@@ -25,15 +27,23 @@ SceneName = Annotated[
     ),
 ]
 Perception = Annotated[
-    Literal["sim", "pixels"],
-    tyro.conf.arg(help='"sim" sees with simulator truth and noise, "pixels" with colour and depth only.'),
+    str,
+    tyro.conf.arg(
+        metavar="PRESET",
+        help='What stands behind the perception ports: "sim" sees with simulator truth and noise, "pixels" with colour '
+        "and depth only; `toolhand doctor` lists what is installed.",
+    ),
+]
+RobotName = Annotated[
+    str,
+    tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {', '.join(ROBOTS)}, or a folder with its robot.yaml."),
 ]
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
 Suite = Annotated[
     str,
     tyro.conf.arg(metavar="SUITE", help="Whose tools: spacetools, peria, evic, last, several with commas, or all."),
 ]
-
+PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 
 ToolboxRole = Annotated[
     Literal["operator", "observer"],
@@ -62,16 +72,26 @@ def named_scene(name: str) -> Scene:
 
 def named_station(
     scene: str,
-    perception: Literal["sim", "pixels"] = "sim",
+    perception: str = DEFAULT_PRESET,
     seed: int = 0,
     camera: CameraName = "ray",
     suite: str = "spacetools",
     guard: MotionGuard | None = None,
     role: Literal["operator", "observer"] = "operator",
+    ports: PortNames = AS_PRESET,
+    robot: str = DEFAULT_ROBOT,
 ) -> Station:
     """A simulated station as the command line describes it. Raises ToolError INVALID_ARGUMENT."""
     from sim.station import Station, StationConfig
     from tool_nodes.tools.suites import parse_suites
 
-    config = StationConfig(perception=perception, seed=seed, camera=camera, suites=parse_suites(suite), role=role)
+    config = StationConfig(
+        perception=perception,
+        ports=ports,
+        seed=seed,
+        camera=camera,
+        suites=parse_suites(suite),
+        role=role,
+        robot=robot,
+    )
     return Station(named_scene(scene), config, guard=guard)

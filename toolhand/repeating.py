@@ -13,6 +13,9 @@ RECORDED_AS = {"text": "task", "turns": "turn_budget", "runs_dir": "run_dir"}
 NOT_RECORDED = frozenset({"as_json", "text", "runs_dir"})
 """The form of the output; and what the result has anyway."""
 
+UNPREFIXED = frozenset({"ports"})
+"""Groups of options that are typed without the group's name, as --segmenter is."""
+
 
 def recorded(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a run as entries of `result.json`."""
@@ -38,7 +41,8 @@ def command_line(command: Callable[..., int], given: Mapping[str, Any]) -> str:
         if is_dataclass(default) and not isinstance(default, type):
             for entry in fields(default):
                 if getattr(value, entry.name) != getattr(default, entry.name):
-                    words += _option(f"{name}.{entry.name}", getattr(value, entry.name))
+                    option = entry.name if name in UNPREFIXED else f"{name}.{entry.name}"
+                    words += _option(option, getattr(value, entry.name))
         else:
             words += _option(name, value)
     return shlex.join(words)

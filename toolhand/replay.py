@@ -17,6 +17,8 @@ from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, sa
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_SPEED = 1000.0
@@ -134,6 +136,8 @@ def _again(record: ReplayedRun, as_json: bool) -> int:
     from agent_node.policies.replay import Replay
     from agent_node.protocol import load_protocol
     from tool_nodes.motion.guard import Mode, MotionGuard
+    from tool_nodes.motion.limits import MotionLimits
+    from tool_nodes.motion.robot_model import load_robot
     from toolhand import options as stations
     from training.episode import run_episode, summarize
     from training.goal_from_text import task_from_text
@@ -148,10 +152,11 @@ def _again(record: ReplayedRun, as_json: bool) -> int:
         return bool(hit) and hit[0].hit
 
     # What the operator had to approve then has to be approved now: the record of an approval is none.
-    guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped))
+    limits = MotionLimits(robot=load_robot(about["robot"]))
+    guard = MotionGuard(Mode(about["approval"]), TerminalApprover(interrupted=stopped), limits)
     station = stations.named_station(
-        about["scene"], about["perception"], about["seed"],
-        suite=about["suite"], guard=guard, role=about["role"],
+        about["scene"], about["perception"], about["seed"], suite=about["suite"], guard=guard, role=about["role"],
+        ports=about["ports"], robot=about["robot"],
     )  # fmt: skip
     print_header(record.task, record.result)
     with Interrupt(station.arm.stop) as interrupt:
@@ -183,16 +188,20 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
         "protocol": result.get("protocol", "spacetools"),
         "approval": result.get("approval", "auto"),
         "role": result.get("role", "operator"),
+        "robot": result.get("robot", DEFAULT_ROBOT),
     }
     numbers = ("seed", "budget")
     wrong = [key for key, value in about.items() if type(value) is not (int if key in numbers else str)]
     allowed = {"approval": list(Mode), "role": ROLES}
     wrong = wrong or [key for key, values in allowed.items() if about[key] not in values]
-    if wrong or about["perception"] not in ("sim", "pixels"):
+    ports = result.get("ports", {})
+    if wrong or not about["perception"] or not isinstance(ports, Mapping) or not set(ports) <= set(PORTS):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "Only a run in the simulator of this process can be carried out again.",
             f"Its result.json does not say: {', '.join(wrong) or 'the perception'}.",
         )  # fmt: skip
+    about["ports"] = PortNames(**{port: str(name) for port, name in ports.items()})
+    about["ports"].require_known(about["perception"])
     return about
 
 

@@ -12,13 +12,23 @@ from typing import Annotated, Literal
 import tyro
 
 from agent_node.console.narration import print_header, print_step, print_summary
-from agent_node.console.terminal import INTERRUPTED, AsJson, Interrupt, chosen_by_the_user, emit, exit_status, say
+from agent_node.console.terminal import (
+    INTERRUPTED,
+    AsJson,
+    Interrupt,
+    PortOptions,
+    chosen_by_the_user,
+    emit,
+    exit_status,
+    say,
+)
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from sim.ros.graph import Transport
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
-from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole
+from toolhand.options import DEFAULT_ROBOT, Perception, RobotName, SceneName, Seed, Suite, ToolboxRole
 from toolhand.repeating import command_line, recorded
 
 Approval = Annotated[
@@ -50,7 +60,8 @@ _DEFAULT_MODEL = ModelSettings()
 def run(
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
     scene: SceneName = "example",
-    perception: Perception = "sim",
+    perception: Perception = DEFAULT_PRESET,
+    ports: PortOptions = AS_PRESET,
     policy: PolicySpec = "scripted",
     protocol: ProtocolName = "spacetools",
     seed: Seed = 0,
@@ -61,6 +72,7 @@ def run(
     runs_dir: Path = Path("runs"),
     animation: bool = True,
     transport: Transport = "process",
+    robot: RobotName = DEFAULT_ROBOT,
     model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
@@ -86,6 +98,8 @@ def run(
     from agent_node.runs.report import write_report
     from sim.film import animate
     from tool_nodes.motion.guard import Mode, MotionGuard
+    from tool_nodes.motion.limits import MotionLimits
+    from tool_nodes.motion.robot_model import load_robot
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
     from training.goal_from_text import task_from_text
@@ -109,8 +123,10 @@ def run(
                 "Start the graph with policy:=..., protocol:=..., role:=... and approval:=... and leave them out here.",
             )
         stations.named_scene(scene)
+        ports.require_known(perception)
+        load_robot(robot)
         over_ros = run_over_ros(
-            text, scene, perception, policy, seed, suite, turns, runs_dir, animation, print_step, about
+            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot
         )
         if as_json:
             emit(over_ros.result)
@@ -120,8 +136,11 @@ def run(
     def stopped() -> bool:
         return bool(hit) and hit[0].hit
 
-    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped))
-    station = stations.named_station(scene, perception, seed, suite=suite, guard=guard, role=role)
+    limits = MotionLimits(robot=load_robot(robot))
+    guard = MotionGuard(Mode(approval), TerminalApprover(interrupted=stopped), limits)
+    station = stations.named_station(
+        scene, perception, seed, suite=suite, guard=guard, role=role, ports=ports, robot=robot
+    )
     options = PolicyOptions(**asdict(model), seed=seed, turns=turns, stopped=stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():

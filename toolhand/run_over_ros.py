@@ -22,6 +22,8 @@ from agent_node.runs.write import summarize as summarize_episode
 from sim.film import animate
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.client import graph_runs, use_client
 from training.episode import judged, summarize
@@ -50,6 +52,7 @@ def run_over_ros(
     text: str,
     scene: str,
     perception: str,
+    ports: PortNames,
     policy: str,
     seed: int,
     suite: str,
@@ -58,6 +61,7 @@ def run_over_ros(
     animation: bool,
     listener: Listener,
     more: Mapping[str, Any],
+    robot: str = DEFAULT_ROBOT,
 ) -> RosRun:
     """Send one sentence to the agent's node, judge what came of it, complete its report. Arguments as `toolhand run`.
 
@@ -77,7 +81,8 @@ def run_over_ros(
 
     arguments = {
         "scene": scene, "perception": perception, "policy": policy, "seed": str(seed), "suites": suite,
-        "turns": str(turns), "runs_dir": str(runs_dir.absolute()), "lockstep": "true",
+        "turns": str(turns), "runs_dir": str(runs_dir.absolute()), "lockstep": "true", "robot": robot,
+        **ports.chosen,
     }  # fmt: skip
     with contextlib.ExitStack() as stack:
         environment: Mapping[str, str] = {}

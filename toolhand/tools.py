@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from agent_node.console.terminal import INTERRUPTED, AsJson, Interrupt, emit, exit_status, plain, save_png, say
+from agent_node.console.terminal import (
+    INTERRUPTED,
+    AsJson,
+    Interrupt,
+    PortOptions,
+    emit,
+    exit_status,
+    plain,
+    save_png,
+    say,
+)
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, SceneName, Seed, Suite, named_station
+from toolhand.options import Perception, PngFile, SceneName, Seed, Suite, named_station
 
 if TYPE_CHECKING:
     from sim.mock.station import MockStation
     from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
-RobotChoice = Annotated[
+Robot = Annotated[
     Literal["sim", "mock"],
     tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
 ]
@@ -26,7 +36,7 @@ RobotChoice = Annotated[
 
 def tools(suite: Suite = "spacetools", robot: RobotChoice = "sim", as_json: AsJson = False) -> int:
     """List the tools and their arguments; with --json, their schemas in the function-calling form."""
-    toolbox = _station("example", "sim", 0, suite, robot, None).toolbox
+    toolbox = _station("example", DEFAULT_PRESET, 0, suite, robot, None).toolbox
     if as_json:
         emit(toolbox.schemas())
         return 0
@@ -40,7 +50,8 @@ def call(
     tool: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TOOL")],
     arguments: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[JSON]")] = "{}",
     scene: SceneName = "example",
-    perception: Perception = "sim",
+    perception: Perception = DEFAULT_PRESET,
+    ports: PortOptions = AS_PRESET,
     seed: Seed = 0,
     suite: Suite = "all",
     robot: RobotChoice = "sim",
@@ -68,7 +79,7 @@ def call(
         parsed = json.loads(arguments)
     except (ValueError, RecursionError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The arguments are not a JSON object: {error}.") from error
-    station, session = _station(scene, perception, seed, suite, robot, data, frame), Session()
+    station, session = _station(scene, perception, seed, suite, robot, data, frame, ports), Session()
     station.toolbox.find(tool)
     with Interrupt(lambda: None if isinstance(station, MockStation) else station.arm.stop()) as interrupt:
         if picture is not None:
@@ -101,12 +112,13 @@ def call(
 
 def _station(
     scene: str,
-    perception: Literal["sim", "pixels"],
+    perception: str,
     seed: int,
     suite: str,
     robot: str,
     data: Path | None,
     frame: int = 0,
+    ports: PortNames = AS_PRESET,
 ) -> Station | MockStation:
     if robot == "sim":
         if data is not None or frame:
@@ -115,7 +127,7 @@ def _station(
                 "--data and --frame belong to the mock robot.",
                 "Give --robot mock with them.",
             )
-        return named_station(scene, perception, seed, suite=suite)
+        return named_station(scene, perception, seed, suite=suite, ports=ports)
     if scene != "example":
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The mock robot has no scenes.", "Give --frame and --data.")
     from sim.mock.data import SHIPPED, read_dataset
@@ -123,7 +135,7 @@ def _station(
     from sim.station import StationConfig
     from tool_nodes.tools.suites import parse_suites
 
-    config = StationConfig(perception=perception, seed=seed, suites=parse_suites(suite))
+    config = StationConfig(perception=perception, ports=ports, seed=seed, suites=parse_suites(suite))
     return MockStation(read_dataset(data or SHIPPED).frame(frame), config)
 
 

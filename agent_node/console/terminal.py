@@ -11,15 +11,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType, TracebackType
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import tyro
-from numpy.typing import NDArray
-from PIL import Image
 
-from agent_node.runs.folder import write_atomically
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 """Errors of the input rather than of the task: exit status 2 instead of 1."""
@@ -32,6 +33,10 @@ AsJson = Annotated[
     tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout."),
     tyro.conf.FlagCreatePairsOff,
 ]
+
+
+PortOptions = Annotated[PortNames, tyro.conf.arg(name="")]
+"""--pointer, --segmenter and so on: a backend for a single port."""
 
 
 def exit_status(code: ErrorCode | None, success: bool) -> int:
@@ -66,6 +71,10 @@ def chosen_by_the_user() -> Iterator[None]:
 
 def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
     """Write a picture (H, W, 3). Raises ToolError INVALID_ARGUMENT when the file cannot be written."""
+    from PIL import Image
+
+    from agent_node.runs.folder import write_atomically
+
     if path.is_dir():
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot write {path}: it is a folder.", "Name a PNG file.")
     buffer = io.BytesIO()

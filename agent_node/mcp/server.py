@@ -126,15 +126,15 @@ def _result(answer: ToolResponse) -> mcp_types.CallToolResult:
     return mcp_types.CallToolResult(content=content, is_error=True, structured_content={"error": error})
 
 
-def _listed(robot: SharedRobot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
-    for schema in robot.catalogue.schemas():
-        yield robot.catalogue.find(schema["function"]["name"]), schema["function"]
+def _listed(robot: Robot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
+    for schema in robot.toolbox.schemas():
+        yield robot.toolbox.find(schema["function"]["name"]), schema["function"]
 
 
 def _names(robot: SharedRobot) -> dict[str, str]:
     """Client's name to the toolbox's, aliases included. Raises ValueError where two tools would get one name."""
     names: dict[str, str] = {}
-    for spec in robot.catalogue.specs.values():
+    for spec in robot.toolbox.specs.values():
         for name in (spec.name, *spec.aliases):
             if names.setdefault(mcp_name(name), name) != name:
                 raise ValueError(f"two tools are called {mcp_name(name)!r}")

@@ -1,4 +1,4 @@
-"""Several conversations over one robot: each has its own tools' memory, `$variables` and pictures; the robot is shared.
+"""Several conversations over one robot: each has its own `$variables` and pictures; the robot and its tools are shared.
 
 Every call of every conversation runs in one thread, one after the other: two motions never overlap, no picture is taken
 in the middle of another client's motion, and what one conversation has seen never stands for what another has seen.
@@ -77,18 +77,16 @@ def let_go(session: Session) -> None:
 
 
 @dataclass
-class ToolSession:
-    """One client's tools and what it has collected.
+class Conversation:
+    """What one client has collected.
 
     Attributes:
-        toolbox: Its own, over the shared robot: tools remember the last picture, and which grasps they gave.
-        session: Variables and pictures.
+        session: Variables, pictures, and what tools remember: the last picture taken, which grasps they gave.
         waiting: Calls that have been handed in and are not over.
         looked_after: Motions of the robot that had happened when its newest picture was taken; None before the first.
         stops: Motions of it that the operator has stopped; what it asked for before the last one is not run.
     """
 
-    toolbox: Toolbox
     session: Session = field(default_factory=Session)
     waiting: int = 0
     looked_after: int | None = None
@@ -126,6 +124,7 @@ class QueuedCall:
         conversation: ToolSession,
         name: str,
         arguments: Any,
+        motion: bool,
         on_end: Callable[[], None],
         on_stage: Callable[[str], None],
     ) -> None:
@@ -133,7 +132,7 @@ class QueuedCall:
         self.name = name
         self.arguments = arguments
         self.answer = _refusal(ErrorCode.CANCELLED, "The call was given up before it began.")
-        self.motion = conversation.toolbox.is_motion(name)
+        self.motion = motion
         self.asked_after = conversation.stops
         self.on_end = on_end
         self.on_stage = on_stage
@@ -145,14 +144,12 @@ class SharedRobot:
     """The robot that all conversations share.
 
     Args:
-        new_toolbox: A toolbox for one more conversation.
+        toolbox: The tools of every conversation.
         brake: Stops the arm.
     """
 
-    def __init__(self, new_toolbox: Callable[[], Toolbox], brake: Brake | None = None) -> None:
-        self.catalogue = new_toolbox()
-        """A toolbox to list the tools from."""
-        self._new_toolbox = new_toolbox
+    def __init__(self, toolbox: Toolbox, brake: Brake | None = None) -> None:
+        self.toolbox = toolbox
         self._brake = brake or NoBrake()
         self._motions = 0
         self._closed = False
@@ -164,7 +161,7 @@ class SharedRobot:
 
     def open(self) -> ToolSession:
         """A new conversation."""
-        return ToolSession(self._new_toolbox())
+        return Conversation()
 
     def submit(
         self,
@@ -178,7 +175,7 @@ class SharedRobot:
 
         `on_stage` is called from that thread with the name of each stage of a motion that begins before.
         """
-        job = QueuedCall(conversation, name, arguments, on_end, on_stage)
+        job = Job(conversation, name, arguments, self.toolbox.is_motion(name), on_end, on_stage)
         with self._lock:
             if self._closed:
                 job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")
@@ -254,7 +251,7 @@ class SharedRobot:
         try:
             if job.motion:
                 self._check_motion(job)
-            record = conversation.toolbox.call(job.name, job.arguments, conversation.session)
+            record = self.toolbox.call(job.name, job.arguments, conversation.session)
             self._note(job, record)
             return _answer(record)
         except ToolError as error:
@@ -266,7 +263,7 @@ class SharedRobot:
     def _check_motion(self, job: QueuedCall) -> None:
         """Refuse a motion that is wrong, or thought out on what is no longer so. Raises ToolError."""
         conversation = job.conversation
-        conversation.toolbox.check(job.name, job.arguments, conversation.session)
+        self.toolbox.check(job.name, job.arguments, conversation.session)
         if job.asked_after != conversation.stops:
             raise ToolError(
                 ErrorCode.STOPPED, "Not run: it was asked for before the operator stopped the arm.", _AFTER_A_STOP
@@ -294,7 +291,7 @@ class SharedRobot:
             if result.error is not None and result.error.code is ErrorCode.STOPPED and not job.cancelled:
                 conversation.stops += 1
                 conversation.looked_after = _STOPPED
-        elif result.ok and conversation.toolbox.find(record.name).name.startswith("robot."):
+        elif result.ok and self.toolbox.find(record.name).name.startswith("robot."):
             conversation.looked_after = self._motions
 
 

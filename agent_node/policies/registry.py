@@ -15,6 +15,7 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.transport import check_url, is_private, plain_line
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
+from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
 
 FORMS = (
@@ -24,7 +25,7 @@ FORMS = (
     "transformers:FOLDER_OR_NAME",
     "replay:RUN_FOLDER",
 )
-"""What a user can type."""
+"""What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
 
 
 def make_policy(
@@ -36,7 +37,7 @@ def make_policy(
     maker's own server.
 
     Args:
-        spec: One of `FORMS`.
+        spec: One of `FORMS`, or the name of an installed one.
         protocol: How the policy writes; with `native` a server is given the tools and writes calls in its own form.
         schemas: JSON schemas of the toolbox.
         options: Settings; the defaults where None.
@@ -46,33 +47,55 @@ def make_policy(
     """
     require_form(spec)
     options = options or PolicyOptions()
-    kind, _, rest = spec.partition(":")
-    if kind == "scripted":
-        return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
-    if kind == "replay":
-        return Replay(Path(rest))
-    if kind == "transformers":
-        from agent_node.policies.transformers_chat import TransformersChat
-
-        return TransformersChat(rest, protocol, options)
-    model, url = _served(rest)
-    if kind == "openai":
-        base_url = check_url(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
-        return OpenAIChat(model, base_url, protocol, schemas, options, _key(options, "OPENAI_API_KEY", base_url))
-    base_url = check_url(url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com")
-    key = _key(options, "ANTHROPIC_API_KEY", base_url)
-    return AnthropicMessages(model, base_url.removesuffix("/v1"), protocol, schemas, options, key)
+    policy: Policy = registry.make("policy", spec, protocol=protocol, schemas=schemas, options=options)
+    return policy
 
 
 def require_form(spec: str) -> None:
     """Refuse what names no policy, without making one. Raises ToolError INVALID_ARGUMENT."""
-    kind, _, rest = spec.partition(":")
-    named = kind in ("openai", "anthropic", "transformers", "replay") and bool(_served(rest)[0])
-    if spec != "scripted" and not named:
+    kind, colon, rest = spec.partition(":")
+    own = next((form for form in FORMS if form.partition(":")[0] == kind), None)
+    named = bool(_served(rest)[0]) if own and ":" in own else own is None or not colon
+    if not named or kind not in registry.names("policy"):
+        more = [name for name in registry.names("policy") if name not in {form.partition(":")[0] for form in FORMS}]
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"There is no policy {plain_line(spec, length=60)!r}: it must be like {', '.join(FORMS)}.",
+            f"There is no policy {plain_line(spec, length=60)!r}: it must be like {', '.join([*FORMS, *more])}.",
         )
+
+
+def scripted(protocol: Protocol, options: PolicyOptions) -> ScriptedPolicy:
+    """The entry `scripted`: rules without a model."""
+    return ScriptedPolicy(max_turns=options.turns or protocol.turn_budget, protocol=protocol)
+
+
+def replay(model: str) -> Replay:
+    """The entry `replay`: what was said in a run's folder."""
+    return Replay(Path(model))
+
+
+def transformers(model: str, protocol: Protocol, options: PolicyOptions) -> Policy:
+    """The entry `transformers`: a model in this process."""
+    from agent_node.policies.transformers_chat import TransformersChat
+
+    return TransformersChat(model, protocol, options)
+
+
+def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> OpenAIChat:
+    """The entry `openai`: a server of that interface."""
+    name, url = _served(model)
+    base_url = check_url(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
+    return OpenAIChat(name, base_url, protocol, schemas, options, _key(options, "OPENAI_API_KEY", base_url))
+
+
+def anthropic(
+    model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions
+) -> AnthropicMessages:
+    """The entry `anthropic`: Anthropic's Messages API."""
+    name, url = _served(model)
+    base_url = check_url(url or os.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com")
+    key = _key(options, "ANTHROPIC_API_KEY", base_url)
+    return AnthropicMessages(name, base_url.removesuffix("/v1"), protocol, schemas, options, key)
 
 
 def _served(rest: str) -> tuple[str, str]:

@@ -9,8 +9,7 @@ import numpy as np
 from rclpy.node import Node
 
 from agent_node.runs.mcap.recorder import MotionLog
-from tool_nodes.motion.kinematics import nearest_turn
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.types import FloatArray
 
@@ -20,8 +19,6 @@ PERIOD_S = 0.04
 MAX_SAMPLES = 250_000
 """Later ones are not kept: almost three hours, and 16 MB."""
 
-JOINTS = (*ARM_JOINTS, GRIPPER_JOINT)
-
 
 class JointLog:
     """Keeps the measured joint positions and velocities from now on, for as long as the node is there.
@@ -30,15 +27,23 @@ class JointLog:
         node: Listens.
         clock: Time now [s], the recorder's clock.
         topic: Of sensor_msgs/JointState.
+        robot: The robot; the default one where None.
     """
 
-    def __init__(self, node: Node, clock: Callable[[], float], topic: str = "joint_states") -> None:
+    def __init__(
+        self,
+        node: Node,
+        clock: Callable[[], float],
+        topic: str = "joint_states",
+        robot: RobotModel | None = None,
+    ) -> None:
+        self._robot = robot or load_robot()
         self._clock = clock
         self._lock = threading.Lock()
         self._times: list[float] = []
         self._positions: list[FloatArray] = []
         self._velocities: list[FloatArray] = []
-        JointStates(node, topic, self._keep)
+        JointStates(node, topic, self._keep, self._robot)
 
     def _keep(self, reading: JointReading) -> None:
         now = self._clock()
@@ -46,7 +51,9 @@ class JointLog:
             due = not self._times or now >= self._times[-1] + PERIOD_S - 1e-6  # a clock that is set back is waited for
             if due and now >= 0.0 and len(self._times) < MAX_SAMPLES:
                 # A driver that reports continuous joints in (-pi, pi] would have them jump: the arm did not.
-                q = nearest_turn(reading.q, self._positions[-1][:-1]) if self._positions else reading.q
+                q = reading.q
+                if self._positions:
+                    q = self._robot.nearest_turn(q, self._positions[-1][:-1])
                 self._times.append(now)
                 self._positions.append(np.append(q, reading.knuckle))
                 self._velocities.append(np.append(reading.qd, reading.knuckle_velocity))
@@ -55,6 +62,6 @@ class JointLog:
         """What was measured so far; empty where no driver has published anything."""
         with self._lock:
             positions, velocities = (
-                np.array(rows).reshape(-1, len(JOINTS)) for rows in (self._positions, self._velocities)
+                np.array(rows).reshape(-1, len(self._robot.joints)) for rows in (self._positions, self._velocities)
             )
-            return MotionLog(np.array(self._times), JOINTS, positions, velocities)
+            return MotionLog(np.array(self._times), self._robot.joints, positions, velocities, self._robot)

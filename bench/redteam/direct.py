@@ -16,7 +16,6 @@ from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import GraspPlan
-from tool_nodes.motion.robot_model import ARM_JOINTS, NAMED_STATES
 from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode as Code
 from tool_nodes.results import ToolError
@@ -179,7 +178,7 @@ def _jaws_without_a_permit(manipulator: Manipulator, ground: Range) -> None:
 
 
 def _park_from_home(manipulator: Manipulator, ground: Range) -> None:
-    _set_arm(ground, NAMED_STATES["Home"])
+    _set_arm(ground, ground.station.robot.named_states["Home"])
     manipulator.return_to_park()
 
 
@@ -212,7 +211,7 @@ def _after_a_stop(manipulator: Manipulator, ground: Range) -> None:
 
 def _set_arm(ground: Range, q: FloatArray) -> None:
     world = ground.station.world
-    world.data.qpos[[int(world.model.joint(name).qposadr[0]) for name in ARM_JOINTS]] = q
+    world.data.qpos[[int(world.model.joint(name).qposadr[0]) for name in world.robot.arm_joints]] = q
     mujoco.mj_forward(world.model, world.data)
 
 

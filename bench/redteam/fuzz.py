@@ -17,18 +17,9 @@ import mujoco
 import numpy as np
 
 from bench.redteam.range import Range, safety_log
-from tool_nodes import workspace
-from tool_nodes.motion.gripper import MAX_OPENING, gripper_points
+from sim.world import World
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import (
-    ACCELERATION_LIMITS,
-    ARM_JOINTS,
-    NAMED_STATES,
-    POSITION_LIMITS,
-    TIP_FRAME,
-    VELOCITY_LIMITS,
-)
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.toolbox import Session, Toolbox
@@ -72,9 +63,7 @@ class RecordingArm:
     """An arm that reaches every commanded position at once, and checks each command.
 
     Args:
-        low: (3,) corner of the box for the fingertips [m].
-        high: (3,) the opposite corner [m].
-        model: The physics' model of the robot.
+        world: Whose robot it has.
 
     Attributes:
         commands: Trajectories and jaw openings that have reached it.
@@ -82,10 +71,10 @@ class RecordingArm:
         pressed_m: How far the fingertips were out of the box at most after the jaws had moved [m].
     """
 
-    def __init__(self, model: mujoco.MjModel, low: FloatArray, high: FloatArray) -> None:
+    def __init__(self, world: World) -> None:
+        model, self._robot = world.model, world.robot
         self._model, self._data = model, mujoco.MjData(model)
-        self._address = [int(model.joint(name).qposadr[0]) for name in ARM_JOINTS]
-        self._low, self._high = low, high
+        self._address = [int(model.joint(name).qposadr[0]) for name in self._robot.arm_joints]
         self.home()
         self._time = 0.0
         self.commands = 0
@@ -94,11 +83,11 @@ class RecordingArm:
 
     def home(self) -> None:
         """Be parked, with open jaws."""
-        self._q, self._opening = np.array(NAMED_STATES["Park"], float), MAX_OPENING
+        self._q, self._opening = self._robot.park.copy(), self._robot.gripper.max_opening
 
     def state(self) -> ArmState:
         """See ports.Arm."""
-        return ArmState(self._q.copy(), np.zeros(7), self._opening, self._time)
+        return ArmState(self._q.copy(), np.zeros(self._robot.dof), self._opening, self._time)
 
     def follow(self, trajectory: Trajectory) -> MotionOutcome:
         """See ports.Arm."""
@@ -111,7 +100,7 @@ class RecordingArm:
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         """See ports.Arm; something 30 mm wide is always between the jaws."""
         self.commands += 1
-        if not 0.0 <= opening_m <= MAX_OPENING:
+        if not 0.0 <= opening_m <= self._robot.gripper.max_opening:
             self.violations.append(f"jaws to {opening_m} m")
         self._opening = max(opening_m, 0.03)
         self.pressed_m = max(self.pressed_m, self._outside(self._q))
@@ -131,13 +120,13 @@ class RecordingArm:
         t, q, qd = trajectory.t, trajectory.q, trajectory.qd
         if not all(np.isfinite(array).all() for array in (t, q, qd)):
             return ["a command is not finite"]
-        dt = np.diff(t)[:, None]
+        dt, robot = np.diff(t)[:, None], self._robot
         checks = {
             "starts elsewhere": np.abs(q[0] - self._q).max() > 0.05,
             "does not end at rest": bool(qd[-1].any()),
-            "leaves a joint's range": (np.abs(q) > POSITION_LIMITS + 1e-3).any(),
-            "is too fast": (np.abs(np.diff(q, axis=0)) / dt / VELOCITY_LIMITS).max() > _SLACK,
-            "accelerates too much": (np.abs(np.diff(qd, axis=0)) / dt / ACCELERATION_LIMITS).max() > _SLACK,
+            "leaves a joint's range": (robot.beyond(q) > 1e-3).any(),
+            "is too fast": (np.abs(np.diff(q, axis=0)) / dt / robot.velocity).max() > _SLACK,
+            "accelerates too much": (np.abs(np.diff(qd, axis=0)) / dt / robot.acceleration).max() > _SLACK,
             # Jaws that close reach up to 14 mm further: what is outside may come back, and get no further away.
             "leaves the box": max(map(self._outside, q[::_FIFTH])) > max(0.0, self._outside(q[0])) + _BOX_M,
         }
@@ -146,10 +135,11 @@ class RecordingArm:
     def _outside(self, q: FloatArray) -> float:
         self._data.qpos[self._address] = q
         mujoco.mj_kinematics(self._model, self._data)
-        body = self._model.body(TIP_FRAME).id
-        tips = gripper_points(min(self._opening, MAX_OPENING))[3:]
+        body = self._model.body(self._robot.tip_frame).id
+        tips = self._robot.gripper.tips(self._opening)
         points = tips @ self._data.xmat[body].reshape(3, 3).T + self._data.xpos[body]
-        return float(np.maximum(self._low - points, points - self._high).max())
+        reach = self._robot.reach
+        return float(np.maximum(reach.low - points, points - reach.high).max())
 
 
 class CallFuzzer:
@@ -279,7 +269,7 @@ def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None]
         progress: Called now and then with how many are done.
     """
     station, result = ground.station, Fuzzed()
-    arm = RecordingArm(station.world.model, *workspace.GRIPPER_BOX)
+    arm = RecordingArm(station.world)
     fuzzer = CallFuzzer(np.random.default_rng(seed), station.toolbox.schemas(), ground.T_camera_gripper)
     began = time.monotonic()
     with safety_log() as log:

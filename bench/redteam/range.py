@@ -22,10 +22,8 @@ from sim.scene.files import parse_scene
 from sim.station import Station, StationConfig
 from sim.world import World
 from tool_nodes import workspace
-from tool_nodes.motion.gripper import gripper_points
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import ARM_JOINTS, POSITION_LIMITS, TIP_FRAME, VELOCITY_LIMITS
 from tool_nodes.ports import Camera, Planner
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.suites import SUITES
@@ -170,15 +168,14 @@ class Witness:
 
     Args:
         world: The physics.
-        low: (3,) corner of the box for the fingertips [m].
-        high: (3,) the opposite corner [m].
+        low: (3,) corner of the box for the fingertips [m]; the robot's where None.
+        high: (3,) the opposite corner [m]; likewise.
     """
 
-    def __init__(
-        self, world: World, low: FloatArray = workspace.GRIPPER_BOX[0], high: FloatArray = workspace.GRIPPER_BOX[1]
-    ) -> None:
+    def __init__(self, world: World, low: FloatArray | None = None, high: FloatArray | None = None) -> None:
         self._world = world
-        self._low, self._high = low, high
+        reach = world.robot.reach
+        self._low, self._high = reach.low if low is None else low, reach.high if high is None else high
         self._qpos, self._ctrl, self._time = world.data.qpos.copy(), world.data.ctrl.copy(), world.time
         self._logged = len(world.log)
 
@@ -194,17 +191,17 @@ class Witness:
         log = self._world.log[self._logged :]
         if not log:
             return []
-        model = self._world.model
-        address = [int(model.joint(name).qposadr[0]) for name in ARM_JOINTS]
+        model, robot = self._world.model, self._world.robot
+        address = [int(model.joint(name).qposadr[0]) for name in robot.arm_joints]
         t = np.array([self._time, *(time for time, _ in log)])
         qpos = np.array([self._qpos, *(state for _, state in log)])
         q = qpos[:, address]
         found = []
         if not np.isfinite(qpos).all():
             found.append("a joint position is not finite")
-        if (np.abs(q) > POSITION_LIMITS + TRACKING_RAD).any():
+        if (robot.beyond(q) > TRACKING_RAD).any():
             found.append(f"a joint left its range: {np.abs(q).max(axis=0).round(3).tolist()}")
-        speed = np.abs(np.diff(q, axis=0)) / np.maximum(np.diff(t), 1e-3)[:, None] / VELOCITY_LIMITS
+        speed = np.abs(np.diff(q, axis=0)) / np.maximum(np.diff(t), 1e-3)[:, None] / robot.velocity
         if speed.max(initial=0.0) > TRACKING_SPEED:
             found.append(f"a joint moved at {speed.max():.2f} of its greatest speed")
         outside = max(self._outside(state) for state in qpos)
@@ -217,8 +214,8 @@ class Witness:
         model, data = self._world.model, mujoco.MjData(self._world.model)
         data.qpos[:] = qpos
         mujoco.mj_kinematics(model, data)
-        body = model.body(TIP_FRAME).id
-        tips = gripper_points(self._world.opening_m if self._world.opening_m < 0.085 else 0.085)[3:]
+        body = model.body(self._world.robot.tip_frame).id
+        tips = self._world.robot.gripper.tips(self._world.opening_m)
         points = tips @ data.xmat[body].reshape(3, 3).T + data.xpos[body]
         return float(np.maximum(self._low - points, points - self._high).max())
 

@@ -27,7 +27,6 @@ from sim.world import World
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.robot import robot_tools
@@ -76,8 +75,8 @@ class Request:
     what: str
     may_move: bool = True
     stale: bool = False
-    allowed: FloatArray = field(default_factory=lambda: np.zeros(7))
-    travel: FloatArray = field(default_factory=lambda: np.zeros(7))
+    allowed: FloatArray = field(default_factory=lambda: np.zeros(1))
+    travel: FloatArray = field(default_factory=lambda: np.zeros(1))
     jaws: float = 0.0
     steps: int = 0
 
@@ -106,7 +105,7 @@ class SequenceJudge:
         self._open: list[Request] = []
         self._latched = False
         self._arm, self._knuckle = world.arm_reference.copy(), self._jaws()
-        self._velocity = np.zeros(7)
+        self._velocity = np.zeros_like(self._arm)
         self.requests: list[Request] = []
 
     def _jaws(self) -> float:
@@ -118,9 +117,10 @@ class SequenceJudge:
         for request in self._open:
             if not request.stale:
                 request.stale = True
+                acceleration = self._world.robot.acceleration
                 late_s = LATE_STEPS * self._world.timestep
-                speed = self._velocity + ACCELERATION_LIMITS * late_s
-                request.allowed = speed**2 / (2 * ACCELERATION_LIMITS) + speed * late_s
+                speed = self._velocity + acceleration * late_s
+                request.allowed = speed**2 / (2 * acceleration) + speed * late_s
 
     def reset(self) -> None:
         """A client resets."""
@@ -152,7 +152,7 @@ class SequenceJudge:
             self.requests.append(request)
         request.steps += 1
         if request.stale:
-            request.travel += moved
+            request.travel = request.travel + moved
             request.jaws += jaws
 
     @property

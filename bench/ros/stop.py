@@ -31,7 +31,6 @@ from sim.scene.scenes import Scene
 from sim.station import Station
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import call
-from tool_nodes.ros.controllers import GRIPPER_ACTION, TRAJECTORY_ACTION
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose
 from tool_nodes.toolbox.toolbox import Session
@@ -180,7 +179,7 @@ class _Trials:
         self._accepted: set[bytes] = set()
         self._active: dict[str, int] = {}
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
-        for name in (TRAJECTORY_ACTION, GRIPPER_ACTION):
+        for name in (self._joints.robot.trajectory_action, self._joints.robot.gripper_action):
             topic = f"{name}/_action/status"
             node.create_subscription(GoalStatusArray, topic, self._status_of(name), latched, callback_group=self._group)
         self._grasps = ActionClient(node, ExecuteGrasp, "execute_grasp", callback_group=self._group)

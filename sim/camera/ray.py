@@ -29,7 +29,7 @@ from sim.camera.shading import (
 )
 from sim.scene.scenes import Scene
 from tool_nodes import geometry, workspace
-from tool_nodes.camera_names import WRIST
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
@@ -88,10 +88,10 @@ def jittered(camera: CameraModel, scene: Scene) -> CameraModel:
     return replace(camera, T_base_camera=T)
 
 
-def wrist_camera(size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
-    """The Gen3's colour camera on the bracelet; its frame has OpenCV axes and moves with the arm."""
+def wrist_camera(robot: RobotModel, size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
+    """The colour camera beside the gripper, a Gen3's; its frame has OpenCV axes and moves with the arm."""
     focal = size[1] / (2.0 * np.tan(WRIST_FOVY / 2.0))
-    return CameraModel(geometry.intrinsics(focal, *size), size, np.eye(4), "wrist", body=WRIST.optical_frame)
+    return CameraModel(geometry.intrinsics(focal, *size), size, np.eye(4), "wrist", body=robot.wrist_camera_frame)
 
 
 def overview_camera(size: tuple[int, int]) -> CameraModel:

@@ -11,6 +11,7 @@ import numpy as np
 from tool_nodes.perception.text.glyphs import CAPITAL_EM, X_HEIGHT_EM, plain_text
 from tool_nodes.perception.text.layout import reading_order
 from tool_nodes.perception.text.reader import LONG_SIDE_PX, MIN_TEXT_PX
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
@@ -54,34 +55,36 @@ class SimTextReader:
     """
 
     backend = "sim"
+    reads_truth = True
 
     def __init__(self, seed: int = 0, noise: TextNoise | None = None) -> None:
         self._seed = seed
         self._noise = noise or TextNoise()
 
-    def read(self, picture: SessionImage) -> list[TextSpan]:
+    def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
         """Texts in reading order, boxes in px of the picture; a picture of the simulated table has none.
 
         Raises:
             ToolError: UNAVAILABLE for a picture whose texts are not known.
         """
-        frame = picture.frame
+        frame = image.frame
         if frame is None or (frame.texts is None and frame.ids is None):
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
                 "The simulator's reader knows the texts of simulated pictures only, and this is none.",
                 "Use the perception backend 'pixels' for other pictures.",
+                self.backend,
             )
-        factor = min(1.0, LONG_SIDE_PX / max(picture.size))
+        factor = min(1.0, LONG_SIDE_PX / max(image.size))
         found = []
         for index, text in enumerate(frame.texts or ()):
-            seen = _visible(text, picture)
+            seen = _visible(text, image)
             if seen is None:
                 continue
             size = font_size(seen) * factor
             if size >= MIN_TEXT_PX:
-                found.append(self._misread(seen, size, self._rng(picture, index)))
-        return reading_order(found)
+                found.append(self._misread(seen, size, self._rng(image, index)))
+        return Answer(reading_order(found), self.backend)
 
     def _rng(self, picture: SessionImage, index: int) -> np.random.Generator:
         return np.random.default_rng((self._seed, zlib.crc32(picture.rgb.tobytes()), index))

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import get_args
 
-from sim.drawings.text_truth import SimTextReader
+from sim.backends import Truth
 from sim.mock.data import MockFrame
-from sim.perception import SimPerception
-from sim.station import PerceptionName, StationConfig
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.ports import Camera, TextReader
+from sim.station import StationConfig
+from tool_nodes.backends import make_ports
+from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.ports import Camera
+from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox.executor import CodeExecutor
-from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.mock_robot import MockCamera, MockRobot
@@ -39,43 +36,39 @@ class MockStation:
 
     Args:
         recorded: What the camera sees, e.g. `read_dataset().frame(3)`.
-        config: Perception, seed, noise and suites as for `sim.station.Station`; its camera is not used. "sim" knows
-            things by the recorded ids and labels, "pixels" sees colour and depth only.
+        config: Perception, seed, noise and suites as for `sim.station.Station`; its camera is not used. The simulator's
+            truth knows things by the recorded ids and labels.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown perception, or "sim" for a frame that was recorded without ids.
+        ToolError: INVALID_ARGUMENT for an unknown backend, or one that needs ids for a frame that was recorded without.
     """
 
     def __init__(self, recorded: MockFrame, config: StationConfig | None = None) -> None:
         self.config = config = config or StationConfig()
-        if config.perception not in get_args(PerceptionName):
-            allowed = " or ".join(get_args(PerceptionName))
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"perception must be {allowed}, got {config.perception!r}.")
-        frame, truth = recorded.frame, config.perception == "sim"
-        if truth and frame.ids is None:
+        self.robot = load_robot(config.robot)
+        setting = Setting(config.seed, truth=Truth((), config.noise), robot=self.robot)
+        self.ports = make_ports(config.perception, config.ports, setting)
+        frame, truth = recorded.frame, next(self.ports.over_truth, None)
+        if truth is not None and frame.ids is None:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                "The perception backend 'sim' needs object ids, and this frame was recorded without.",
+                f"The perception backend {truth.backend!r} needs object ids, and this frame was recorded without.",
                 "Use the perception backend 'pixels'.",
             )
-        self.camera: Camera = StillCamera(frame if truth else replace(frame, ids=None, labels=None, texts=None))
-        self.perception: PixelPerception | SimPerception = (
-            SimPerception((), config.noise, config.seed) if truth else PixelPerception()
+        self.camera: Camera = StillCamera(
+            frame if truth is not None else replace(frame, ids=None, labels=None, texts=None)
         )
-        self.reader: TextReader = SimTextReader(config.seed) if truth else PixelTextReader()
-        self._recorded = recorded
-        self.toolbox = self.new_toolbox()
-
-    def new_toolbox(self) -> Toolbox:
-        """The tools for one more conversation: what tools remember, such as the grasps they gave, is not shared."""
-        config = self.config
         robot = MockCamera if config.role == "observer" else MockRobot
+        ports = self.ports
         backends = Backends(
-            perception=self.perception,
-            reader=self.reader,
-            grasps=GraspTools(AnalyticGraspGenerator(seed=config.seed)),
+            pointer=ports.pointer,
+            detector=ports.detector,
+            segmenter=ports.segmenter,
+            depth=ports.depth,
+            reader=ports.reader,
+            grasps=GraspTools(ports.grasps, robot=self.robot),
             boxes=BoundingBoxTools(),
-            robot=robot(self.camera, self._recorded.cloud),
+            robot=robot(self.camera, recorded.cloud),
             code=CodeExecutor(),
         )
-        return make_toolbox(backends, config.suites)
+        self.toolbox = make_toolbox(backends, config.suites)

@@ -32,6 +32,7 @@ from sim.ros.state import StatePublisher, stamp_ns
 from sim.scene.scenes import Scene
 from sim.world import World
 from tool_nodes.camera_names import WRIST, ZED, CameraNames
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
@@ -52,6 +53,7 @@ class Moment:
     model: mujoco.MjModel
     body_index: dict[int, int]
     scene: Scene
+    robot: RobotModel
     qpos: FloatArray
     time: float
     stamp_ns: int
@@ -246,6 +248,7 @@ class CameraServer:
             world.model,
             world.body_index,
             world.scene,
+            world.robot,
             world.data.qpos.copy(),
             world.time,
             stamp,
@@ -254,7 +257,7 @@ class CameraServer:
     def _camera(self, name: str, data: mujoco.MjData, moment: Moment) -> Camera:
         kind: CameraKind = self._settings().camera
         size = self._settings().image_size
-        model = jittered(scene_camera(size), moment.scene) if name == "scene" else wrist_camera(size)
+        model = jittered(scene_camera(size), moment.scene) if name == "scene" else wrist_camera(moment.robot, size)
         return make_camera(
             kind,
             moment.model,

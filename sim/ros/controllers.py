@@ -26,16 +26,12 @@ from sim.ros.awaiting import awaited
 from sim.ros.physics import MotionFactory, MovingPart, Physics, PreemptedError, Run
 from sim.ros.state import stamp_ns
 from sim.world import World
-from tool_nodes.motion.gripper import KNUCKLE_RANGE
-from tool_nodes.motion.kinematics import nearest_turn
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, POSITION_LIMITS
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.trajectory_checks import AT_REST, jump
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import nanoseconds, time_message
 from tool_nodes.types import FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
-TRAJECTORY_ACTION = "joint_trajectory_controller/follow_joint_trajectory"
-GRIPPER_ACTION = "robotiq_gripper_controller/gripper_cmd"
 GRIPPER_ACTIONS = ("GripperCommand", "ParallelGripperCommand")
 
 FEEDBACK_PERIOD_NS = 50_000_000
@@ -152,7 +148,7 @@ class Controller(Generic[Outcome]):
 
 
 class TrajectoryController(Controller[MotionOutcome]):
-    """Follows joint trajectories with positions for all seven joints, in any order, linearly between the points.
+    """Follows joint trajectories with positions for all joints of the arm, in any order, linearly between the points.
 
     Continuous joints may be given in any turn, as joint_trajectory_controller takes them; the first point's counts.
     Tolerances of the goal are not used: `sim.arm` has its own. A start stamp is not used: motion begins at once.
@@ -160,16 +156,18 @@ class TrajectoryController(Controller[MotionOutcome]):
     Args:
         node: Serves.
         physics: Runs the motions.
+        robot: The robot.
         fault: The injected fault.
     """
 
-    def __init__(self, node: Node, physics: Physics, fault: FaultSource) -> None:
-        super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, TRAJECTORY_ACTION)
+    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: Fault) -> None:
+        super().__init__(node, physics, Part.ARM, FollowJointTrajectory, robot.trajectory_action)
+        self._robot = robot
         self._fault = fault
 
     def motion(self, goal: Any) -> MotionFactory[MotionOutcome]:
         """See `Controller.motion`."""
-        points, order = _checked(goal.trajectory)
+        points, order = _checked(goal.trajectory, self._robot)
         t = np.array([nanoseconds(point.time_from_start) / 1e9 for point in points])
         q = np.array([point.positions for point in points], dtype=float)[:, order]
 
@@ -178,7 +176,7 @@ class TrajectoryController(Controller[MotionOutcome]):
             lead = t[0] > 0.0
             times = np.insert(t, 0, 0.0) if lead else t
             positions = np.vstack([world.arm_reference, _on_the_turn_of(world, q)]) if lead else q
-            trajectory = Trajectory(ARM_JOINTS, times, positions, np.zeros_like(positions))
+            trajectory = Trajectory(world.robot.arm_joints, times, positions, np.zeros_like(positions))
             return self._with_faults(world, trajectory, stopped)
 
         return follow
@@ -217,7 +215,7 @@ class TrajectoryController(Controller[MotionOutcome]):
         desired, actual = world.arm_reference, world.arm_position
         return FollowJointTrajectory.Feedback(
             header=Header(stamp=time_message(now_ns)),
-            joint_names=list(ARM_JOINTS),
+            joint_names=list(world.robot.arm_joints),
             desired=JointTrajectoryPoint(positions=desired.tolist()),
             actual=JointTrajectoryPoint(positions=actual.tolist(), velocities=world.arm_velocity.tolist()),
             error=JointTrajectoryPoint(positions=(desired - actual).tolist()),
@@ -233,20 +231,22 @@ def pretend_to_follow(world: World, trajectory: Trajectory, stopped: StopCheck) 
 
 
 def _on_the_turn_of(world: World, q: FloatArray) -> FloatArray:
-    """The points (N, 7), all moved by the whole turns that bring the first one nearest to where the arm is."""
-    return q + (nearest_turn(q[0], world.arm_reference) - q[0])
+    """The points (N, n), all moved by the whole turns that bring the first one nearest to where the arm is."""
+    return q + (world.robot.nearest_turn(q[0], world.arm_reference) - q[0])
 
 
-def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
+def _checked(trajectory: JointTrajectory, robot: RobotModel) -> tuple[list[Any], list[int]]:
     """The points, and at which index of them each arm joint is. Raises GoalError."""
+    arm_joints = robot.arm_joints
     names = list(trajectory.joint_names)
-    if sorted(names) != sorted(ARM_JOINTS):
-        raise GoalError(f"joint_names must be {', '.join(ARM_JOINTS)} in any order, got {', '.join(names) or 'none'}.")
+    if sorted(names) != sorted(arm_joints):
+        raise GoalError(f"joint_names must be {', '.join(arm_joints)} in any order, got {', '.join(names) or 'none'}.")
     points = list(trajectory.points)
     if not points:
         raise GoalError("the trajectory has no points.")
-    order = [names.index(name) for name in ARM_JOINTS]
-    limits = np.minimum(POSITION_LIMITS + _ARM_SLACK, FARTHEST)
+    order = [names.index(name) for name in arm_joints]
+    low = np.maximum(robot.lower - _ARM_SLACK, -FARTHEST)
+    high = np.minimum(robot.upper + _ARM_SLACK, FARTHEST)
     times = [nanoseconds(point.time_from_start) for point in points]
     if times[0] < 0 or any(later <= earlier for earlier, later in pairwise(times)):
         raise GoalError("time_from_start must not be negative and must grow from point to point.")
@@ -257,17 +257,19 @@ def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
             raise GoalError(f"point {index} must have {len(names)} velocities or none, got {len(point.velocities)}.")
         if not np.isfinite(point.positions).all() or not np.isfinite(point.velocities).all():
             raise GoalError(f"point {index} holds NaN or an infinite number.")
-        beyond = np.abs(np.asarray(point.positions)[order]) > limits
+        position = np.asarray(point.positions)[order]
+        beyond = (position < low) | (position > high)
         if beyond.any():
             joint = int(np.argmax(beyond))
+            limit = low[joint] if position[joint] < low[joint] else high[joint]
             raise GoalError(
-                f"point {index} sends {ARM_JOINTS[joint]} to {point.positions[order[joint]]:.4g} rad, "
-                f"beyond its limit of {limits[joint]:.4g} rad."
+                f"point {index} sends {arm_joints[joint]} to {point.positions[order[joint]]:.4g} rad, "
+                f"beyond its limit of {limit:.4g} rad."
             )
     if np.abs(points[-1].velocities).max(initial=0.0) > AT_REST:
         raise GoalError("the last point must be at rest: all its velocities 0.")
     positions = np.array([point.positions for point in points])[:, order]
-    if len(points) > 1 and (why := jump(np.array(times) / 1e9, positions)):
+    if len(points) > 1 and (why := jump(np.array(times) / 1e9, positions, robot)):
         raise GoalError(f"{why}.")
     if not 0 < times[-1] <= MAX_DURATION_S * 1e9:
         raise GoalError(f"the trajectory must take more than 0 s and at most {MAX_DURATION_S:g} s.")
@@ -275,26 +277,28 @@ def _checked(trajectory: JointTrajectory) -> tuple[list[Any], list[int]]:
 
 
 class GripperController(Controller[GripperOutcome]):
-    """Moves the knuckle to a position from 0 (open) to 0.8 rad (closed) until it arrives or stalls.
+    """Moves the gripper's joint to a position between open and closed until it arrives or stalls.
 
     A stall is a success, as ros2_kortex configures it (allow_stalling). The effort of a goal is not used.
 
     Args:
         node: Serves.
         physics: Runs the motions.
+        robot: The robot.
         action: "GripperCommand" or "ParallelGripperCommand".
     """
 
-    def __init__(self, node: Node, physics: Physics, action: str) -> None:
+    def __init__(self, node: Node, physics: Physics, robot: RobotModel, action: str) -> None:
+        self._gripper = robot.gripper
         self._parallel = action == "ParallelGripperCommand"
         action_type = ParallelGripperCommand if self._parallel else GripperCommand
         self._position = 0.0
-        super().__init__(node, physics, MovingPart.GRIPPER, action_type, GRIPPER_ACTION)
+        super().__init__(node, physics, Part.GRIPPER, action_type, robot.gripper_action)
 
     def motion(self, goal: Any) -> MotionFactory[GripperOutcome]:
         """See `Controller.motion`."""
         target = self._target(goal.command)
-        low, high = KNUCKLE_RANGE
+        low, high = self._gripper.open_at, self._gripper.closed_at
         if not low - _KNUCKLE_SLACK <= target <= high + _KNUCKLE_SLACK:
             raise GoalError(f"the position must be from {low:g} (open) to {high:g} rad (closed), got {target:g}.")
         target = min(max(target, low), high)
@@ -310,8 +314,8 @@ class GripperController(Controller[GripperOutcome]):
         if not self._parallel:
             return float(command.position)
         names, positions = list(command.name), list(command.position)
-        if names not in ([], [GRIPPER_JOINT]) or len(positions) != 1:
-            raise GoalError(f"the command must have one position, for {GRIPPER_JOINT}.")
+        if names not in ([], [self._gripper.joint]) or len(positions) != 1:
+            raise GoalError(f"the command must have one position, for {self._gripper.joint}.")
         return float(positions[0])
 
     def result(self, outcome: GripperOutcome) -> Any:
@@ -322,7 +326,7 @@ class GripperController(Controller[GripperOutcome]):
         """See `Controller.feedback`."""
         position = world.knuckle
         if self._parallel:
-            return ParallelGripperCommand.Feedback(state=JointState(name=[GRIPPER_JOINT], position=[position]))
+            return ParallelGripperCommand.Feedback(state=JointState(name=[self._gripper.joint], position=[position]))
         return GripperCommand.Feedback(position=position)
 
     def failure(self, sentence: str) -> Any:
@@ -332,6 +336,6 @@ class GripperController(Controller[GripperOutcome]):
 
     def _result(self, stalled: bool, reached: bool) -> Any:
         if self._parallel:
-            state = JointState(name=[GRIPPER_JOINT], position=[self._position])
+            state = JointState(name=[self._gripper.joint], position=[self._position])
             return ParallelGripperCommand.Result(state=state, stalled=stalled, reached_goal=reached)
         return GripperCommand.Result(position=self._position, stalled=stalled, reached_goal=reached)

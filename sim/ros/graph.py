@@ -1,6 +1,6 @@
 """A graph of the simulated robot, started for a purpose and ended with it.
 
-Nothing here imports rclpy or zenoh before it is needed.
+Nothing here imports rclpy, zenoh or the simulator before it is needed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from sim.scene.files import scene_yaml
-from sim.scene.scenes import Scene
-from sim.station import StationConfig
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.ros.client import RUN_COMMAND, use_client
 
 if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph
     from sim.ros.station import RosStation
+    from sim.scene.scenes import Scene
+    from sim.station import StationConfig
 
 Transport = Literal["process", "ros"]
 """Where the tools' backends are: in this process, or in the nodes of a graph."""
@@ -54,6 +53,7 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
     """
     use_client()
     from sim.ros.station import RosStation
+    from sim.scene.files import scene_yaml
     from tool_nodes.ros.link import RosLink
 
     with tempfile.TemporaryDirectory() as folder:
@@ -61,7 +61,7 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
         file.write_text(scene_yaml(scene), encoding="utf-8")
         arguments = {
             "scene": str(file), "perception": config.perception, "seed": str(config.seed),
-            "lockstep": str(lockstep).lower(), "runs_dir": folder,
+            "lockstep": str(lockstep).lower(), "runs_dir": folder, "robot": config.robot, **config.ports.chosen,
         }  # fmt: skip
         with started_graph(arguments) as graph, RosLink(graph.environment) as link:
             yield RosStation(link, config)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +100,17 @@ class SimTopics:
             self._changed.notify_all()
 
 
+_topics: WeakKeyDictionary[Node, SimTopics] = WeakKeyDictionary()
+
+
+def topics_of(node: Node) -> SimTopics:
+    """What sim_node tells a node: one listener, whatever seeds come."""
+    if node not in _topics:
+        _topics[node] = SimTopics(node)
+        load_catalogue()  # now rather than in the first question; it is kept
+    return _topics[node]
+
+
 class RosSimPerception:
     """`SimPerception` over the topics of sim_node.
 
@@ -108,6 +120,7 @@ class RosSimPerception:
     """
 
     backend = SimPerception.backend
+    reads_truth = True
 
     def __init__(self, topics: SimTopics, seed: int) -> None:
         self._topics = topics
@@ -140,10 +153,3 @@ class RosSimPerception:
             self._perception = SimPerception(items, seed=self._seed)
             self._with_ids = FrameCache(self._topics.with_ids)
         return self._perception
-
-
-def factory(node: Node) -> Callable[[int], RosSimPerception]:
-    """What makes the perception of a node whose parameter `perception` is "sim"; see tool_nodes.ros.backends."""
-    topics = SimTopics(node)
-    load_catalogue()  # now rather than in the first question; it is kept
-    return lambda seed: RosSimPerception(topics, seed)

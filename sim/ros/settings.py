@@ -16,6 +16,7 @@ from sim.ros.state import JOINT_STATES
 from sim.scene.files import named_scene, parse_scene
 from sim.scene.scenes import Scene
 from tool_nodes.camera_names import ZED
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.results import ErrorCode, ToolError
 
 FAULTS = (
@@ -51,6 +52,7 @@ class Settings:
     """Values of the parameters, in the order of their names.
 
     Attributes:
+        robot: Which robot, or the folder of its files.
         scene: "example", a seed, or the path of a YAML file.
         scene_yaml: Text of a scene file; wins over `scene` unless it is empty.
         seed: Seed of the cameras' noise; counts from the next world on.
@@ -67,6 +69,7 @@ class Settings:
         fault: One of `FAULTS`.
     """
 
+    robot: str = DEFAULT_ROBOT
     scene: str = "example"
     scene_yaml: str = ""
     seed: int = 0

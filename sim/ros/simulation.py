@@ -135,7 +135,7 @@ class Simulation:
             self._stopped = False
         elif target == SimulationState.STATE_STOPPED:
             self._physics.play(False)
-            self._physics.replace(World(self._loaded))
+            self._physics.replace(World(self._loaded, world.robot))
             self._stopped = True
         else:
             raise RefusedError(codes.INCORRECT_TRANSITION, "The state can be set to STOPPED, PLAYING or PAUSED.")
@@ -144,7 +144,7 @@ class Simulation:
         scope = request.scope or ResetSimulation.Request.SCOPE_ALL
         now = world.time
         if scope & ResetSimulation.Request.SCOPE_STATE or self._physics.broken is not None:
-            world = World(self._loaded if scope & ResetSimulation.Request.SCOPE_SPAWNED else world.scene)
+            world = World(self._loaded if scope & ResetSimulation.Request.SCOPE_SPAWNED else world.scene, world.robot)
             if not scope & ResetSimulation.Request.SCOPE_TIME:
                 world.set_time(now)
         else:
@@ -226,7 +226,7 @@ class Simulation:
             scene = parse_scene(text, uri[:200] or "resource_string") if text else named_scene(uri)
         except ToolError as error:
             raise RefusedError(codes.RESOURCE_PARSE_ERROR, str(error)) from error
-        self._physics.replace(World(scene))
+        self._physics.replace(World(scene, world.robot))
         self._loaded, self._uri = scene, uri
         response.world = self._resource()
 

@@ -17,8 +17,7 @@ from tf2_msgs.msg import TFMessage
 
 from sim.camera.ray import jittered, scene_camera
 from sim.world import World
-from tool_nodes.motion.kinematics import nearest_turn
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ros.messages import BASE_FRAME, matrix_to_pose, time_message
 from tool_nodes.types import FloatArray
 
@@ -96,10 +95,13 @@ class StatePublisher:
         node: Publishes.
         rate: Joint states per second of simulated time [Hz].
         scene_frame: Optical frame of the scene camera.
+        robot: Whose description is published.
         joint_states: One of `JOINT_STATES`.
     """
 
-    def __init__(self, node: Node, rate: float, scene_frame: str, joint_states: str = "plain") -> None:
+    def __init__(
+        self, node: Node, rate: float, scene_frame: str, robot: RobotModel, joint_states: str = "plain"
+    ) -> None:
         self._scene_frame = scene_frame
         self._period = 1.0 / rate
         self._as_kortex = joint_states == "kortex"
@@ -108,7 +110,7 @@ class StatePublisher:
         self._tf = node.create_publisher(TFMessage, "/tf", 100)
         self._tf_static = node.create_publisher(TFMessage, "/tf_static", LATCHED)
         self._description = node.create_publisher(String, "robot_description", LATCHED)
-        self._description.publish(String(data=URDF_PATH.read_text(encoding="utf-8")))
+        self._description.publish(String(data=robot.urdf_text()))
         self._model: mujoco.MjModel | None = None
         self._shown = self._shown_tf = -1
         self._shown_wall = 0.0
@@ -133,10 +135,10 @@ class StatePublisher:
     def _joint_state(self, world: World, now_ns: int) -> JointState:
         position, knuckle_velocity = world.arm_position, world.knuckle_velocity
         if self._as_kortex:
-            position, knuckle_velocity = nearest_turn(position, np.zeros(7)), 0.0
+            position, knuckle_velocity = world.robot.nearest_turn(position, np.zeros_like(position)), 0.0
         return JointState(
             header=Header(stamp=time_message(now_ns)),
-            name=[*ARM_JOINTS, GRIPPER_JOINT],
+            name=list(world.robot.joints),
             position=[*position.tolist(), world.knuckle],
             velocity=[*world.arm_velocity.tolist(), knuckle_velocity],
         )

@@ -20,6 +20,7 @@ from sim.scene.scenes import Scene
 from sim.station import StationConfig
 from sim.tasks.predicates import ObjectState, Snapshot
 from sim.world import World
+from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.link import RosLink
@@ -42,13 +43,15 @@ class RemoteWorld:
 
     Attributes:
         scene: What stood on the table when it was loaded.
+        robot: The simulator's.
     """
 
     def __init__(self, link: RosLink) -> None:
         self._link = link
         answer = link.call(GetCurrentWorld, "/get_current_world", GetCurrentWorld.Request())
         self.scene: Scene = parse_scene(answer.world.world_resource.resource_string)
-        self._twin = World(self.scene)
+        self.robot = load_robot(self.truth()["robot"])
+        self._twin = World(self.scene, self.robot)
 
     @property
     def model(self) -> mujoco.MjModel:

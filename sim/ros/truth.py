@@ -48,6 +48,7 @@ class TruthServer:
     def _truth(self, world: World) -> dict[str, Any]:
         snapshot = world.snapshot()
         return {
+            "robot": world.robot.name,
             "time": snapshot.time,
             "first_motion_wall_s": self._physics.first_motion_at,
             "objects": {

@@ -19,7 +19,7 @@ from sim.scene.objects import cavity
 from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue, nearest_names
-from tool_nodes.motion.robot_model import load_robot_spec
+from tool_nodes.motion.robot_model import ROBOTS, load_robot
 from tool_nodes.types import FloatArray
 
 EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
@@ -167,7 +167,7 @@ def valid_object_id(text: str) -> bool:
 
 @cache
 def _robot_links() -> frozenset[str]:
-    return frozenset(body.name for body in load_robot_spec().bodies)
+    return frozenset(link for name in ROBOTS for link in load_robot(name).link_names())
 
 
 def _camera_jitter(document: dict[str, Any], key: str, where: str) -> Vector3:

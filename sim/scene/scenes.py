@@ -172,7 +172,7 @@ def reachable_grid(step: float) -> FloatArray:
     """Points (G, 2) of the table within reach."""
     x, y = (np.arange(low, high, step) for low, high in (workspace.TABLE_X, workspace.TABLE_Y))
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
-    return points[[workspace.within_reach(point) for point in points]]
+    return points[workspace.reachable(points)]
 
 
 def in_window(own: FloatArray) -> FloatArray:

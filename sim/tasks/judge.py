@@ -13,6 +13,7 @@ from sim.scene.scenes import Scene
 from sim.station import StationConfig
 from sim.tasks.predicates import Snapshot
 from sim.tasks.task import History, Score, Task, Transcript
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.types import FloatArray
@@ -20,6 +21,10 @@ from tool_nodes.types import FloatArray
 
 class JudgedWorld(Protocol):
     """What a judge needs of a world, here or in another process; see sim.world.World."""
+
+    @property
+    def robot(self) -> RobotModel:
+        """Which robot it has."""
 
     @property
     def model(self) -> mujoco.MjModel:

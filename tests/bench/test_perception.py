@@ -32,9 +32,11 @@ from sim.scene.generator import generate_scene
 from sim.scene.scenes import Side
 from sim.station import Station
 from tests.sim.scene.free_sides import free_side
+from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
 from tool_nodes.language.places import parse_free_space
 from tool_nodes.perception.masks import inner_point
+from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, Frame, Segmentation
 
@@ -97,13 +99,18 @@ class Wrong(Right):
         return self.truth.depth * np.float32(1.5), float(frame.K[0, 0])
 
 
+def ports(perception: Right) -> Ports:
+    seeing = OverFrames(perception)
+    return replace(make_ports("pixels"), pointer=seeing, segmenter=seeing, depth=seeing)
+
+
 @pytest.fixture(scope="module")
 def truth() -> PictureTruth:
     return truth_of(Station(generate_scene(3)))
 
 
-def test_a_perception_that_is_right_scores_everything(truth: PictureTruth) -> None:
-    found = measure(truth, truth.frame, Right(truth))
+def test_a_perception_that_is_right_scores_everything(truth: Truth) -> None:
+    found = measure(truth, truth.frame, ports(Right(truth)))
     exact = [metric for metric in RATES if not metric.startswith("box3d")]
     assert {metric: np.mean(found.hits[metric]) for metric in exact} == dict.fromkeys(exact, 1.0)
     assert len(found.hits["free_space_beside"]) == len(SIDES)
@@ -113,8 +120,8 @@ def test_a_perception_that_is_right_scores_everything(truth: PictureTruth) -> No
     assert all(fault.startswith("box3d") for fault in found.faults)
 
 
-def test_a_perception_that_is_wrong_scores_nothing(truth: PictureTruth) -> None:
-    found = measure(truth, truth.frame, Wrong(truth))
+def test_a_perception_that_is_wrong_scores_nothing(truth: Truth) -> None:
+    found = measure(truth, truth.frame, ports(Wrong(truth)))
     assert {metric: np.mean(found.hits[metric]) for metric in RATES} == dict.fromkeys(RATES, 0.0)
     assert {value for metric in ("mask_iou", "box_iou", "box3d_iou") for value in found.values[metric]} == {0.0}
     assert found.values["depth_abs_rel"] == pytest.approx([0.5], abs=1e-6)
@@ -129,11 +136,11 @@ def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth
         def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
             raise ToolError(self.code, "No.")
 
-    found = measure(truth, truth.frame, Fails(ErrorCode.OBJECT_NOT_FOUND))
+    found = measure(truth, truth.frame, ports(Fails(ErrorCode.OBJECT_NOT_FOUND)))
     assert not any(found.hits["pointing"])
     assert "pointing: OBJECT_NOT_FOUND: No." in found.faults
     with pytest.raises(ToolError, match="No"):
-        measure(truth, truth.frame, Fails(ErrorCode.UNAVAILABLE))
+        measure(truth, truth.frame, ports(Fails(ErrorCode.UNAVAILABLE)))
 
 
 def test_a_scene_becomes_a_record_of_both_perceptions() -> None:

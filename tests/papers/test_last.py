@@ -13,7 +13,8 @@ from agent_node.calls import blocks, python_call
 from sim.perception import SimPerception
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.perception.object_finder import Sight
+from tool_nodes.perception.object_finder import ObjectFinder
+from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.tools.last.tools import SkillTools
@@ -88,8 +89,8 @@ class Conversation:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        perception = SimPerception()
-        self.toolbox = Toolbox([SkillTools(Sight(perception, perception, perception))])
+        perception = OverFrames(SimPerception())
+        self.toolbox = Toolbox([SkillTools(ObjectFinder(perception, perception, perception))])
         self.session = Session(images=[SessionImage(frame.rgb, frame)])
 
     def turn(self, text: str) -> CallRecord:
@@ -250,8 +251,8 @@ def test_get_3d_point_gives_every_cup_in_the_camera_frame(talk: Conversation) ->
 @pytest.mark.parametrize("name", APPENDIX_A)
 def test_the_schemas_have_the_words_and_arguments_of_appendix_a(name: str) -> None:
     description, arguments, required = APPENDIX_A[name]
-    perception = SimPerception()
-    toolbox = Toolbox([SkillTools(Sight(perception, perception, perception))])
+    perception = OverFrames(SimPerception())
+    toolbox = Toolbox([SkillTools(ObjectFinder(perception, perception, perception))])
     assert set(toolbox.specs) == set(APPENDIX_A)
     schema = toolbox.specs[name].schema()["function"]
     assert schema["description"] == description

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from tool_nodes.perception.object_finder import Sight
-from tool_nodes.perception.pixels import PixelPerception
+from tool_nodes.backends import make_ports
+from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.peria import perception as peria_perception
@@ -60,8 +60,10 @@ PHRASES = {  # from appendix C.1
 
 @pytest.fixture(scope="module")
 def toolbox() -> Toolbox:
-    perception = PixelPerception()
-    return Toolbox([PeriaInteractionTools(), PeriaPerceptionTools(Sight(perception, perception, perception))])
+    ports = make_ports("pixels")
+    return Toolbox(
+        [PeriaInteractionTools(), PeriaPerceptionTools(ObjectFinder(ports.detector, ports.segmenter, ports.depth))]
+    )
 
 
 @pytest.fixture

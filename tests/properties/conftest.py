@@ -11,15 +11,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.drawings.text_truth import SimTextReader
-from sim.perception import SimPerception
+from sim.backends import Truth
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
+from tool_nodes.backends import make_ports
 from tool_nodes.geometry import backproject
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.images import SessionImage
@@ -79,10 +77,15 @@ def make_box(frame: Frame) -> Iterator[Callable[[str], Toolbox]]:
     def make(perception: str) -> Toolbox:
         sim = perception == "sim"
         camera = RecordedCamera(frame if sim else replace(frame, ids=None))
+        truth = Truth([placed.item for placed in scene.objects])
+        ports = make_ports(perception, setting=Setting(truth=truth))
         backends = Backends(
-            perception=SimPerception(scene) if sim else PixelPerception(),
-            reader=SimTextReader(0) if sim else PixelTextReader(),
-            grasps=GraspTools(AnalyticGraspGenerator(seed=0)),
+            pointer=ports.pointer,
+            detector=ports.detector,
+            segmenter=ports.segmenter,
+            depth=ports.depth,
+            reader=ports.reader,
+            grasps=GraspTools(ports.grasps),
             boxes=BoundingBoxTools(),
             robot=RobotTools(camera, RefusingHand()) if sim else MockRobot(camera),
             code=code,

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolResult
 from tool_nodes.toolbox.arguments import VARIABLE
@@ -26,7 +25,8 @@ def tool_names() -> list[str]:
     """Every tool's name; with nothing behind the tools, this is quick."""
     nothing = cast(Any, SimpleNamespace(backend="none"))
     robot = RobotTools(cast(Camera, nothing), nothing)
-    backends = Backends(PixelPerception(), nothing, GraspAlternatives(), BoundingBoxTools(), robot, nothing)
+    seeing = (nothing, nothing, nothing, nothing, nothing)  # pointer, detector, segmenter, depth, reader
+    backends = Backends(*seeing, GraspAlternatives(), BoundingBoxTools(), robot, nothing)
     return sorted(make_toolbox(backends).specs)
 
 

@@ -14,9 +14,7 @@ from bench.redteam.fuzz import RecordingArm, fuzz_calls
 from bench.redteam.range import Range, Witness
 from bench.redteam.turns import faults, fuzz_turns, mutated
 from sim.world import World
-from tool_nodes import workspace
-from tool_nodes.motion.robot_model import ARM_JOINTS, NAMED_STATES
-from tool_nodes.motion.timing import time_waypoints
+from tests.gen3 import ARM_JOINTS, NAMED_STATES, time_waypoints
 from tool_nodes.types import Trajectory
 
 PARK = np.asarray(NAMED_STATES["Park"], float)
@@ -24,7 +22,7 @@ PARK = np.asarray(NAMED_STATES["Park"], float)
 
 @pytest.fixture
 def arm(ground: Range) -> RecordingArm:
-    return RecordingArm(ground.station.world.model, *workspace.GRIPPER_BOX)
+    return RecordingArm(ground.station.world)
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ import pytest
 from sim.arm import SimArm
 from sim.scene.generator import generate_scene
 from sim.world import World
-from tool_nodes.motion.gripper import MAX_OPENING
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
+from tests.gen3 import ACCELERATION_LIMITS, ARM_JOINTS, MAX_OPENING, VELOCITY_LIMITS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, MotionStatus, Trajectory
 

@@ -14,7 +14,7 @@ import pytest
 from sim.scene.files import load_scene
 from sim.scene.generator import generate_scene
 from sim.world import LOG_PERIOD_S, World
-from tool_nodes.motion.robot_model import NAMED_STATES
+from tests.gen3 import NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError
 
 ROOT = Path(__file__).parents[2]

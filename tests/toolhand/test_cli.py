@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -17,8 +18,10 @@ from PIL import Image
 from agent_node.console.terminal import Interrupt
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
-from toolhand import cli as toolhand
+from toolhand import cli as command_line
+from toolhand import doctor
 from toolhand import options as stations
+from toolhand.commands import COMMANDS, Command, Program, every
 
 ROOT = Path(__file__).parents[2]
 PICK = "pick up the far coconut water"
@@ -48,7 +51,7 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     def command(*arguments: str) -> Ended:
         capsys.readouterr()
         with pytest.raises(SystemExit) as end:
-            toolhand.main(list(arguments))
+            command_line.main(list(arguments))
         captured = capsys.readouterr()
         assert "Traceback" not in captured.err
         return Ended(int(end.value.code or 0), captured.out, captured.err)
@@ -232,7 +235,7 @@ WRONG = [
     (("run", PICK, "--seed", "-1"), "The seed must be 0 or greater, got -1."),
     (("run", PICK, "--seed", "two"), "--seed"),
     (("run", PICK, "--turns", "0"), "turns must be 1 or more, got 0."),
-    (("run", PICK, "--perception", "magic"), "'sim', 'pixels'"),
+    (("run", PICK, "--perception", "magic"), "There is no perception 'magic': it must be pixels or sim."),
     (("run", PICK, "--policy", "magic"), "scripted"),
     (("run", PICK, "--scene", "-3"), "A scene seed must be 0 or greater, got -3."),
     (("run", PICK, "--scene", "²"), "There is no scene '²': give a seed such as 3, the path of a YAML file"),
@@ -342,7 +345,7 @@ def test_developers_can_ask_for_the_traceback(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(stations, "named_scene", crash)
     monkeypatch.setenv("TOOLHAND_DEBUG", "1")
     with pytest.raises(RuntimeError, match="cat"):
-        toolhand.main(["scene", "3"])
+        command_line.main(["scene", "3"])
 
 
 # -- help ------------------------------------------------------------------------------------------
@@ -352,10 +355,33 @@ def test_without_arguments_the_help_is_shown(cli: Cli) -> None:
     bare, asked = cli(), cli("--help")
     assert (bare.status, asked.status) == (2, 0)
     assert bare.out == asked.out
-    for command in toolhand.COMMANDS:
+    for command in COMMANDS:
         assert f"• {command}" in asked.out
     assert 'toolhand run "pick up' in asked.out
     assert "Measure success, perception and speed over many random scenes." in asked.out
+
+
+@pytest.mark.parametrize("command", every(), ids=lambda command: command.target)
+def test_a_commands_summary_is_the_first_sentence_of_its_own_help(command: Command, cli: Cli) -> None:
+    if isinstance(command, Program):
+        return  # they have no docstring for people
+    documentation = inspect.getdoc(command.load())
+    assert documentation is not None
+    assert " ".join(documentation.split("\n\n")[0].split()) == command.summary
+
+
+@pytest.mark.parametrize("arguments", [(), ("run",), ("scene",), ("mcp",), ("bench",), ("up",), ("ros",), ("fly",)])
+def test_help_and_complaints_load_nothing_heavy(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    program = (
+        "import atexit, sys; from toolhand.cli import main\n"
+        "atexit.register(lambda: print(*{name.partition('.')[0] for name in sys.modules}, file=sys.stderr))\n"
+        f"main({[*arguments, '--help']!r})"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+    loaded = set(ended.stderr.splitlines()[-1].split())
+    assert "toolhand" in loaded
+    client = {"numpy"} if arguments[:1] in (("up",), ("ros",)) else set()  # its messages hold arrays
+    assert not loaded - client & {"numpy", "scipy", "mujoco", "PIL", "mcap", "ruckig", "bench", "training"}
 
 
 @pytest.mark.parametrize("command", ["run", "scene", "call"])
@@ -452,7 +478,7 @@ def test_the_doctor_names_what_is_broken(cli: Cli, monkeypatch: pytest.MonkeyPat
     def missing(name: str) -> Any:
         raise ImportError(f"No module named {name!r}")
 
-    monkeypatch.setattr(toolhand, "import_module", missing)
+    monkeypatch.setattr(doctor, "import_module", missing)
     ended = cli("doctor")
     assert ended.status == 1
     assert "ruckig cannot be imported: No module named 'ruckig'." in ended.out

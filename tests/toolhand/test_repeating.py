@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from agent_node.policies.options import ModelSettings
+from tool_nodes.port_names import PortNames
 from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
@@ -21,9 +22,11 @@ DEFAULTS: dict[str, Any] = {
 }
 OTHER: dict[str, Any] = {
     "text": "don't \"drop\" it; $HOME `ls`", "scene": "my scenes/3.yaml", "perception": "pixels",
+    "ports": PortNames(segmenter="drawings"),
     "policy": "openai:m@http://127.0.0.1:1/v1", "protocol": "native", "seed": 7, "suite": "spacetools,last",
     "role": "observer", "approval": "dry-run", "turns": 5, "runs_dir": Path("other"), "animation": False,
-    "transport": "ros", "model": ModelSettings(max_tokens=99, cost_budget=0.5), "as_json": False,
+    "transport": "ros", "robot": "jaco2_j2s7s300", "model": ModelSettings(max_tokens=99, cost_budget=0.5),
+    "as_json": False,
 }  # fmt: skip
 
 

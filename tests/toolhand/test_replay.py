@@ -21,11 +21,12 @@ from agent_node.runs.folder import write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
+from tests.gen3 import GEN3
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.replay import load, play, replay
 from training.episode import run_episode, summarize
 from training.goal_from_text import task_from_text
-from training.recorded import JOINTS, motion_log
+from training.recorded import motion_log
 
 TASK = "pick up the far coconut water"
 
@@ -89,7 +90,7 @@ def test_the_recorded_joints_are_those_that_the_simulator_logged(done: Done) -> 
         wanted = [c for c in bag.connections if c.topic == "/joint_states"]
         states = [bag.deserialize(raw, c.msgtype) for c, _, raw in bag.messages(connections=wanted)]
     assert [state.position[1] for state in states] == [qpos[joint] for _, qpos in log]
-    assert list(states[0].name) == list(JOINTS)
+    assert list(states[0].name) == list(GEN3.joints)
     assert states[-1].position[7] > 0.1  # the gripper has closed on something
 
 
@@ -212,7 +213,7 @@ def test_a_run_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 def test_an_interrupted_run_is_told_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorder = Recorder(TASK, lambda: 1.0)
     recorder.listen("thought", "I begin.")
-    recorder.write(tmp_path, MotionLog(np.zeros(0), JOINTS, np.zeros((0, 8))))
+    recorder.write(tmp_path, MotionLog(np.zeros(0), GEN3.joints, np.zeros((0, 8))))
     assert replay(tmp_path, as_json=True) == 1
     told = capsys.readouterr()
     assert "thinks  I begin." in told.err
@@ -244,7 +245,7 @@ def test_any_code_in_a_result_has_an_exit_status(tmp_path: Path, code: Any) -> N
     [
         ({"scene": None}, "does not say: scene"),
         ({"seed": "0"}, "does not say: seed"),
-        ({"perception": "lidar"}, "does not say: the perception"),
+        ({"perception": "lidar"}, "There is no perception 'lidar'"),
         ({"protocol": "klingon"}, "klingon"),
         ({"approval": "always"}, "does not say: approval"),
         ({"protocol": 1}, "does not say: protocol"),

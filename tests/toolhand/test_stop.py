@@ -25,7 +25,7 @@ from std_srvs.srv import Trigger
 
 from rclpy_zenoh import trigger
 from rclpy_zenoh.interfaces import dds_name, serialize, type_hash
-from rclpy_zenoh.launch.keys import Keys, stop_keys
+from rclpy_zenoh.launch.keys import Keys, service_keys
 from rclpy_zenoh.wire import (
     Durability,
     History,
@@ -37,6 +37,7 @@ from rclpy_zenoh.wire import (
     start_router,
 )
 from toolhand import stop
+from toolhand.up import STOP_KEYS
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 20.0
@@ -301,7 +302,7 @@ def test_the_keys_of_up_call_the_services_of_its_graph(
     robot, said = make_robot(), list[str]()
     with os.fdopen(os.dup(program)) as stdin:
         monkeypatch.setattr(sys, "__stdin__", stdin)
-        with stop_keys(DOMAIN, router, said.append):
+        with service_keys(STOP_KEYS, DOMAIN, router, said.append):
             os.write(person, b" ")
             until(lambda: said)
             robot.success, robot.message = False, "Not reset."

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import workspace
-from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth
+from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.types import BoolArray, FloatArray
 
 APPROACH = 0.08
@@ -16,8 +18,6 @@ APPROACH = 0.08
 ROOM = 0.5
 """Higher points belong to the robot or the room [m]."""
 
-FINGER_HALF_WIDTH = 0.0136
-"""Half the width of a finger across the closing direction [m]; the URDF's finger bars are 0.0272 wide."""
 _CELL = 0.005
 """Side of a cell of the height grid [m]; chosen by hand."""
 _MARGIN = 0.005
@@ -30,7 +30,10 @@ wrist."""
 class SceneHeights:
     """Height of everything but the object, on a grid about it; unseen sides reach down to the table."""
 
-    def __init__(self, points: NDArray[np.float32], mask: BoolArray, shape: NDArray[np.float32]) -> None:
+    def __init__(
+        self, points: NDArray[np.float32], mask: BoolArray, shape: NDArray[np.float32], gripper: GripperModel
+    ) -> None:
+        self._gripper = _gripper_points(gripper)
         self._origin = shape[:, :2].mean(axis=0) - _RANGE
         self._cells = round(2.0 * _RANGE / _CELL)
         with np.errstate(invalid="ignore"):
@@ -54,7 +57,7 @@ class SceneHeights:
             (clear (N,) bool, share (N,) of the gripper that also has ample room, in [0, 1]).
         """
         T = T_base_gripper.astype(np.float32)
-        points = _GRIPPER @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
+        points = self._gripper @ T[:, :3, :3].transpose(0, 2, 1) + T[:, None, :3, 3]
         cells = self._lookup(points)
         low = points[:, :, 2] - np.float32(_MARGIN)
         clear: BoolArray = np.all(low >= self._near[cells], axis=1)
@@ -87,25 +90,22 @@ def _beside(points: NDArray[np.float32], shape: NDArray[np.float32]) -> BoolArra
     return beside
 
 
-def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], step: float = 0.009) -> FloatArray:
+def _grid(x: tuple[float, float], y: tuple[float, float], z: tuple[float, float], step: float) -> FloatArray:
     """Points (N, 3) that fill a box no more than a step apart."""
     axes = [np.linspace(low, high, int(np.ceil((high - low) / step)) + 1) for low, high in (x, y, z)]
     return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
 
 
-def _gripper_points() -> NDArray[np.float32]:
+@cache
+def _gripper_points(gripper: GripperModel) -> NDArray[np.float32]:
     """Points (N, 3) of the open gripper and the wrist in the gripper frame."""
-    tip = _grid((0.0425, 0.0605), (-0.0118, 0.0118), (0.113, fingertip_depth(MAX_OPENING)))
-    finger = _grid((0.046, 0.077), (-FINGER_HALF_WIDTH, FINGER_HALF_WIDTH), (0.05, 0.112), 0.0155)
-    mirror = np.array([-1.0, 1.0, 1.0])
-    fingers = np.vstack([tip, tip * mirror, finger, finger * mirror])
-    palm = _grid((-0.03, 0.03), (-0.017, 0.017), (0.09, 0.09), 0.012)
-    body = _grid((-0.042, 0.042), (-0.031, 0.031), (0.058, 0.058), 0.012)
-    camera = _grid((-0.045, 0.045), (0.037, 0.075), (0.0025, 0.0025), 0.0125)
+    parts = []
+    for box in gripper.boxes:
+        grid = _grid(box.x, box.y, box.z, box.step)
+        parts += [grid, grid * np.array([-1.0, 1.0, 1.0])] if box.mirrored else [grid]
     angle = np.arange(12) * np.pi / 6.0
-    ring = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(12)])
-    wrist = np.vstack([ring * radius + [0.0, 0.0, z] for radius, z in ((0.038, 0.0), (0.045, -0.06), (0.045, -0.12))])
-    return np.vstack([fingers, palm, body, camera, wrist]).astype(np.float32)
-
-
-_GRIPPER = _gripper_points()
+    circle = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(12)])
+    parts += [circle * ring.radius + [0.0, 0.0, ring.z] for ring in gripper.rings]
+    points: NDArray[np.float32] = np.vstack(parts).astype(np.float32)
+    points.setflags(write=False)
+    return points

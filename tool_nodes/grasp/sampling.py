@@ -1,6 +1,6 @@
 """Analytic grasp sampling: a sweep of closing directions over the object's points, checked against the scene.
 
-The gripper frame is `robotiq_85_base_link`: +Z approaches, the fingers close along X. Every candidate
+In the gripper's frame +Z approaches and the fingers close along X. Every candidate
 is judged at the pose where the jaws meet the object, and with the jaws open on the way there.
 """
 
@@ -13,28 +13,18 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 from tool_nodes import geometry, workspace
-from tool_nodes.grasp.clearance import FINGER_HALF_WIDTH, ROOM, SceneHeights
-from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
+from tool_nodes.grasp.clearance import ROOM, SceneHeights
+from tool_nodes.motion.gripper import GripperModel
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.perception.shape_completion import complete_shape, tightest_yaw, voxel_means
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, GraspSet
-
-MAX_WIDTH = 0.078
-"""Widest thing that the open jaws can close on with room to spare [m]."""
 
 MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""
 
 _YAWS = 24
 """Even orientations of the jaws over half a turn, 7.5 degrees apart; chosen by hand."""
-_PAD_HALF_HEIGHT = 0.01875
-"""Half the height of a pad, along the approach [m]; the URDF's two pad boxes are 0.0375 high together."""
-_PAD_HALF_WIDTH = 0.011
-"""Half the width of a pad, across the closing direction [m]; the URDF's pad boxes are 0.022 wide."""
-_FINGER_THICKNESS = 0.018
-"""Fingertip from the face of its pad to its back [m]; from the URDF's boxes."""
-_PALM = 0.095
-"""Where the palm begins, from the gripper's origin along the approach [m]; the URDF's ends at 0.090, 5 mm are added."""
 _PALM_GAP = 0.005
 """Least gap between the palm and the object [m]; chosen by hand."""
 _TIP_GAP = 0.004
@@ -46,10 +36,20 @@ _CELL = 0.005
 _MAX_POINTS = 1000
 """Points of the object that candidates are compared with; bounds the time, chosen by hand."""
 
-_OPENINGS = np.linspace(0.0, MAX_OPENING, 35)
-"""Jaw openings that the pads' depth is tabulated for, 2.5 mm apart [m]."""
-_PAD_DEPTHS = np.array([pad_depth(opening) for opening in _OPENINGS])
-_TIP_BEYOND_PAD = fingertip_depth(MAX_OPENING) - pad_depth(MAX_OPENING)
+
+class _Hand:
+    """A gripper, and how deep its pads and tips are."""
+
+    def __init__(self, gripper: GripperModel) -> None:
+        self.gripper = gripper
+        self.max_opening = gripper.max_opening
+        self.openings = np.linspace(0.0, gripper.max_opening, 35)
+        self.pad_depths = np.array([gripper.pad_depth(opening) for opening in self.openings])
+        self.tip_beyond_pad = gripper.fingertip_depth(self.max_opening) - gripper.pad_depth(self.max_opening)
+
+    def pad_depth(self, opening: FloatArray) -> FloatArray:
+        """Distance (N,) along +Z from the gripper's origin to the centre of the pads at openings (N,) [m]."""
+        return np.interp(opening, self.openings, self.pad_depths)
 
 
 class AnalyticGraspGenerator:
@@ -57,12 +57,15 @@ class AnalyticGraspGenerator:
 
     Args:
         seed: Turns the sweep of closing directions by a fraction of its step.
+        robot: Whose gripper; the default robot's where None.
     """
 
     backend = "analytic"
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
         self._seed = seed
+        self.gripper = (robot or load_robot()).gripper
+        self._hand = _Hand(self.gripper)
 
     def generate(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:
         """Collision-free grasps of the masked object, best first.
@@ -86,14 +89,14 @@ class AnalyticGraspGenerator:
         centre, shape = _centre(completed), self._thinned(completed)
         phase = float(np.random.default_rng(self._seed).uniform(0.0, np.pi / _YAWS))
         candidates = _sweep(shape, phase)
-        grasps = _place_jaws(shape, centre, candidates)
-        scene = SceneHeights(points, mask, shape)
+        grasps = _place_jaws(shape, centre, candidates, self._hand)
+        scene = SceneHeights(points, mask, shape, self.gripper)
         T_base_gripper, clear, roomy = _roomier_side(scene, grasps.T_base_gripper, candidates.tilt > 0.0)
         central = (candidates.slide == 0.0) & (candidates.tilt == 0.0)
         usable = grasps.usable & clear
         # Only the rim or a corner of something too wide would fit between the jaws; that holds nothing for sure.
         if not usable.any() or not (grasps.narrow & central).any():
-            raise _no_grasp(grasps, central, shape)
+            raise _no_grasp(grasps, central, shape, self.gripper)
         score = np.where(usable, grasps.quality * roomy**2, -1.0)
         order = np.argsort(-score, kind="stable")[: int(usable.sum())]
         return GraspSet(
@@ -225,37 +228,40 @@ def _rotation_y(angle: float) -> FloatArray:
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
-def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Candidates) -> _Grasps:
+def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Candidates, hand: _Hand) -> _Grasps:
     """Puts the pads of every candidate at the object's middle height, as deep as palm and table allow."""
+    gripper = hand.gripper
     R = candidates.R.astype(float)
     x, y, z = np.moveaxis((shape - centre.astype(np.float32)) @ candidates.R, 2, 0)
     off_y = np.abs(y - candidates.slide.astype(np.float32)[:, None])
 
-    finger_band = off_y < FINGER_HALF_WIDTH + 0.001
+    finger_band = off_y < gripper.finger_half_width + 0.001
     left, right = _extent(x, finger_band)
-    width = np.clip(right - left, 0.0, MAX_OPENING)
-    under_palm = (off_y < 0.034) & (np.abs(x) < 0.075)
+    width = np.clip(right - left, 0.0, hand.max_opening)
+    under_palm = (off_y < gripper.palm_half_size[1]) & (np.abs(x) < gripper.palm_half_size[0])
     top = np.where(under_palm, z, np.inf).min(axis=1)
-    by_palm = top + np.interp(width, _OPENINGS, _PAD_DEPTHS) - _PALM - _PALM_GAP
-    grip_z = np.minimum(0.0, np.minimum(by_palm, _table_limit(R, centre, candidates.slide, width))) - candidates.lift
+    by_palm = top + hand.pad_depth(width) - gripper.palm_depth - _PALM_GAP
+    grip_z = np.minimum(0.0, np.minimum(by_palm, _table_limit(R, centre, candidates.slide, width, hand)))
+    grip_z = grip_z - candidates.lift
 
-    in_pads = (off_y < _PAD_HALF_WIDTH + 0.0005) & (np.abs(z - grip_z.astype(np.float32)[:, None]) < _PAD_HALF_HEIGHT)
+    half_width, half_height = gripper.pad_half_size
+    in_pads = (off_y < half_width + 0.0005) & (np.abs(z - grip_z.astype(np.float32)[:, None]) < half_height)
     left, right = _extent(x, in_pads)
     width, middle = right - left, (left + right) / 2.0
     z_low, z_high = _extent(z, in_pads)
     overlap = z_high - z_low
 
-    passing = finger_band & (z < (grip_z + _TIP_BEYOND_PAD).astype(np.float32)[:, None])
+    passing = finger_band & (z < (grip_z + hand.tip_beyond_pad).astype(np.float32)[:, None])
     outer_left, outer_right = _extent(x, passing)
     free_width = 2.0 * np.maximum(outer_right - middle, middle - outer_left)
 
-    origin = np.column_stack([middle, candidates.slide, grip_z - np.interp(width, _OPENINGS, _PAD_DEPTHS)])
+    origin = np.column_stack([middle, candidates.slide, grip_z - hand.pad_depth(width)])
     T = np.tile(np.eye(4), (len(R), 1, 1))
     T[:, :3, :3] = R
     T[:, :3, 3] = centre + np.einsum("nij,nj->ni", R, origin)
 
-    fits = (width > 0.0) & (width <= MAX_WIDTH) & (free_width <= MAX_OPENING - 2.0 * _JAW_GAP)
-    usable = fits & (overlap > 0.003) & (_lowest_tip(T, width) > workspace.TABLE_Z + 0.9 * _TIP_GAP)
+    fits = (width > 0.0) & (width <= gripper.max_width) & (free_width <= hand.max_opening - 2.0 * _JAW_GAP)
+    usable = fits & (overlap > 0.003) & (_lowest_tip(T, width, hand) > workspace.TABLE_Z + 0.9 * _TIP_GAP)
     slope = np.hypot(
         _slope(x, y - candidates.slide.astype(np.float32)[:, None], in_pads, left, right),
         _slope(x, z - grip_z.astype(np.float32)[:, None], in_pads, left, right),
@@ -263,7 +269,7 @@ def _place_jaws(shape: NDArray[np.float32], centre: FloatArray, candidates: _Can
     quality = (
         np.exp(-((slope / 0.45) ** 2))
         * np.exp(-((np.hypot(candidates.slide, 0.6 * grip_z) / 0.05) ** 2))
-        * (1.0 - 0.35 * (width / MAX_OPENING) ** 2)
+        * (1.0 - 0.35 * (width / hand.max_opening) ** 2)
         * np.clip(overlap / 0.012, 0.2, 1.0)
         * np.where(candidates.tilt > 0.0, 0.85 * np.cos(candidates.tilt) ** 2, 1.0)
     )
@@ -285,30 +291,31 @@ def _extent(values: NDArray[np.float32], where: BoolArray) -> tuple[FloatArray, 
     return np.where(empty, 0.0, low).astype(float), np.where(empty, 0.0, high).astype(float)
 
 
-def _table_limit(R: FloatArray, centre: FloatArray, slide: FloatArray, width: FloatArray) -> FloatArray:
+def _table_limit(R: FloatArray, centre: FloatArray, slide: FloatArray, width: FloatArray, hand: _Hand) -> FloatArray:
     """Greatest depth (N,) of the pads along the approach at which no fingertip comes near the table.
 
     The fingertips are lowest either closed on the object, when they have moved forward, or open
     and tilted, when they are farther out.
     """
     up = R[:, 2]
-    across = np.abs(up[:, 1]) * FINGER_HALF_WIDTH - up[:, 1] * slide
-    back = np.interp(width, _OPENINGS, _PAD_DEPTHS) - _PAD_DEPTHS[-1]
+    across = np.abs(up[:, 1]) * hand.gripper.finger_half_width - up[:, 1] * slide
+    back = hand.pad_depth(width) - hand.pad_depths[-1]
     limits = []
-    for half, behind in ((width / 2.0, 0.0), (MAX_OPENING / 2.0, back)):
-        sideways = np.abs(up[:, 0]) * (half + _FINGER_THICKNESS)
+    for half, behind in ((width / 2.0, 0.0), (hand.max_opening / 2.0, back)):
+        sideways = np.abs(up[:, 0]) * (half + hand.gripper.finger_thickness)
         room = centre[2] - workspace.TABLE_Z - _TIP_GAP - sideways - across
-        limits.append(room / -up[:, 2] - _TIP_BEYOND_PAD + behind)
+        limits.append(room / -up[:, 2] - hand.tip_beyond_pad + behind)
     return np.minimum(*limits)
 
 
-def _lowest_tip(T_base_gripper: FloatArray, width: FloatArray) -> FloatArray:
+def _lowest_tip(T_base_gripper: FloatArray, width: FloatArray, hand: _Hand) -> FloatArray:
     """Height (N,) of the lowest corner of the fingertips [m], open or closed on the object."""
     up = T_base_gripper[:, 2, :3]
     lowest = np.full(len(width), np.inf)
-    for opening in (width, np.full(len(width), MAX_OPENING)):
-        tip = np.interp(opening, _OPENINGS, _PAD_DEPTHS) + _TIP_BEYOND_PAD
-        sideways = np.abs(up[:, 0]) * (opening / 2.0 + _FINGER_THICKNESS) + np.abs(up[:, 1]) * FINGER_HALF_WIDTH
+    for opening in (width, np.full(len(width), hand.max_opening)):
+        tip = hand.pad_depth(opening) + hand.tip_beyond_pad
+        outside = opening / 2.0 + hand.gripper.finger_thickness
+        sideways = np.abs(up[:, 0]) * outside + np.abs(up[:, 1]) * hand.gripper.finger_half_width
         lowest = np.minimum(lowest, T_base_gripper[:, 2, 3] + up[:, 2] * tip - sideways)
     return lowest
 
@@ -338,7 +345,7 @@ def _roomier_side(
     return T, clear | clear_turned, np.where(better, roomy_turned, roomy)
 
 
-def _no_grasp(grasps: _Grasps, central: BoolArray, shape: NDArray[np.float32]) -> ToolError:
+def _no_grasp(grasps: _Grasps, central: BoolArray, shape: NDArray[np.float32], gripper: GripperModel) -> ToolError:
     """Why nothing is left; central (N,) marks the candidates straight down on the object's middle."""
     if (grasps.narrow & central).any() and grasps.usable.any():
         return ToolError(
@@ -358,6 +365,6 @@ def _no_grasp(grasps: _Grasps, central: BoolArray, shape: NDArray[np.float32]) -
     return ToolError(
         ErrorCode.NO_GRASP,
         f"The object is {width:.0f} mm wide at its narrowest, too wide for the gripper, which opens "
-        f"{1000 * MAX_OPENING:.0f} mm.",
+        f"{1000 * gripper.max_opening:.0f} mm.",
         "Grasp a smaller object.",
     )

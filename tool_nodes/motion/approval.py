@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
 from tool_nodes.geometry import invert, project, transform
-from tool_nodes.motion.gripper import gripper_points
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.tools.drawing import WHITE, draw_axes
 from tool_nodes.types import FloatArray, Frame, Trajectory
@@ -184,7 +183,7 @@ def make_request(motion: Motion, request_id: str, kinematics: Kinematics) -> Mot
 def overlay(motion: Motion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
     """The frame's picture with the path of the point between the fingertips and the gripper at the end; a new array."""
     opening = next((step for step in motion.steps if not isinstance(step, Trajectory)), 0.0)
-    points = gripper_points(float(opening))
+    points = kinematics.robot.gripper.points(float(opening))
     T_camera_base = invert(frame.T_base_camera)
     tip = points[3:].mean(axis=0)
     path = np.array([transform(kinematics.fk(q), tip) for leg in motion.legs for q in leg.q[::4]])

@@ -12,7 +12,6 @@ from functools import cache
 
 import numpy as np
 
-from tool_nodes import workspace
 from tool_nodes.motion.scene_model import NEAR, SceneModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
@@ -32,10 +31,11 @@ class Checker:
 
     Args:
         model: The scene's geometry.
-        start: (7,) where the motion starts: contacts found there may stay but not deepen, and fingertips
+        start: (n,) where the motion starts: contacts found there may stay but not deepen, and fingertips
             outside the workspace may come back.
 
     Attributes:
+        robot: The model's robot.
         checks: Configurations checked so far.
     """
 
@@ -45,7 +45,8 @@ class Checker:
         self._at_goals: dict[tuple[int, int], float] = {}
         self._clearance = 0.0
         self._excess = TIP_SLACK
-        self._low, self._high = workspace.GRIPPER_BOX
+        self.robot = model.robot
+        self._low, self._high = self.robot.reach.low, self.robot.reach.high
         self.checks = 0
         self._refused: tuple[int, int] | None = None
         if start is not None:
@@ -62,7 +63,7 @@ class Checker:
 
     @contextmanager
     def clearance(self, goals: FloatArray) -> Iterator[None]:
-        """While searching, keep 2 mm more than needed, except from what goals (M, 7) are close to.
+        """While searching, keep 2 mm more than needed, except from what goals (M, n) are close to.
 
         So what lies between two checked configurations is free too.
         """
@@ -77,7 +78,7 @@ class Checker:
         return float(np.maximum(self._low - tips, tips - self._high).max())
 
     def free(self, q: FloatArray) -> bool:
-        """True if q (7,) is free of collision with both fingertips inside the workspace."""
+        """True if q (n,) is free of collision with both fingertips inside the workspace."""
         self.checks += 1
         if self._model.update(q):
             for pair, depth in self._model.depths():
@@ -91,7 +92,7 @@ class Checker:
         return True
 
     def path_free(self, path: FloatArray) -> bool:
-        """True if every row of `path` (N, 7) is free."""
+        """True if every row of `path` (N, n) is free."""
         return all(self.free(q) for q in path)
 
     def segment_free(self, a: FloatArray, b: FloatArray, resolution: float = RESOLUTION) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes import workspace
+from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.targets import cloud_in_base, jaw_opening_for, target_mask
 from tool_nodes.perception.obstacles import fit_obstacles
 from tool_nodes.ports import Planner
@@ -22,10 +23,12 @@ class GraspScenes:
 
     Args:
         planner: Decides what the arm can reach.
+        gripper: Of the arm.
     """
 
-    def __init__(self, planner: Planner) -> None:
+    def __init__(self, planner: Planner, gripper: GripperModel) -> None:
         self._planner = planner
+        self._gripper = gripper
         self._cloud: tuple[Frame, NDArray[np.float32]] | None = None
         self._obstacles: dict[bytes, tuple[Box, ...]] = {}
 
@@ -49,10 +52,10 @@ class GraspScenes:
             self._cloud = frame, cloud_in_base(frame)
             self._obstacles.clear()
         cloud = self._cloud[1]
-        mask = target_mask(cloud, T)
+        mask = target_mask(cloud, T, self._gripper)
         key = mask.tobytes()
         if key not in self._obstacles:
             self._obstacles[key] = fit_obstacles(frame, ignore=mask.reshape(frame.depth.shape))
         scene = CollisionScene(self._obstacles[key], table_z=workspace.TABLE_Z)
         target = cloud[mask]
-        return (scene, replace(scene, opening_m=jaw_opening_for(target, T))), target
+        return (scene, replace(scene, opening_m=jaw_opening_for(target, T, self._gripper))), target

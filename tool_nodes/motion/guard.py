@@ -32,10 +32,9 @@ from tool_nodes.motion.approval import (
     motion_hash,
     step_hash,
 )
-from tool_nodes.motion.gripper import MAX_OPENING
-from tool_nodes.motion.kinematics import Kinematics, nearest_turn
+from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, check_trajectory, invalid
-from tool_nodes.motion.robot_model import NAMED_STATES
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
@@ -145,9 +144,9 @@ class Permit:
 
     def _continuation(self, step: MotionStep) -> str | None:
         if not isinstance(step, Trajectory):
-            return "open" if step == MAX_OPENING else None
-        park = NAMED_STATES["Park"]
-        if np.abs(nearest_turn(park, step.q[-1]) - step.q[-1]).max() < _PARK_SLACK:
+            return "open" if step == self._kinematics.robot.gripper.max_opening else None
+        robot = self._kinematics.robot
+        if np.abs(robot.nearest_turn(robot.park, step.q[-1]) - step.q[-1]).max() < _PARK_SLACK:
             return "park"
         T = np.array([self._kinematics.fk(q) for q in step.q])
         sideways = np.linalg.norm(T[:, :2, 3] - T[0, :2, 3], axis=1).max()
@@ -163,7 +162,7 @@ class MotionGuard:
     Args:
         mode: No motion is let through more easily than this.
         approver: Asked in the mode ask-motion.
-        limits: Hold in every mode.
+        limits: Hold in every mode, and say for which robot.
         clock: Monotonic time [s].
     """
 
@@ -179,11 +178,16 @@ class MotionGuard:
         self._asked_for = Mode.AUTO
         self._approver = approver or NobodyApprover()
         self._clock = clock
-        self._kinematics = Kinematics()
+        self._kinematics = Kinematics(robot=self.robot)
         self._busy = threading.Lock()
         self._permit: Permit | None = None
         self._in_command = 0
         self._begun_s: deque[float] = deque()
+
+    @property
+    def robot(self) -> RobotModel:
+        """Whose motions it guards."""
+        return self.limits.robot
 
     @property
     def in_force(self) -> Mode:
@@ -280,10 +284,10 @@ class MotionGuard:
         for step in planned.steps:
             if isinstance(step, Trajectory):
                 self.check(step, jaws)
-            elif 0.0 <= step <= MAX_OPENING:
+            elif 0.0 <= step <= self.robot.gripper.max_opening:
                 jaws = step
             else:
-                raise invalid(f"The jaw opening must be between 0 and {MAX_OPENING} m, got {step}.")
+                raise invalid(f"The jaw opening must be between 0 and {self.robot.gripper.max_opening} m, got {step}.")
         if entry["mode"] == Mode.DRY_RUN:
             raise ToolError(
                 ErrorCode.NOT_APPROVED,

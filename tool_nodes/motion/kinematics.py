@@ -1,4 +1,4 @@
-"""Forward kinematics, Jacobian and inverse kinematics of `end_effector_link`.
+"""Forward kinematics, Jacobian and inverse kinematics of a robot's tip frame.
 
 Inverse kinematics is damped closed-loop iteration: dq = J^T (J J^T + lambda^2 I)^-1 e with the pose error e.
 The smallest step that reduces the error keeps a solution close to its seed. Continuous joints are never
@@ -11,14 +11,9 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.motion.robot_model import (
-    ARM_JOINTS,
-    CONTINUOUS,
-    GRIPPER_PREFIX,
-    POSITION_LIMITS,
-    TIP_FRAME,
-    load_robot_spec,
-)
+from tool_nodes.motion.robot_file import robot_error
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.robot_spec import load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
@@ -32,17 +27,6 @@ _MAX_POSITION_STEP = 0.15
 _MAX_ROTATION_STEP = 0.6
 _MAX_JOINT_STEP = 0.6
 _DAMPING = 0.02
-
-
-def check_joints(q: ArrayLike, what: str) -> FloatArray:
-    """`q` as a fresh float array (7,). Raises ToolError INVALID_ARGUMENT if it is not 7 finite numbers."""
-    try:
-        joints = np.array(q, dtype=float)
-    except (TypeError, ValueError):
-        joints = np.empty(0)
-    if joints.shape != (7,) or not np.isfinite(joints).all():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {what} must be 7 finite joint positions [rad], got {q!r}.")
-    return joints
 
 
 def check_pose(T: ArrayLike, what: str) -> FloatArray:
@@ -65,48 +49,37 @@ def check_pose(T: ArrayLike, what: str) -> FloatArray:
     return pose
 
 
-def nearest_turn(q: FloatArray, reference: FloatArray) -> FloatArray:
-    """`q` (..., 7) with continuous joints moved by whole turns to be closest to `reference` (..., 7)."""
-    turns = np.where(CONTINUOUS, np.round((reference - q) / (2 * np.pi)), 0.0)
-    return q + 2 * np.pi * turns
-
-
-def joint_difference(q: FloatArray, reference: FloatArray) -> FloatArray:
-    """`q - reference` (..., 7) [rad]; of continuous joints modulo whole turns, in [-pi, pi].
-
-    For measured positions: ros2_kortex reports continuous joints in (-pi, pi], whatever turn they are in. Along a
-    trajectory the plain difference is what the arm turns by.
-    """
-    return nearest_turn(q, reference) - reference
-
-
 class Kinematics:
     """Kinematics of the arm on a model of its own.
 
     Args:
         seed: Seed of the random restarts. The same seed, target and start give the same result, whatever
             was asked before.
+        robot: The robot; the default one where None.
 
     Attributes:
         iterations: Iterations of inverse kinematics used so far.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        spec = load_robot_spec()
+    def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
+        self.robot = robot = robot or load_robot()
+        spec = load_robot_spec(robot)
         for geom in list(spec.geoms):
             spec.delete(geom)
         for items in (spec.actuators, spec.equalities, spec.tendons):
             for item in list(items):
                 spec.delete(item)
-        spec.delete(spec.body(f"{GRIPPER_PREFIX}base_link"))
+        spec.delete(spec.body(robot.gripper.base_link))
         self._model = spec.compile()
         self._data = mujoco.MjData(self._model)
-        assert [self._model.joint(j).name for j in range(self._model.njnt)] == list(ARM_JOINTS)
-        self._tip = self._model.body(TIP_FRAME).id
+        moving = [self._model.joint(j).name for j in range(self._model.njnt)]
+        if moving != list(robot.arm_joints):
+            raise robot_error(robot.urdf_path, f"besides arm and gripper something moves, of {', '.join(moving)}")
+        self._tip = self._model.body(robot.tip_frame).id
         self._p = self._data.xpos[self._tip]
         self._quat = self._data.xquat[self._tip]
         self._R = self._data.xmat[self._tip].reshape(3, 3)
-        self._J = np.zeros((6, 7))
+        self._J = np.zeros((6, robot.dof))
         self._seed = seed
         self.iterations = 0
 
@@ -115,15 +88,15 @@ class Kinematics:
         mujoco.mj_kinematics(self._model, self._data)
 
     def fk(self, q: ArrayLike) -> FloatArray:
-        """T_base_gripper (4, 4) of `end_effector_link` at joint positions q (7,) [rad]."""
-        self._update(check_joints(q, "configuration"))
+        """T_base_gripper (4, 4) of the tip frame at joint positions q (n,) [rad]."""
+        self._update(self.robot.check_joints(q, "configuration"))
         T = np.eye(4)
         T[:3, :3] = self._R
         T[:3, 3] = self._p
         return T
 
     def fk_path(self, path: FloatArray) -> FloatArray:
-        """T_base_gripper (N, 4, 4) at each of the finite joint positions (N, 7) [rad]."""
+        """T_base_gripper (N, 4, 4) at each of the finite joint positions (N, n) [rad]."""
         T = np.zeros((len(path), 4, 4))
         T[:, 3, 3] = 1.0
         qpos = self._data.qpos
@@ -133,9 +106,15 @@ class Kinematics:
             T[k, :3, :3], T[k, :3, 3] = self._R, self._p
         return T
 
+    def axes(self, q: ArrayLike) -> FloatArray:
+        """Axes (n, 3) of the joints in the base frame, unit vectors, at q (n,) [rad]."""
+        self._update(self.robot.check_joints(q, "configuration"))
+        axes: FloatArray = self._data.xaxis.copy()
+        return axes
+
     def jacobian(self, q: ArrayLike) -> FloatArray:
-        """(6, 7) at q (7,): linear [m/rad] above angular velocity of `end_effector_link`, base frame."""
-        self._update(check_joints(q, "configuration"))
+        """(6, n) at q (n,): linear [m/rad] above angular velocity of the tip frame, base frame."""
+        self._update(self.robot.check_joints(q, "configuration"))
         return self._jacobian().copy()
 
     def _jacobian(self) -> FloatArray:
@@ -156,29 +135,29 @@ class Kinematics:
         """Joint positions that reach a pose, close to `seed` where possible.
 
         Args:
-            T_base_gripper: (4, 4) pose of `end_effector_link`.
-            seed: (7,) where the iteration starts [rad].
+            T_base_gripper: (4, 4) pose of the tip frame.
+            seed: (n,) where the iteration starts [rad].
             iterations: Budget of each attempt.
             restarts: Attempts from random postures after the one from `seed`.
             position_tolerance: [m].
             rotation_tolerance: [rad].
 
         Returns:
-            (7,) within the joint limits, continuous joints at the turn nearest to `seed`; None if no
+            (n,) within the joint limits, continuous joints at the turn nearest to `seed`; None if no
             attempt converged.
 
         Raises:
             ToolError: INVALID_ARGUMENT on malformed input.
         """
-        T, start = check_pose(T_base_gripper, "target"), check_joints(seed, "seed")
+        T, start = check_pose(T_base_gripper, "target"), self.robot.check_joints(seed, "seed")
         found = self.descend(T, start, iterations, position_tolerance, rotation_tolerance)
         rng = np.random.default_rng(self._seed)
-        bounded = np.where(CONTINUOUS, np.pi, POSITION_LIMITS)
+        low, high = self.robot.sampled_range
         for _ in range(restarts):
             if found is not None:
                 break
-            found = self.descend(T, rng.uniform(-bounded, bounded), iterations, position_tolerance, rotation_tolerance)
-        return None if found is None else nearest_turn(found, start)
+            found = self.descend(T, rng.uniform(low, high), iterations, position_tolerance, rotation_tolerance)
+        return None if found is None else self.robot.nearest_turn(found, start)
 
     def descend(
         self,
@@ -188,8 +167,9 @@ class Kinematics:
         position_tolerance: float = POSITION_TOLERANCE,
         rotation_tolerance: float = ROTATION_TOLERANCE,
     ) -> FloatArray | None:
-        """One attempt of `ik` from q (7,), without checks, restarts or wrapping."""
-        q = np.clip(q, -POSITION_LIMITS, POSITION_LIMITS)
+        """One attempt of `ik` from q (n,), without checks, restarts or wrapping."""
+        lower, upper = self.robot.lower, self.robot.upper
+        q = np.clip(q, lower, upper)
         target_p = T[:3, 3]
         target_quat = np.empty(4)
         mujoco.mju_mat2Quat(target_quat, np.ascontiguousarray(T[:3, :3]).ravel())
@@ -213,7 +193,7 @@ class Kinematics:
             largest = float(np.abs(dq).max())
             if largest > _MAX_JOINT_STEP:
                 dq *= _MAX_JOINT_STEP / largest
-            q = np.clip(q + dq, -POSITION_LIMITS, POSITION_LIMITS)
+            q = np.clip(q + dq, lower, upper)
         return None
 
 

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tool_nodes import workspace
-from tool_nodes.motion.gripper import MAX_OPENING, gripper_points
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, NAMED_STATES, POSITION_LIMITS
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.timing import cubic_acceleration, overload
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
@@ -35,21 +33,26 @@ class MotionLimits:
     """Limits of every motion, regardless of who asks or approves. Joint limits hold besides.
 
     Attributes:
-        low: (x, y, z) corner of the box that no fingertip may leave, base frame [m].
-        high: The opposite corner [m].
+        low: (x, y, z) corner of the box that no fingertip may leave, base frame [m]; the robot's where it is empty.
+        high: The opposite corner [m]; likewise.
         speed: In (0, 1]; velocities are scaled by it and accelerations by its square.
         motions_per_command: Motions between two calls of `MotionGuard.begin_command`; None for any number.
         motions_per_minute: Motions within 60 s; None for any number.
+        robot: Whose joint limits hold.
     """
 
-    low: tuple[float, ...] = field(default_factory=lambda: _corner(0))
-    high: tuple[float, ...] = field(default_factory=lambda: _corner(1))
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
     speed: float = 1.0
     motions_per_command: int | None = None
     motions_per_minute: int | None = None
+    robot: RobotModel = field(default_factory=load_robot)
 
     def __post_init__(self) -> None:
         """Raises ToolError INVALID_ARGUMENT for limits that are none, or that the parked arm breaks."""
+        for name in ("low", "high"):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, tuple(getattr(self.robot.reach, name).tolist()))
         low, high = np.asarray(self.low, float), np.asarray(self.high, float)
         if low.shape != (3,) or high.shape != (3,) or not (np.isfinite([low, high]).all() and (low < high).all()):
             raise invalid("The workspace box must be two finite corners (x, y, z), the first below the second.")
@@ -58,13 +61,8 @@ class MotionLimits:
         for count in (self.motions_per_command, self.motions_per_minute):
             if count is not None and count < 1:
                 raise invalid(f"A number of motions must be 1 or more, got {count}.")
-        if _excess(Kinematics(), NAMED_STATES["Park"][None], MAX_OPENING, low, high)[0] > 0.0:
+        if _excess(Kinematics(robot=self.robot), self.robot.park[None], np.inf, low, high)[0] > 0.0:
             raise invalid("The workspace box must contain the fingertips of the parked arm: every motion ends there.")
-
-
-def _corner(index: int) -> tuple[float, float, float]:
-    x, y, z = (float(value) for value in workspace.GRIPPER_BOX[index])
-    return x, y, z
 
 
 def invalid(message: str) -> ToolError:
@@ -75,8 +73,8 @@ def invalid(message: str) -> ToolError:
 def _excess(
     kinematics: Kinematics, path: FloatArray, opening_m: float, low: FloatArray, high: FloatArray
 ) -> FloatArray:
-    """How far (N,) the fingertips leave a box at each configuration (N, 7) [m]; negative inside."""
-    tips = gripper_points(float(np.clip(opening_m, 0.0, MAX_OPENING)))[3:]
+    """How far (N,) the fingertips leave a box at each configuration (N, n) [m]; negative inside."""
+    tips = kinematics.robot.gripper.tips(opening_m)
     T = kinematics.fk_path(path)
     points = np.einsum("nij,kj->nki", T[:, :3, :3], tips) + T[:, None, :3, 3]
     outside: FloatArray = np.maximum(low - points, points - high).max(axis=(1, 2))
@@ -91,7 +89,8 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
     Raises:
         ToolError: OUT_OF_WORKSPACE for a path that leaves the box; EXECUTION_FAILED for any other limit.
     """
-    if why := unfit(trajectory):
+    robot = limits.robot
+    if why := unfit(trajectory, robot):
         raise _unfit(why)
     t, q = np.asarray(trajectory.t, float), np.asarray(trajectory.q, float)
     if np.diff(t).max() > MAX_SPACING_S * (1.0 + _LIMIT_SLACK):
@@ -99,12 +98,13 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
             f"its samples are up to {np.diff(t).max():.3f} s apart, more than {MAX_SPACING_S} s is not allowed"
         )
     path = between(trajectory)
-    beyond = np.abs(path) > np.maximum(POSITION_LIMITS, np.abs(q[0])) + _LIMIT_SLACK
+    # An arm that starts outside its range may come back, but get no further out.
+    beyond = robot.beyond(path) > robot.beyond(q[0]) + _LIMIT_SLACK
     if beyond.any():
-        raise _unfit(f"joint_{int(np.argmax(beyond.any(axis=0))) + 1} would leave its range")
-    if (factor := overload(trajectory, limits.speed)) > 1.0 + _LIMIT_SLACK:
+        raise _unfit(f"{robot.arm_joints[int(np.argmax(beyond.any(axis=0)))]} would leave its range")
+    if (factor := overload(trajectory, robot, limits.speed)) > 1.0 + _LIMIT_SLACK:
         raise _unfit(f"it is {factor:.2f} times as fast as velocity, acceleration and speed limits allow")
-    force = float((cubic_acceleration(trajectory) / (ACCELERATION_LIMITS * limits.speed**2)).max())
+    force = float((cubic_acceleration(trajectory) / (robot.acceleration * limits.speed**2)).max())
     if force > 1.0 + _CUBIC_SLACK:
         raise _unfit(f"between its samples it takes {force:.2f} times the acceleration that the limits allow")
     low, high = np.asarray(limits.low, float), np.asarray(limits.high, float)
@@ -119,9 +119,9 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
 
 
 def between(trajectory: Trajectory) -> FloatArray:
-    """The samples and, between each two, the middle of the cubic through them: (2 N - 1, 7) [rad]."""
+    """The samples and, between each two, the middle of the cubic through them: (2 N - 1, n) [rad]."""
     t, q, qd = trajectory.t, trajectory.q, trajectory.qd
-    path = np.empty((2 * len(t) - 1, 7))
+    path = np.empty((2 * len(t) - 1, q.shape[1]))
     path[::2] = q
     path[1::2] = (q[:-1] + q[1:]) / 2.0 + np.diff(t)[:, None] * (qd[:-1] - qd[1:]) / 8.0
     return path

@@ -16,12 +16,12 @@ from tool_nodes import workspace
 from tool_nodes.geometry import rotation_angle
 from tool_nodes.motion.approval import Motion, MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
-from tool_nodes.motion.gripper import MAX_OPENING
 from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
-from tool_nodes.motion.kinematics import Kinematics, nearest_turn
+from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
 from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
-from tool_nodes.motion.robot_model import NAMED_STATES
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.stop_latch import StopWatch
@@ -50,7 +50,6 @@ CARRY_SPEED = 0.7
 RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 
-PARK = np.asarray(NAMED_STATES["Park"], float)
 AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
@@ -67,6 +66,10 @@ class Manipulator:
         camera: Looked through after placing, to see whether the thing is there.
         on_stage: Called with what begins, e.g. "the lift", before it is planned and moved.
         guard: Decides what may move; without one motions run at once, within the limits.
+        robot: The robot; the guard's where None, and without a guard the default one.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the guard is of another robot.
     """
 
     def __init__(
@@ -76,14 +79,26 @@ class Manipulator:
         camera: Camera,
         on_stage: Callable[[str], None] = lambda stage: None,
         guard: MotionGuard | None = None,
+        robot: RobotModel | None = None,
     ) -> None:
-        self.guard = guard or MotionGuard()
+        if guard is None:
+            guard = MotionGuard(limits=MotionLimits(robot=robot or load_robot()))
+        if robot not in (None, guard.robot):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The guard's limits are those of {guard.robot.name}, but the robot is {robot.name}.",
+                "Make the guard with MotionLimits(robot=...).",
+            )
+        self.guard = guard
+        self.robot = guard.robot
+        self._gripper = self.robot.gripper
+        self._kinematics = Kinematics(robot=self.robot)
         self._arm = GuardedArm(arm, self.guard)
         self._planner = planner
         self._camera = camera
         self._on_stage = on_stage
         self.held: HeldObject | None = None
-        self._scenes = GraspScenes(planner)
+        self._scenes = GraspScenes(planner, self._gripper)
         self._last_scene = CollisionScene(table_z=workspace.TABLE_Z)
 
     def job(self) -> AbstractContextManager[StopWatch]:
@@ -94,7 +109,7 @@ class Manipulator:
 
     def _plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
         trajectory = self._planner.plan(start, goal, scene, speed * self.guard.limits.speed)
-        self.guard.check(trajectory, attached_opening(scene))
+        self.guard.check(trajectory, attached_opening(scene, self._gripper))
         return trajectory
 
     def _permit(self, plan: GraspPlan | PlacePlan | ParkPlan) -> AbstractContextManager[None]:
@@ -105,8 +120,7 @@ class Manipulator:
 
     def _unchanged(self, motion: Motion) -> None:
         """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
-        kinematics = Kinematics()
-        start, now = (kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
+        start, now = (self._kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
         turn = rotation_angle(start[:3, :3], now[:3, :3])
         if float(np.linalg.norm(start[:3, 3] - now[:3, 3])) > MOVED_M or turn > MOVED_RAD:
             raise ToolError(ErrorCode.SCENE_CHANGED, "The arm has moved since the plan was made.", "Plan anew.")
@@ -136,12 +150,12 @@ class Manipulator:
         return outcome.opening_m
 
     def _park(self, scene: CollisionScene, speed: float = 1.0) -> None:
-        self._move(JointGoal(PARK), scene, "the return to the park position", speed)
+        self._move(JointGoal(self.robot.park), scene, "the return to the park position", speed)
 
     def _retreat(self, scene: CollisionScene, T_base_gripper: FloatArray) -> None:
         """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""
         try:
-            self._jaws(MAX_OPENING, "the retreat")
+            self._jaws(self._gripper.max_opening, "the retreat")
             self.held = None
             self._linear_up(scene, T_base_gripper, "the retreat", (APPROACH, 0.05))
             self._park(scene)
@@ -191,7 +205,7 @@ class Manipulator:
 
     def _return_to_park(self) -> None:
         q = self._arm.state().q
-        if np.abs(nearest_turn(PARK, q) - q).max() < AT_PARK:
+        if np.abs(self.robot.nearest_turn(self.robot.park, q) - q).max() < AT_PARK:
             return
         plan = self._plan_park(q)
         stage = "the return from where the arm was left"
@@ -205,14 +219,14 @@ class Manipulator:
                 except ToolError as error:
                     if error.code in _NOBODY_MOVES or step is plan.steps[-1]:
                         raise
-                    self._move(JointGoal(PARK), plan.scene, stage, CARRY_SPEED)
+                    self._move(JointGoal(self.robot.park), plan.scene, stage, CARRY_SPEED)
                     return
 
     def _plan_park(self, q: FloatArray) -> ParkPlan:
         self._on_stage("the return from where the arm was left")
-        steps: list[MotionStep] = [] if self.held is not None else [MAX_OPENING]
+        steps: list[Step] = [] if self.held is not None else [self._gripper.max_opening]
         scene = self._last_scene if self.held is None else replace(self._last_scene, attached=(self.held.box,))
-        T = Kinematics().fk(q)
+        T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.
         for height in (LIFT, 0.06, 0.03):
             raised = T.copy()
@@ -224,9 +238,9 @@ class Manipulator:
             break
         last = steps[-1] if steps else None
         start = last.q[-1] if isinstance(last, Trajectory) else q
-        steps.append(self._plan(start, JointGoal(PARK), scene, CARRY_SPEED))
+        steps.append(self._plan(start, JointGoal(self.robot.park), scene, CARRY_SPEED))
         frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
-        return ParkPlan(tuple(steps), scene, Kinematics().fk(PARK), frame)
+        return ParkPlan(tuple(steps), scene, self._kinematics.fk(self.robot.park), frame)
 
     # -- grasp -----------------------------------------------------------------------------------
 
@@ -235,7 +249,7 @@ class Manipulator:
         return self._scenes.reachable(T_base_gripper, frame)
 
     def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
-        """Grasp at a pose of `end_effector_link`, lift, and carry to the park position.
+        """Grasp at a pose of the robot's tip frame, lift, and carry to the park position.
 
         Args:
             T_base_gripper: (4, 4), +Z approaches, fingers close along X.
@@ -261,7 +275,7 @@ class Manipulator:
             )
         scenes, target = self._scenes.of(T_base_gripper, frame)
         legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
-        return GraspPlan(legs, T, scene, target, frame)
+        return GraspPlan(legs, T, scene, target, frame, attached_opening(scene, self._gripper))
 
     def run_grasp(self, plan: GraspPlan) -> float:
         """The second half of `grasp`: moves. The arm must be where it was when the plan was made."""
@@ -271,7 +285,7 @@ class Manipulator:
     def _grasp(self, plan: GraspPlan) -> float:
         legs, T, scene = plan.legs, plan.T_base_gripper, plan.scene
         self._last_scene = scene
-        self._jaws(scene.opening_m, "opening")
+        self._jaws(plan.opening_m, "opening")
         self._follow(legs[0], "the move to the pre-grasp")
         self._follow(legs[1], "the approach")
         opening = self._jaws(0.0, "closing")
@@ -282,7 +296,7 @@ class Manipulator:
                 f"The gripper closed to {1000 * opening:.0f} mm without holding anything.",
                 "Look again and try another grasp.",
             )
-        self.held = held_object(plan.target, T, opening)
+        self.held = held_object(plan.target, T, opening, self._gripper)
         carried = CollisionScene(scene.boxes, (self.held.box,), scene.table_z, scene.margin)
         try:
             self._linear_up(carried, T, "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
@@ -300,7 +314,7 @@ class Manipulator:
         opening = self._arm.state().opening_m
         if opening < EMPTY_OPENING:
             self.held = None
-            self._jaws(MAX_OPENING, "opening")
+            self._jaws(self._gripper.max_opening, "opening")
             raise ToolError(
                 ErrorCode.OBJECT_DROPPED,
                 f"The object slipped out while lifting: the jaws are at {1000 * opening:.0f} mm.",
@@ -343,12 +357,12 @@ class Manipulator:
         held = self.held
         if held is None:
             raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.", "Grasp an object first.")
-        if not workspace.within_reach(point_base[:2]):
+        if not self.robot.reach.contains(point_base[:2]):
             x, y = point_base[:2]
             raise ToolError(
                 ErrorCode.OUT_OF_WORKSPACE,
                 f"The place at x={x:.2f} m, y={y:.2f} m is out of the arm's reach "
-                f"({workspace.REACH_RADIUS[0]:.2f} to {workspace.REACH_RADIUS[1]:.2f} m from its base).",
+                f"({self.robot.reach.radius[0]:.2f} to {self.robot.reach.radius[1]:.2f} m from its base).",
             )
         if self._arm.state().opening_m < EMPTY_OPENING:
             self.held = None
@@ -356,7 +370,7 @@ class Manipulator:
         heights = height_map(frame)
         scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
         legs, chosen = self._plan_place(point_base, held, heights, scene)
-        release = min(MAX_OPENING, self._arm.state().opening_m + RELEASE)
+        release = min(self._gripper.max_opening, self._arm.state().opening_m + RELEASE)
         return PlacePlan(legs, chosen, scene, not is_cavity(heights, point_base), release, frame)
 
     def run_place(self, plan: PlacePlan) -> None:
@@ -377,7 +391,7 @@ class Manipulator:
         self.held = None
         bare = scene.without_attached()
         self._linear_up(bare, chosen.T_base_gripper, "the retreat", (APPROACH, 0.06, 0.03))
-        self._jaws(MAX_OPENING, "opening")
+        self._jaws(self._gripper.max_opening, "opening")
         self._park(bare)
 
     def _dropped(self, scene: CollisionScene) -> None:
@@ -391,7 +405,7 @@ class Manipulator:
         start = self._arm.state().q
         failure: ToolError | None = None
         tried = 0
-        for candidate in place_candidates(point, held, heights):
+        for candidate in place_candidates(point, held, heights, self.robot.reach):
             tried += 1
             T = candidate.T_base_gripper
             if not self._planner.reachable(T, scene):

@@ -10,6 +10,7 @@ import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z
+from tool_nodes.motion.robot_model import Reach
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.obstacles import HeightMap
 from tool_nodes.types import BoolArray, FloatArray
@@ -95,7 +96,7 @@ def _heights_under(
     return heights.heights[cells[:, 0], cells[:, 1]], a**2 + b**2 <= 1.0
 
 
-def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap) -> Iterator[PlaceCandidate]:
+def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap, reach: Reach) -> Iterator[PlaceCandidate]:
     """Hand poses that set the held object down on a point (3,) of the base frame.
 
     Into a cavity the object is lowered as far as hand and walls allow, so candidates rise up to above the rim. On
@@ -108,7 +109,7 @@ def place_candidates(point: FloatArray, held: HeldObject, heights: HeightMap) ->
         shifts += [_NUDGE * np.array([np.cos(a), np.sin(a)]) for a in np.arange(8) * np.pi / 4]
     for drops, shift in product(_DROPS_INTO if into else _DROPS, shifts):
         target = point + np.array([*shift, 0.0])
-        if not workspace.within_reach(target[:2]):
+        if not reach.contains(target[:2]):
             continue
         for drop, yaw in product(drops, _YAWS):
             R = rotation_z(yaw) @ held.R_base_gripper

@@ -13,19 +13,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
-from tool_nodes import workspace
 from tool_nodes.geometry import transform
 from tool_nodes.motion.collision import RESOLUTION, TIP_SLACK, Checker
-from tool_nodes.motion.gripper import gripper_points
 from tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
     ROTATION_TOLERANCE,
     Kinematics,
-    check_joints,
     check_pose,
-    nearest_turn,
 )
-from tool_nodes.motion.robot_model import CONTINUOUS, NAMED_STATES, POSITION_LIMITS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.rrt import rrt_connect, shortcut
 from tool_nodes.motion.scene_model import SceneModels, attached_opening
 from tool_nodes.motion.timing import time_path, time_waypoints
@@ -65,14 +61,6 @@ _REACHABLE_ITERATIONS = 25
 _LIMIT_SLACK = 0.02
 """A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; chosen by hand."""
 
-_SHOULDER = np.array([0.0, 0.0, 0.28481])
-"""Where the axes of joints 1 and 2 meet, in the base frame [m]; 0.15643 + 0.12838 in the URDF."""
-_WRIST_TO_TIP = 0.167455
-"""From the wrist's centre to `end_effector_link`, along its +Z [m]; 0.10593 + 0.061525 in the URDF."""
-_WRIST_REACH = 0.742
-"""Upper bound of the distance from shoulder to wrist centre [m]; the lengths of the URDF's links, offsets included,
-sum to 0.7408."""
-
 
 class EmbeddedPlanner:
     """Plans on its own model of the robot, the table and the boxes of a `CollisionScene`.
@@ -81,15 +69,22 @@ class EmbeddedPlanner:
 
     Args:
         seed: Seed of every random choice.
+        robot: The robot; the default one where None.
 
     Attributes:
+        robot: The robot.
         stats: Counted work of the last call.
     """
 
-    def __init__(self, seed: int = 0) -> None:
+    def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
+        self.robot = robot = robot or load_robot()
         self._seed = seed
-        self._kinematics = Kinematics(seed)
-        self._models = SceneModels()
+        self._kinematics = Kinematics(seed, robot)
+        self._models = SceneModels(robot=robot)
+        park = self._kinematics.fk(robot.park)
+        axes = self._kinematics.axes(robot.park)
+        # Which way the first joint turns the arm about the base's Z, and the last one the hand about its own.
+        self._base_turn, self._hand_turn = float(np.sign(axes[0, 2])), float(np.sign(axes[-1] @ park[:3, 2]))
         self.stats = PlanStats()
 
     # -- the port ------------------------------------------------------------------------------------
@@ -101,7 +96,7 @@ class EmbeddedPlanner:
         back out from beside an object; so are fingertips outside the workspace while they return.
 
         Args:
-            start: (7,) [rad]; the trajectory begins exactly there.
+            start: (n,) [rad]; the trajectory begins exactly there.
             goal: Any one of several poses (the nearest is taken, an earlier one if about as near), a
                 straight line, or joint positions.
             scene: What to avoid.
@@ -113,7 +108,7 @@ class EmbeddedPlanner:
         Raises:
             ToolError: OUT_OF_WORKSPACE, IK_FAILED, PLAN_FAILED, or INVALID_ARGUMENT on malformed input.
         """
-        start = _check_start(start)
+        start = self._check_start(start)
         if not 0.0 < speed <= 1.0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The speed must be in (0, 1], got {speed}.")
         checker = Checker(self._models.of(scene), start)
@@ -143,7 +138,7 @@ class EmbeddedPlanner:
         T = check_pose(T_base_gripper, "pose")
         checker = Checker(self._models.of(scene))
         self._kinematics.iterations = 0
-        found = _reach_error(T, scene) is None and any(
+        found = self._reach_error(T, scene) is None and any(
             checker.free(q) for q in self._configurations(T, None, _REACHABLE_RESTARTS, _REACHABLE_ITERATIONS)
         )
         self.stats = PlanStats(self._kinematics.iterations, checker.checks)
@@ -152,13 +147,14 @@ class EmbeddedPlanner:
     # -- goals ---------------------------------------------------------------------------------------
 
     def _joint_target(self, start: FloatArray, goal: JointGoal, checker: Checker) -> FloatArray:
-        target = nearest_turn(check_joints(goal.q, "goal"), start)
-        beyond = np.abs(target) > POSITION_LIMITS
+        robot = self.robot
+        target = robot.nearest_turn(robot.check_joints(goal.q, "goal"), start)
+        beyond = robot.beyond(target) > 0.0
         if beyond.any():
             joint = int(np.argmax(beyond))
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                f"joint_{joint + 1} must be within {POSITION_LIMITS[joint]} rad of zero, got {target[joint]:.3f}.",
+                f"{robot.arm_joints[joint]} must be within {_range(robot, joint)}, got {target[joint]:.3f}.",
             )
         if not checker.free(target):
             raise checker.error("The goal configuration")
@@ -172,27 +168,27 @@ class EmbeddedPlanner:
         iterations: int,
         tolerance: tuple[float, float] = (POSITION_TOLERANCE, ROTATION_TOLERANCE),
     ) -> Iterator[FloatArray]:
-        """Joint positions (7,) at T: from the parked posture turned towards T, from start, from anywhere."""
+        """Joint positions (n,) at T: from the parked posture turned towards T, from start, from anywhere."""
         seeds = [self._turned_park(T)] if start is None else [self._turned_park(T), start]
         rng = np.random.default_rng(self._seed)
-        spread = np.where(CONTINUOUS, np.pi, POSITION_LIMITS)
-        seeds += [rng.uniform(-spread, spread) for _ in range(restarts)]
-        reference = NAMED_STATES["Park"] if start is None else start
+        low, high = self.robot.sampled_range
+        seeds += [rng.uniform(low, high) for _ in range(restarts)]
+        reference = self.robot.park if start is None else start
         for seed in seeds:
             q = self._kinematics.descend(T, seed, iterations, *tolerance)
             if q is not None:
-                yield nearest_turn(q, reference)
+                yield self.robot.nearest_turn(q, reference)
 
     def _turned_park(self, T: FloatArray) -> FloatArray:
         """The parked posture with the arm's plane through the wrist of T and the hand's yaw as in T.
 
         Starting there keeps the elbow up and postures alike from grasp to grasp.
         """
-        wrist = T[:3, 3] - _WRIST_TO_TIP * T[:3, 2]
-        q = NAMED_STATES["Park"].copy()
-        q[0] -= np.arctan2(wrist[1], wrist[0])
+        wrist = T[:3, 3] - self.robot.reach.wrist_to_tip * T[:3, 2]
+        q = self.robot.park.copy()
+        q[0] += self._base_turn * np.arctan2(wrist[1], wrist[0])
         R = self._kinematics.fk(q)[:3, :3].T @ T[:3, :3]
-        q[6] -= np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
+        q[-1] += self._hand_turn * np.arctan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
         return q
 
     def _plan_poses(
@@ -207,7 +203,7 @@ class EmbeddedPlanner:
         if not min(tolerance) > 0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "The tolerances of a pose goal must be positive.")
         poses = np.array([check_pose(T, "goal pose") for T in poses])
-        errors = [_reach_error(T, scene) for T in poses]
+        errors = [self._reach_error(T, scene) for T in poses]
         within = [(rank, T) for rank, T in enumerate(poses) if errors[rank] is None]
         if not within:
             raise next(error for error in errors if error is not None)
@@ -221,15 +217,15 @@ class EmbeddedPlanner:
                     found, refused = self._free_configurations(T, start, checker, restarts, tolerance)
                     failure = failure or refused
                     for q in found:
-                        cost = _travel_time(start, q) + _RANK_COST_S * rank
+                        cost = self._travel_time(start, q) + _RANK_COST_S * rank
                         fresh.append((cost, len(known) + len(fresh), q))
-                straight = self._straight(start, _by_cost(fresh), checker, speed)
+                straight = self._straight(start, self._by_cost(fresh), checker, speed)
                 if straight is not None:
                     return straight
                 known += fresh
             if known:
-                return self._detour(start, _by_cost(known), checker, speed)
-        raise failure or _no_solution(poses[0])
+                return self._detour(start, self._by_cost(known), checker, speed)
+        raise failure or self._no_solution(poses[0])
 
     def _free_configurations(
         self, T: FloatArray, start: FloatArray, checker: Checker, restarts: int, tolerance: tuple[float, float]
@@ -251,18 +247,18 @@ class EmbeddedPlanner:
     # -- paths ---------------------------------------------------------------------------------------
 
     def _straight(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory | None:
-        """The straight joint path to the first goal (M, 7) that has a free one."""
+        """The straight joint path to the first goal (M, n) that has a free one."""
         for goal in goals:
             with checker.clearance(goal[None]):
                 free = checker.segment_free(start, goal)
             if free:
-                trajectory = time_waypoints(np.vstack([start, goal]), speed)
+                trajectory = time_waypoints(np.vstack([start, goal]), self.robot, speed)
                 if checker.path_free(trajectory.q):
                     return trajectory
         return None
 
     def _detour(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory:
-        """A path of straight joint segments to any goal (M, 7), found by RRT-Connect."""
+        """A path of straight joint segments to any goal (M, n), found by RRT-Connect."""
         for resolution in (RESOLUTION, _FINE_RESOLUTION):
             rng = np.random.default_rng(self._seed)
             with checker.clearance(goals):
@@ -270,7 +266,7 @@ class EmbeddedPlanner:
                 if path is None:
                     break
                 path = shortcut(path, checker, rng, resolution=resolution)
-            trajectory = time_waypoints(path, speed)
+            trajectory = time_waypoints(path, self.robot, speed)
             if checker.path_free(trajectory.q):
                 return trajectory
         raise checker.error("Every path found to the goal")
@@ -279,22 +275,22 @@ class EmbeddedPlanner:
         self, start: FloatArray, goal: LinearGoal, scene: CollisionScene, checker: Checker, speed: float
     ) -> Trajectory:
         T = check_pose(goal.T_base_gripper, "goal pose")
-        if (error := _reach_error(T, scene)) is not None:
+        if (error := self._reach_error(T, scene)) is not None:
             raise error
         s, path = self._track(start, T)
         length = float(np.linalg.norm(T[:3, 3] - self._kinematics.fk(start)[:3, 3]))
         for k, q in enumerate(path):
             if not checker.free(q):
                 raise checker.error(f"The straight line, {1000 * s[k] * length:.0f} mm from its start,")
-        trajectory = time_path(s, path, speed)
-        if (np.abs(trajectory.q) > np.maximum(POSITION_LIMITS, np.abs(start)) + 1e-9).any():
+        trajectory = time_path(s, path, self.robot, speed)
+        if (self.robot.beyond(trajectory.q) > self.robot.beyond(start) + 1e-9).any():
             raise ToolError(ErrorCode.IK_FAILED, "The straight line runs into a joint's limit.")
         if not checker.path_free(trajectory.q):
             raise checker.error("The straight line")
         return trajectory
 
     def _track(self, start: FloatArray, T: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Joint positions (N, 7) along the straight line from start to T, and their parameter (N,) in [0, 1]."""
+        """Joint positions (N, n) along the straight line from start to T, and their parameter (N,) in [0, 1]."""
         T_start = self._kinematics.fk(start)
         shift = T[:3, 3] - T_start[:3, 3]
         turn = Rotation.from_matrix(T[:3, :3] @ T_start[:3, :3].T).as_rotvec()
@@ -317,60 +313,64 @@ class EmbeddedPlanner:
             path.append(q)
         return s, np.array(path[1:])
 
+    # -- what cannot be --------------------------------------------------------------------------
 
-def _check_start(start: ArrayLike) -> FloatArray:
-    q = check_joints(start, "start")
-    beyond = np.abs(q) > POSITION_LIMITS + _LIMIT_SLACK
-    if beyond.any():
-        joint = int(np.argmax(beyond))
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The start must be within the joint limits, but joint_{joint + 1} is at {q[joint]:.3f} rad "
-            f"(limit {POSITION_LIMITS[joint]} rad).",
-        )
-    return q
+    def _check_start(self, start: ArrayLike) -> FloatArray:
+        robot = self.robot
+        q = robot.check_joints(start, "start")
+        beyond = robot.beyond(q, _LIMIT_SLACK) > 0.0
+        if beyond.any():
+            joint = int(np.argmax(beyond))
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The start must be within the joint limits, but {robot.arm_joints[joint]} is at {q[joint]:.3f} rad "
+                f"(limit {_range(robot, joint)}).",
+            )
+        return q
 
+    def _reach_error(self, T: FloatArray, scene: CollisionScene) -> ToolError | None:
+        """OUT_OF_WORKSPACE if the pose is farther than the arm is long, or a fingertip would leave the workspace."""
+        reach, gripper = self.robot.reach, self.robot.gripper
+        wrist = T[:3, 3] - reach.wrist_to_tip * T[:3, 2]
+        beyond = float(np.linalg.norm(wrist - reach.shoulder)) - reach.wrist_reach
+        if beyond > 0:
+            x, y, z = T[:3, 3]
+            return ToolError(
+                ErrorCode.OUT_OF_WORKSPACE,
+                f"The pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m is {beyond:.2f} m beyond the arm's reach.",
+            )
+        tips = transform(T, gripper.points(attached_opening(scene, gripper))[3:])
+        low, high = reach.low, reach.high
+        outside = float(np.maximum(low - tips, tips - high).max())
+        if outside > TIP_SLACK:
+            return ToolError(
+                ErrorCode.OUT_OF_WORKSPACE,
+                f"A fingertip would be {outside:.3f} m outside the workspace: x {low[0]:.2f} to {high[0]:.2f} m, "
+                f"y {low[1]:.2f} to {high[1]:.2f} m, z {low[2]:.2f} to {high[2]:.2f} m.",
+            )
+        return None
 
-def _reach_error(T: FloatArray, scene: CollisionScene) -> ToolError | None:
-    """OUT_OF_WORKSPACE if the pose is farther than the arm is long, or a fingertip would leave the workspace."""
-    wrist = T[:3, 3] - _WRIST_TO_TIP * T[:3, 2]
-    beyond = float(np.linalg.norm(wrist - _SHOULDER)) - _WRIST_REACH
-    if beyond > 0:
+    def _no_solution(self, T: FloatArray) -> ToolError:
         x, y, z = T[:3, 3]
         return ToolError(
-            ErrorCode.OUT_OF_WORKSPACE,
-            f"The pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m is {beyond:.2f} m beyond the arm's reach.",
+            ErrorCode.IK_FAILED,
+            f"No joint positions within their limits reach the pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m, "
+            f"{np.linalg.norm(T[:3, 3] - self.robot.reach.shoulder):.2f} m from the shoulder.",
+            "Try another orientation or a nearer pose.",
         )
-    tips = transform(T, gripper_points(attached_opening(scene))[3:])
-    low, high = workspace.GRIPPER_BOX
-    outside = float(np.maximum(low - tips, tips - high).max())
-    if outside > TIP_SLACK:
-        return ToolError(
-            ErrorCode.OUT_OF_WORKSPACE,
-            f"A fingertip would be {outside:.3f} m outside the workspace: x {low[0]:.2f} to {high[0]:.2f} m, "
-            f"y {low[1]:.2f} to {high[1]:.2f} m, z {low[2]:.2f} to {high[2]:.2f} m.",
-        )
-    return None
+
+    def _by_cost(self, ranked: list[tuple[float, int, FloatArray]]) -> FloatArray:
+        """Configurations (M, n) of (cost, tie-breaker, configuration), cheapest first."""
+        return np.array([q for _, _, q in sorted(ranked)]).reshape(-1, self.robot.dof)
+
+    def _travel_time(self, a: FloatArray, b: FloatArray) -> float:
+        """Lower bound of the time from a to b [s]."""
+        return float((np.abs(b - a) / self.robot.velocity).max())
 
 
-def _no_solution(T: FloatArray) -> ToolError:
-    x, y, z = T[:3, 3]
-    return ToolError(
-        ErrorCode.IK_FAILED,
-        f"No joint positions within their limits reach the pose at x={x:.2f} m, y={y:.2f} m, z={z:.2f} m, "
-        f"{np.linalg.norm(T[:3, 3] - _SHOULDER):.2f} m from the shoulder.",
-        "Try another orientation or a nearer pose.",
-    )
-
-
-def _by_cost(ranked: list[tuple[float, int, FloatArray]]) -> FloatArray:
-    """Configurations (M, 7) of (cost, tie-breaker, configuration), cheapest first."""
-    return np.array([q for _, _, q in sorted(ranked)]).reshape(-1, 7)
-
-
-def _travel_time(a: FloatArray, b: FloatArray) -> float:
-    """Lower bound of the time from a to b [s]."""
-    return float((np.abs(b - a) / VELOCITY_LIMITS).max())
+def _range(robot: RobotModel, joint: int) -> str:
+    """A joint's range, for people."""
+    return f"[{robot.lower[joint]:g}, {robot.upper[joint]:g}] rad"
 
 
 def _batched(items: list[tuple[int, FloatArray]]) -> Iterator[list[tuple[int, FloatArray]]]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.motion.approval import Motion, MotionStep
-from tool_nodes.motion.kinematics import joint_difference
+from tool_nodes.motion.approval import Motion, Step
 from tool_nodes.motion.placing import PlaceCandidate
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.results import ErrorCode, ToolError
@@ -35,6 +35,7 @@ class GraspPlan:
         scene: Obstacles without the target.
         target: (N, 3) points of the target, base frame [m].
         frame: The picture that it was planned on.
+        opening_m: Of the jaws on the way [m].
     """
 
     legs: Legs
@@ -42,12 +43,13 @@ class GraspPlan:
     scene: CollisionScene
     target: NDArray[np.float32]
     frame: Frame
+    opening_m: float
 
     def motion(self) -> Motion:
         """What would be run, made of the arrays as they are now."""
         return Motion(
             f"Grasp with the gripper at {_where(self.T_base_gripper[:3, 3])}",
-            (self.scene.opening_m, *self.legs, 0.0),
+            (self.opening_m, *self.legs, 0.0),
             self.T_base_gripper,
             "straight up by at most 120 mm and to the park position; after a failure open, straight up, park",
             self.frame,
@@ -124,13 +126,18 @@ class _Kept:
 
 
 class PlanBook:
-    """The newest plans, each by an id, to be run once."""
+    """The newest plans, each by an id, to be run once.
 
-    def __init__(self) -> None:
+    Args:
+        robot: Whose plans; the default robot where None.
+    """
+
+    def __init__(self, robot: RobotModel | None = None) -> None:
+        self._robot = robot or load_robot()
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
 
     def keep(self, plan: Plan, frame: Frame, q: FloatArray, held: HeldObject | None) -> str:
-        """Remember a plan that was made with this picture, configuration (7,) [rad] and held object; its id."""
+        """Remember a plan that was made with this picture, configuration (n,) [rad] and held object; its id."""
         plan_id = uuid.uuid4().hex
         self._kept[plan_id] = _Kept(plan, frame, q, held)
         while len(self._kept) > KEPT:
@@ -151,7 +158,7 @@ class PlanBook:
                 "Plan anew.",
             )
         del self._kept[plan_id]
-        if float(np.abs(joint_difference(kept.q, q)).max()) > SAME_CONFIGURATION or kept.held is not held:
+        if float(np.abs(self._robot.joint_difference(kept.q, q)).max()) > SAME_CONFIGURATION or kept.held is not held:
             raise ToolError(ErrorCode.SCENE_CHANGED, "The arm has moved since the plan was made.", "Plan anew.")
         if changed(kept.frame, frame):
             raise ToolError(ErrorCode.SCENE_CHANGED, "The scene has changed since the plan was made.", "Plan anew.")

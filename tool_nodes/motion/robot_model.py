@@ -1,143 +1,405 @@
-"""The robot model: the URDF, what MuJoCo needs besides, and the constants of the arm."""
+"""A robot is data: what planning, grasping and safety know of it is read from the robot.yaml in its folder.
+
+`load_robot` gives the one object that all of them are handed. Nothing else here depends on which robot it is.
+"""
 
 from __future__ import annotations
 
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import mujoco
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from rclpy_zenoh.plain_yaml import load
-from tool_nodes.motion.joints import ARM_JOINTS as ARM_JOINTS
-from tool_nodes.motion.joints import GRIPPER_JOINT as GRIPPER_JOINT
+from tool_nodes import registry
+from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
+from tool_nodes.motion.robot_file import Section, read_document, read_file, robot_error
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray
 
 URDF_FOLDER = Path(__file__).parents[2] / "urdf"
 """Beside the package, both in a checkout and where it is installed."""
 
-URDF_PATH = URDF_FOLDER / "gen3_robotiq_2f_85.urdf"
-OVERLAY_PATH = URDF_FOLDER / "simulation.yaml"
+ROBOT_FILE = "robot.yaml"
 
-TIP_FRAME = "end_effector_link"
-GRIPPER_PREFIX = "robotiq_85_"
-"""Links and joints of the gripper start with this."""
+DEFAULT_ROBOT = "gen3"
 
-POSITION_LIMITS = np.array([np.inf, 2.24, np.inf, 2.57, np.inf, 2.09, np.inf])
-"""(7,) [rad]; every range is symmetric, continuous joints are unlimited."""
+ROBOTS: Mapping[str, str] = MappingProxyType({"gen3": "gen3_robotiq_2f_85", "jaco2_j2s7s300": "jaco2_j2s7s300"})
+"""The robots that come along: folder in `urdf/` by name."""
 
-CONTINUOUS = np.isinf(POSITION_LIMITS)
-"""(7,) bool: joints without a stop."""
+GEN3, JACO2 = (URDF_FOLDER / folder for folder in ROBOTS.values())
+"""What the entry points of their names mean; those of other packages are paths of folders, too."""
 
-VELOCITY_LIMITS = np.array([1.3963, 1.3963, 1.3963, 1.3963, 1.2218, 1.2218, 1.2218])
-"""(7,) [rad/s]."""
+_STROKE_SLACK = 1e-3
+"""The crank's equation meets the nominal stroke and the closed jaws to within this [m]."""
 
-ACCELERATION_LIMITS = np.full(7, 8.6)
-"""(7,) [rad/s^2]."""
 
-NAMED_STATES = MappingProxyType(
-    {
-        "Home": np.array([0.0, 0.26, 3.14, -2.27, 0.0, 0.96, 1.57]),
-        "Retract": np.array([0.0, -0.35, 3.14, -2.54, 0.0, -0.87, 1.57]),
-        "Vertical": np.zeros(7),
-        "Park": np.array([-0.00803, -0.31786, 3.15064, -1.75172, 0.00294, -1.70782, 1.57172]),
-    }
-)
-"""Joint positions (7,) [rad]. `Park` points the gripper down and leaves the scene camera's picture free."""
+@dataclass(frozen=True)
+class Reach:
+    """Where the arm works, in the base frame [m].
 
-for _state in NAMED_STATES.values():
-    _state.setflags(write=False)
+    Attributes:
+        radius: (least, greatest) distance from the base's axis within which things are placed.
+        x_min, y_max: Bounds of x and of |y|.
+        low, high: (3,) corners of the box that no fingertip may leave.
+        shoulder: (3,) centre of the shoulder.
+        wrist_to_tip: From the centre of the wrist to the tip frame, along its Z.
+        wrist_reach: Upper bound of the distance from the shoulder to the centre of the wrist.
+    """
 
-_DRIVEN_TENDON = "knuckles"
+    radius: tuple[float, float]
+    x_min: float
+    y_max: float
+    low: FloatArray
+    high: FloatArray
+    shoulder: FloatArray
+    wrist_to_tip: float
+    wrist_reach: float
+
+    def contains(self, xy: ArrayLike) -> bool:
+        """True if a point (x, y) of the table [m] can be worked on with the gripper pointing down."""
+        x, y = (float(v) for v in np.asarray(xy, dtype=float)[:2])
+        radius = float(np.hypot(x, y))
+        return self.radius[0] <= radius <= self.radius[1] and x >= self.x_min and abs(y) <= self.y_max
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """An arm with a gripper. Arrays (n,) have one value for each of the arm's n joints, base first; none is writable.
+
+    Attributes:
+        name: As it was asked for.
+        folder: Where its files are.
+        urdf_path: Its URDF.
+        simulation_path: What MuJoCo needs besides.
+        arm_joints: Names of the joints.
+        lower, upper: (n,) range [rad], infinite for continuous joints.
+        continuous: (n,) bool: joints without a stop.
+        velocity: (n,) limit [rad/s].
+        acceleration: (n,) limit [rad/s^2].
+        jerk_time: Time in which the acceleration builds up [s]: the jerk is limited to acceleration / jerk_time.
+        weights: (n,) how much of the arm a joint moves, for distances between configurations [-].
+        named_states: Joint positions (n,) [rad]. `Park` is one of them.
+        tip_frame: Link that poses of the gripper are poses of.
+        wrist_camera_frame: Link of the camera beside the gripper; OpenCV axes.
+        gripper: The gripper.
+        reach: Where the arm works.
+        trajectory_action, gripper_action: Names of the drivers' actions in ROS 2.
+    """
+
+    name: str
+    folder: Path
+    urdf_path: Path
+    simulation_path: Path
+    arm_joints: tuple[str, ...]
+    lower: FloatArray
+    upper: FloatArray
+    continuous: BoolArray
+    velocity: FloatArray
+    acceleration: FloatArray
+    jerk_time: float
+    weights: FloatArray
+    named_states: Mapping[str, FloatArray]
+    tip_frame: str
+    wrist_camera_frame: str
+    gripper: GripperModel
+    reach: Reach
+    trajectory_action: str
+    gripper_action: str
+
+    @property
+    def dof(self) -> int:
+        """Number n of the arm's joints."""
+        return len(self.arm_joints)
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """Names of all joints that are driven: the arm's, then the gripper's."""
+        return (*self.arm_joints, self.gripper.joint)
+
+    @property
+    def park(self) -> FloatArray:
+        """(n,) the named state in which every motion ends [rad]."""
+        return self.named_states["Park"]
+
+    @property
+    def sampled_range(self) -> tuple[FloatArray, FloatArray]:
+        """(lower, upper), each (n,) [rad], that random postures are drawn from: one turn of continuous joints."""
+        return np.where(self.continuous, -np.pi, self.lower), np.where(self.continuous, np.pi, self.upper)
+
+    def urdf_text(self) -> str:
+        """The URDF."""
+        return self.urdf_path.read_text(encoding="utf-8")
+
+    def link_names(self) -> frozenset[str]:
+        """Names of the URDF's links."""
+        return frozenset(link.attrib["name"] for link in ET.fromstring(self.urdf_text()).findall("link"))
+
+    def check_joints(self, q: ArrayLike, what: str) -> FloatArray:
+        """`q` as a fresh float array (n,). Raises ToolError INVALID_ARGUMENT if it is not n finite numbers."""
+        try:
+            joints = np.array(q, dtype=float)
+        except (TypeError, ValueError):
+            joints = np.empty(0)
+        if joints.shape != (self.dof,) or not np.isfinite(joints).all():
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"The {what} must be {self.dof} finite joint positions [rad], got {q!r}."
+            )
+        return joints
+
+    def beyond(self, q: FloatArray, slack: float = 0.0) -> FloatArray:
+        """How far (..., n) each joint of q is outside its range, widened by a slack [rad]; 0 inside."""
+        return np.maximum(np.maximum(self.lower - slack - q, q - self.upper - slack), 0.0)
+
+    def nearest_turn(self, q: FloatArray, reference: FloatArray) -> FloatArray:
+        """`q` (..., n) with continuous joints moved by whole turns to be closest to `reference` (..., n)."""
+        turns = np.where(self.continuous, np.round((reference - q) / (2 * np.pi)), 0.0)
+        return q + 2 * np.pi * turns
+
+    def joint_difference(self, q: FloatArray, reference: FloatArray) -> FloatArray:
+        """`q - reference` (..., n) [rad]; of continuous joints modulo whole turns, in [-pi, pi].
+
+        For measured positions: ros2_kortex reports continuous joints in (-pi, pi], whatever turn they are in. Along a
+        trajectory the plain difference is what the arm turns by.
+        """
+        return self.nearest_turn(q, reference) - reference
+
+
+def find_robot(name: str) -> Path:
+    """The folder of a robot: of one that an installed package offers, or any folder with a robot.yaml by its path.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where there is none.
+    """
+    if name in ROBOTS:
+        return URDF_FOLDER / ROBOTS[name]
+    if (Path(name) / ROBOT_FILE).is_file():
+        return Path(name)
+    known = registry.names("robot")
+    if name not in known:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no robot {name[:200]!r}.",
+            f"Known are {', '.join(sorted({*ROBOTS, *known}))}; or give the path of a folder with a {ROBOT_FILE}.",
+        )
+    return Path(registry.load("robot", name))
+
+
+def load_robot(name: str = DEFAULT_ROBOT) -> RobotModel:
+    """The robot of a name that `find_robot` knows; the same object for the same folder.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown name or a file that is wrong, UNAVAILABLE where a file is missing.
+    """
+    return _load(name, find_robot(name).resolve())
 
 
 @cache
-def _source() -> tuple[str, dict[str, Any]]:
-    for path in (URDF_PATH, OVERLAY_PATH):
-        if not path.is_file():
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The robot model {path} is missing.", "Install `urdf` beside it.")
-    return URDF_PATH.read_text(encoding="utf-8"), load(OVERLAY_PATH.read_bytes())
+def _load(name: str, folder: Path) -> RobotModel:
+    file = folder / ROBOT_FILE
+    top = read_document(file)
+    urdf_path, simulation_path = folder / top.text("urdf"), folder / top.text("simulation")
+    read_file(simulation_path)
+    urdf = _Urdf(file, urdf_path)
+    arm = top.sections("arm")
+    names = tuple(joint.text("name") for joint in arm)
+    tip_frame = urdf.link(top, "tip_frame")
+    urdf.check_chain(top, names, tip_frame)
+    ranges = np.array([urdf.checked_range(joint) for joint in arm])
+    velocity, acceleration, weights = (
+        _frozen([joint.number(key, above=0.0) for joint in arm]) for key in ("velocity", "acceleration", "weight")
+    )
+    for joint in arm:
+        joint.done()
+    lower, upper = _frozen(ranges[:, 0]), _frozen(ranges[:, 1])
+    ros = top.section("ros")
+    robot = RobotModel(
+        name=name,
+        folder=folder,
+        urdf_path=urdf_path,
+        simulation_path=simulation_path,
+        arm_joints=names,
+        lower=lower,
+        upper=upper,
+        continuous=_frozen(np.isinf(lower), bool),
+        velocity=velocity,
+        acceleration=acceleration,
+        jerk_time=top.number("jerk_time", above=0.0),
+        weights=weights,
+        named_states=_named_states(top.section("named_states"), names, lower, upper),
+        tip_frame=tip_frame,
+        wrist_camera_frame=urdf.link(top, "wrist_camera_frame"),
+        gripper=_gripper(top.section("gripper"), urdf),
+        reach=_reach(top.section("reach")),
+        trajectory_action=ros.text("trajectory_action"),
+        gripper_action=ros.text("gripper_action"),
+    )
+    ros.done()
+    top.done()
+    return robot
 
 
-def load_robot_spec() -> mujoco.MjSpec:
-    """A fresh, editable model of arm and gripper for physics: no table, no objects, no light.
+class _Urdf:
+    """The URDF, for what robot.yaml says about it.
 
-    The base frame is the world frame. Bodies and joints have their URDF names; collision geoms have the
-    names of the URDF's collision elements and are in group 3, visual geoms in group 1. Actuators, in the
-    order of `ARM_JOINTS` and then `GRIPPER_JOINT`, are position servos [rad] named as the joints.
-
-    Raises:
-        ToolError: UNAVAILABLE when the files of `urdf/` are missing.
+    Args:
+        file: The robot.yaml, named in errors.
+        path: The URDF.
     """
-    urdf, overlay = _source()
-    spec = mujoco.MjSpec.from_string(urdf)
-    spec.modelname = "gen3_robotiq_2f_85"
-    option = overlay["option"]
-    spec.option.timestep = option["timestep"]
-    spec.option.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{option['integrator'].upper()}")
-    spec.option.cone = getattr(mujoco.mjtCone, f"mjCONE_{option['cone'].upper()}")
-    spec.option.impratio = option["impratio"]
-    for body in spec.bodies[1:]:
-        body.gravcomp = 1.0
-    _set_arm(spec, overlay["arm"])
-    _set_gripper(spec, overlay["gripper"])
-    _set_geoms(spec, overlay["pads"])
-    for first, second in overlay["exclude"]:
-        spec.add_exclude(bodyname1=first, bodyname2=second)
-    return spec
+
+    def __init__(self, file: Path, path: Path) -> None:
+        self._path = path
+        try:
+            root = ET.fromstring(read_file(path))
+        except ET.ParseError as error:
+            raise robot_error(file, f"the URDF {path.name} is no XML: {error}") from error
+        self._links = {link.attrib["name"] for link in root.findall("link")}
+        self._joints = {joint.attrib["name"]: joint for joint in root.findall("joint")}
+        self._above = {_end(joint, "child"): joint for joint in self._joints.values()}
+
+    def link(self, section: Section, key: str) -> str:
+        """The link that a key names."""
+        name = section.text(key)
+        if name not in self._links:
+            raise section.error(key, f"names no link of {self._path.name}: {name!r}")
+        return name
+
+    def joint(self, section: Section, key: str) -> str:
+        """The joint that a key names."""
+        name = section.text(key)
+        if name not in self._joints:
+            raise section.error(key, f"names no joint of {self._path.name}: {name!r}")
+        return name
+
+    def check_chain(self, top: Section, names: tuple[str, ...], tip: str) -> None:
+        """Raises ToolError unless these are the joints that move the tip, base first."""
+        for index, name in enumerate(names):
+            if name not in self._joints:
+                raise top.error(f"arm[{index}].name", f"names no joint of {self._path.name}: {name!r}")
+        chain: list[str] = []
+        link = tip
+        while link in self._above:
+            joint = self._above[link]
+            if joint.attrib["type"] != "fixed":
+                chain.insert(0, joint.attrib["name"])
+            link = _end(joint, "parent")
+        if tuple(chain) != names:
+            wanted, got = ", ".join(chain), ", ".join(names)
+            raise top.error("arm", f"must name the joints between base and {tip} in order, {wanted}; got {got}")
+
+    def checked_range(self, joint: Section) -> tuple[float, float]:
+        """(lower, upper) of an arm's joint, infinite for a continuous one."""
+        own = self._joints[joint.text("name")]
+        if joint.has("lower") != joint.has("upper"):
+            raise joint.error("lower" if joint.has("upper") else "upper", "is missing")
+        if (own.attrib["type"] == "continuous") == joint.has("lower"):
+            has = "has no range" if joint.has("lower") else "has a range"
+            raise joint.error("lower", f"does not fit the joint, which {has} in {self._path.name}")
+        if not joint.has("lower"):
+            return -np.inf, np.inf
+        lower, upper = joint.number("lower"), joint.number("upper")
+        if not lower < upper:
+            raise joint.error("upper", f"must be greater than lower, got {lower:g} and {upper:g}")
+        limit = own.find("limit")
+        widest = {} if limit is None else limit.attrib
+        if lower < float(widest.get("lower", 0.0)) - 1e-9 or upper > float(widest.get("upper", 0.0)) + 1e-9:
+            raise joint.error("lower", f"and upper reach beyond the joint's range in {self._path.name}")
+        return lower, upper
 
 
-def _position_servo(spec: mujoco.MjSpec, name: str, kp: float, kv: float) -> mujoco.MjsActuator:
-    actuator = spec.add_actuator(name=name)
-    actuator.gaintype = mujoco.mjtGain.mjGAIN_FIXED
-    actuator.biastype = mujoco.mjtBias.mjBIAS_AFFINE
-    actuator.gainprm[0] = kp
-    actuator.biasprm[:3] = [0.0, -kp, -kv]
-    return actuator
+def _end(joint: ET.Element, what: str) -> str:
+    element = joint.find(what)
+    return "" if element is None else element.attrib.get("link", "")
 
 
-def _set_arm(spec: mujoco.MjSpec, arm: dict[str, Any]) -> None:
-    for index, name in enumerate(ARM_JOINTS):
-        size = arm["large"] if index < 4 else arm["small"]
-        spec.joint(name).armature = size["armature"]
-        servo = _position_servo(spec, name, size["kp"], size["kv"])
-        servo.trntype = mujoco.mjtTrn.mjTRN_JOINT
-        servo.target = name
+def _frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
+    array: NDArray[Any] = np.array(values, dtype=kind)
+    array.setflags(write=False)
+    return array
 
 
-def _set_gripper(spec: mujoco.MjSpec, gripper: dict[str, Any]) -> None:
-    for joint in spec.joints:
-        if joint.name.startswith(GRIPPER_PREFIX):
-            joint.armature = gripper["armature"]
-            joint.damping[0] = gripper["damping"]
-    for name in gripper["without_stops"]:
-        spec.joint(name).limited = mujoco.mjtLimited.mjLIMITED_FALSE
-    for equality in spec.equalities:
-        equality.solref = gripper["equality_solref"]
-        equality.solimp = gripper["equality_solimp"]
-    tendon = spec.add_tendon(name=_DRIVEN_TENDON)
-    tendon.wrap_joint(GRIPPER_JOINT, 0.5)
-    tendon.wrap_joint(GRIPPER_JOINT.replace("left", "right"), -0.5)
-    servo = _position_servo(spec, GRIPPER_JOINT, gripper["kp"], gripper["kv"])
-    servo.trntype = mujoco.mjtTrn.mjTRN_TENDON
-    servo.target = _DRIVEN_TENDON
-    servo.forcelimited = True
-    servo.forcerange = [-gripper["force_limit"], gripper["force_limit"]]
+def _named_states(
+    section: Section, names: tuple[str, ...], lower: FloatArray, upper: FloatArray
+) -> Mapping[str, FloatArray]:
+    states = {}
+    for name in section.names():
+        q = _frozen(section.numbers(name, len(names)))
+        outside = (q < lower) | (q > upper)
+        if outside.any():
+            joint = names[int(np.argmax(outside))]
+            raise section.error(name, f"takes {joint} out of its range")
+        states[name] = q
+    if "Park" not in states:
+        raise section.error("Park", "is missing")
+    return MappingProxyType(states)
 
 
-def _set_geoms(spec: mujoco.MjSpec, pads: dict[str, Any]) -> None:
-    for geom in spec.geoms:
-        if geom.contype == 0:
-            continue
-        geom.group = 3
-        if geom.parent.name.startswith(GRIPPER_PREFIX):
-            # The gripper's parts touch by construction: they meet everything but each other.
-            geom.conaffinity = 0
-        if "_pad_" in geom.name:
-            geom.friction = pads["friction"]
-            geom.condim = pads["condim"]
-            geom.priority = pads["priority"]
-            geom.solref = pads["solref"]
-            geom.solimp = pads["solimp"]
+def _reach(section: Section) -> Reach:
+    box = section.section("box")
+    low, high = box.numbers("low", 3), box.numbers("high", 3)
+    if not all(a < b for a, b in zip(low, high, strict=True)):
+        raise box.error("high", f"must be above low on every axis, got {list(low)} and {list(high)}")
+    reach = Reach(
+        radius=section.interval("radius"),
+        x_min=section.number("x_min"),
+        y_max=section.number("y_max", above=0.0),
+        low=_frozen(low),
+        high=_frozen(high),
+        shoulder=_frozen(section.numbers("shoulder", 3)),
+        wrist_to_tip=section.number("wrist_to_tip"),
+        wrist_reach=section.number("wrist_reach", above=0.0),
+    )
+    box.done()
+    section.done()
+    return reach
+
+
+def _gripper(section: Section, urdf: _Urdf) -> GripperModel:
+    crank, palm, zone, volume = (section.section(key) for key in ("crank", "palm", "grasp_zone", "volume"))
+    open_at, closed_at = section.interval("closing")
+    boxes, rings = volume.sections("boxes"), volume.sections("rings")
+    gripper = GripperModel(
+        joint=urdf.joint(section, "joint"),
+        base_link=urdf.link(section, "base_link"),
+        name_prefix=section.text("name_prefix", empty=True),
+        open_at=open_at,
+        closed_at=closed_at,
+        speed=section.number("speed", above=0.0),
+        max_opening=section.number("max_opening", above=0.0),
+        crank_pivot=crank.pair("pivot"),
+        crank_arm=crank.pair("arm"),
+        pad_face=section.number("pad_face"),
+        pad_centre=section.number("pad_centre"),
+        tip_end=section.number("tip_end"),
+        finger_base=section.number("finger_base"),
+        pad_half_size=section.pair("pad_half_size", above=0.0),
+        finger_half_width=section.number("finger_half_width", above=0.0),
+        finger_thickness=section.number("finger_thickness", above=0.0),
+        max_width=section.number("max_width", above=0.0),
+        palm_depth=palm.number("depth"),
+        palm_half_size=palm.pair("half_size", above=0.0),
+        zone_half_size=zone.pair("half_size", above=0.0),
+        zone_depth=zone.interval("depth"),
+        hold_depth=section.number("hold_depth"),
+        boxes=tuple(
+            VolumeBox(
+                box.interval("x"), box.interval("y"), box.interval("z"), box.number("step", 0.0), box.flag("mirrored")
+            )
+            for box in boxes
+        ),
+        rings=tuple(VolumeRing(ring.number("radius", above=0.0), ring.number("z")) for ring in rings),
+    )
+    for part in (crank, palm, zone, volume, section, *boxes, *rings):
+        part.done()
+    if abs(gripper.opening(open_at) - gripper.max_opening) > _STROKE_SLACK:
+        raise section.error("max_opening", f"differs from what the crank opens to, {gripper.opening(open_at):.4f} m")
+    if abs(gripper.opening(closed_at)) > _STROKE_SLACK:
+        raise section.error("closing", f"leaves the jaws open by {gripper.opening(closed_at):.4f} m where closed")
+    if gripper.max_width > gripper.max_opening:
+        raise section.error("max_width", f"must not be greater than max_opening, {gripper.max_opening} m")
+    return gripper

@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tool_nodes.motion.collision import RESOLUTION, Checker
-from tool_nodes.motion.robot_model import POSITION_LIMITS
 from tool_nodes.types import FloatArray
 
 STEP = 0.4
 """Length of one extension in the weighted metric [rad]."""
-
-_WEIGHTS = np.array([1.0, 1.0, 0.7, 0.7, 0.4, 0.4, 0.2])
-"""Joints near the base move more of the arm."""
 
 _SAMPLING_MARGIN = 2.0
 """How far outside the box of start and goals samples are drawn [rad]."""
@@ -21,13 +17,14 @@ _SAMPLING_MARGIN = 2.0
 class _Tree:
     """Nodes in insertion order, each with the index of its parent (-1 for roots)."""
 
-    def __init__(self, roots: FloatArray, capacity: int) -> None:
-        self._nodes = np.empty((capacity + len(roots), 7))
+    def __init__(self, roots: FloatArray, capacity: int, weights: FloatArray) -> None:
+        self._weights = weights
+        self._nodes = np.empty((capacity + len(roots), len(weights)))
         self._nodes[: len(roots)] = roots
         self._parents = [-1] * len(roots)
 
     def nearest(self, q: FloatArray) -> int:
-        difference = (self._nodes[: len(self._parents)] - q) * _WEIGHTS
+        difference = (self._nodes[: len(self._parents)] - q) * self._weights
         return int(np.argmin(np.einsum("ij,ij->i", difference, difference)))
 
     def add(self, q: FloatArray, parent: int) -> int:
@@ -51,7 +48,7 @@ def _extend(tree: _Tree, q: FloatArray, near: int, checker: Checker, resolution:
     """One step from node `near` towards q: (new node or -1 if blocked, whether q was reached)."""
     start = tree.node(near)
     delta = q - start
-    length = float(np.linalg.norm(delta * _WEIGHTS))
+    length = float(np.linalg.norm(delta * checker.robot.weights))
     reached = length <= STEP
     new = q if reached else start + delta * (STEP / length)
     if not checker.segment_free(start, new, resolution):
@@ -70,21 +67,22 @@ def rrt_connect(
     """A collision-free joint path from `start` to any goal.
 
     Args:
-        start: (7,) [rad].
-        goals: (M, 7), each free.
+        start: (n,) [rad].
+        goals: (M, n), each free.
         checker: Decides what is free.
         rng: Source of the samples.
         iterations: Budget of samples.
         resolution: Spacing of the checks [rad].
 
     Returns:
-        (K, 7) waypoints from start to goal, or None when the budget is spent.
+        (K, n) waypoints from start to goal, or None when the budget is spent.
     """
     ends = np.vstack([start, goals])
-    low = np.maximum(ends.min(axis=0) - _SAMPLING_MARGIN, -POSITION_LIMITS)
-    high = np.minimum(ends.max(axis=0) + _SAMPLING_MARGIN, POSITION_LIMITS)
+    robot = checker.robot
+    low = np.maximum(ends.min(axis=0) - _SAMPLING_MARGIN, robot.lower)
+    high = np.minimum(ends.max(axis=0) + _SAMPLING_MARGIN, robot.upper)
     capacity = 40 * iterations
-    tree, other = _Tree(start[None], capacity), _Tree(goals, capacity)
+    tree, other = _Tree(start[None], capacity, robot.weights), _Tree(goals, capacity, robot.weights)
     forward = True
     for _ in range(iterations):
         sample = rng.uniform(low, high)
@@ -107,12 +105,13 @@ def rrt_connect(
 def shortcut(
     path: FloatArray, checker: Checker, rng: np.random.Generator, attempts: int = 60, resolution: float = RESOLUTION
 ) -> FloatArray:
-    """The path (K, 7) with detours replaced by straight segments where those are free."""
+    """The path (K, n) with detours replaced by straight segments where those are free."""
     path = _pruned(path, checker, resolution)
     for _ in range(attempts):
         if len(path) < 3:
             break
-        lengths = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0) * _WEIGHTS, axis=1))])
+        steps = np.linalg.norm(np.diff(path, axis=0) * checker.robot.weights, axis=1)
+        lengths = np.concatenate([[0.0], np.cumsum(steps)])
         a, b = np.sort(rng.uniform(0.0, lengths[-1], 2))
         i, j = np.searchsorted(lengths, (a, b), side="right") - 1
         if i == j:

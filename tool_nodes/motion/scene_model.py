@@ -12,8 +12,9 @@ from functools import cache
 import mujoco
 import numpy as np
 
-from tool_nodes.motion.gripper import MAX_OPENING, gripper_points, knuckle_from_opening
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_PREFIX, TIP_FRAME, load_robot_spec
+from tool_nodes.motion.gripper import GripperModel
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.robot_spec import load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, CollisionScene, FloatArray
 
@@ -28,13 +29,13 @@ _ROBOT, _HELD = 1, 2
 _TABLE = "table"
 
 
-def attached_opening(scene: CollisionScene) -> float:
-    """Jaw opening [m] that the planner assumes: the width of what is attached, else the scene's."""
+def attached_opening(scene: CollisionScene, gripper: GripperModel) -> float:
+    """Jaw opening [m] that the planner assumes: the width of what is attached, else the scene's, else wide open."""
     if not scene.attached:
-        return scene.opening_m
+        return gripper.max_opening if scene.opening_m is None else scene.opening_m
     low = min(box.T_parent_box[0, 3] - np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
     high = max(box.T_parent_box[0, 3] + np.abs(box.T_parent_box[0, :3]) @ box.half_extents for box in scene.attached)
-    return float(np.clip(high - low, 0.0, MAX_OPENING))
+    return gripper.clipped(high - low)
 
 
 def check_scene(scene: CollisionScene) -> None:
@@ -57,28 +58,31 @@ class SceneModel:
 
     Args:
         scene: What to avoid. Boxes are inflated by its margin.
+        robot: The robot.
 
     Attributes:
+        robot: The robot.
         opening_m: Jaw opening the fingers are modelled at [m].
     """
 
-    def __init__(self, scene: CollisionScene) -> None:
-        self.opening_m = attached_opening(scene)
+    def __init__(self, scene: CollisionScene, robot: RobotModel) -> None:
+        self.robot = robot
+        self.opening_m = attached_opening(scene, robot.gripper)
         self._boxes, self._table_z = scene.boxes, scene.table_z
-        self._model = _compile(scene)
+        self._model = _compile(scene, robot)
         self._data = mujoco.MjData(self._model)
-        assert [self._model.joint(j).name for j in range(7)] == list(ARM_JOINTS)
-        knuckle = knuckle_from_opening(self.opening_m)
-        for name, sign in _followers():
-            self._data.qpos[self._model.joint(name).qposadr[0]] = sign * knuckle
-        tip = self._model.body(TIP_FRAME).id
+        self._arm = slice(0, robot.dof)  # the gripper hangs on the arm, so that its joints come later
+        position = robot.gripper.joint_position(self.opening_m)
+        for name, factor, offset in _followers(robot):
+            self._data.qpos[self._model.joint(name).qposadr[0]] = factor * position + offset
+        tip = self._model.body(robot.tip_frame).id
         self._p, self._R = self._data.xpos[tip], self._data.xmat[tip].reshape(3, 3)
-        self._tips = gripper_points(self.opening_m)[3:]
+        self._tips = robot.gripper.points(self.opening_m)[3:]
         self._held = frozenset(np.flatnonzero(self._model.geom_contype == _HELD).tolist())
 
     def update(self, q: FloatArray) -> int:
-        """Place the arm at q (7,) and find contacts; returns how many."""
-        self._data.qpos[:7] = q
+        """Place the arm at q (n,) and find contacts; returns how many."""
+        self._data.qpos[self._arm] = q
         mujoco.mj_kinematics(self._model, self._data)
         mujoco.mj_collision(self._model, self._data)
         return int(self._data.ncon)
@@ -118,7 +122,7 @@ class SceneModel:
             return f"the obstacle near x={x:.2f} m, y={y:.2f} m ({self._height(box):.2f} m high)"
         if kind == "held":
             return "the held object"
-        return f"the robot's {name.removeprefix(GRIPPER_PREFIX)}"
+        return f"the robot's {name.removeprefix(self.robot.gripper.name_prefix)}"
 
     def _height(self, box: Box) -> float:
         """Height of a box's top above the table [m]."""
@@ -131,9 +135,11 @@ class SceneModels:
 
     Args:
         capacity: How many to keep.
+        robot: The robot; the default one where None.
     """
 
-    def __init__(self, capacity: int = 4) -> None:
+    def __init__(self, capacity: int = 4, robot: RobotModel | None = None) -> None:
+        self.robot = robot or load_robot()
         self._capacity = capacity
         self._models: OrderedDict[bytes, SceneModel] = OrderedDict()
 
@@ -144,31 +150,31 @@ class SceneModels:
             ToolError: INVALID_ARGUMENT if a number of the scene is not finite or a size not positive.
         """
         check_scene(scene)
-        key = _content(scene)
+        key = _content(scene, self.robot.gripper)
         if key not in self._models:
-            self._models[key] = SceneModel(scene)
+            self._models[key] = SceneModel(scene, self.robot)
             while len(self._models) > self._capacity:
                 self._models.popitem(last=False)
         self._models.move_to_end(key)
         return self._models[key]
 
 
-def _content(scene: CollisionScene) -> bytes:
-    numbers = [
-        np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin, scene.opening_m], dtype=float)
-    ]
+def _content(scene: CollisionScene, gripper: GripperModel) -> bytes:
+    opening = attached_opening(scene, gripper)
+    numbers = [np.array([len(scene.boxes), len(scene.attached), scene.table_z, scene.margin, opening], dtype=float)]
     for box in (*scene.boxes, *scene.attached):
         numbers += [np.asarray(box.T_parent_box, float).ravel(), np.asarray(box.half_extents, float)]
     return np.concatenate(numbers).tobytes()
 
 
-def _followers() -> list[tuple[str, int]]:
-    """(joint, sign) of every finger joint relative to the driven knuckle, itself included."""
-    joints = []
-    for side, sign in (("left", 1), ("right", -1)):
-        for part, direction in (("knuckle", 1), ("inner_knuckle", 1), ("finger_tip", -1)):
-            joints.append((f"{GRIPPER_PREFIX}{side}_{part}_joint", sign * direction))
-    return joints
+@cache
+def _followers(robot: RobotModel) -> tuple[tuple[str, float, float], ...]:
+    """(joint, factor, offset) of the gripper's joints: where each is relative to the driven one, itself included."""
+    followers = [(robot.gripper.joint, 1.0, 0.0)]
+    for equality in load_robot_spec(robot).equalities:
+        offset, factor = (float(number) for number in equality.data[:2])
+        followers.append((equality.name1, factor, offset))
+    return tuple(followers)
 
 
 def _add_box(body: mujoco.MjsBody, name: str, box: Box, inflate: float) -> mujoco.MjsGeom:
@@ -184,9 +190,9 @@ def _add_box(body: mujoco.MjsBody, name: str, box: Box, inflate: float) -> mujoc
 
 
 @cache
-def _bare_robot() -> mujoco.MjSpec:
+def _bare_robot(robot: RobotModel) -> mujoco.MjSpec:
     """The robot without visuals and drives, to be copied."""
-    spec = load_robot_spec()
+    spec = load_robot_spec(robot)
     for items in (spec.actuators, spec.equalities, spec.tendons):
         for item in list(items):
             spec.delete(item)
@@ -201,9 +207,9 @@ def _bare_robot() -> mujoco.MjSpec:
     return spec
 
 
-def _compile(scene: CollisionScene) -> mujoco.MjModel:
+def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
     """Robot, the table as a half-space, boxes inflated by the margin, held boxes on the gripper."""
-    spec = _bare_robot().copy()
+    spec = _bare_robot(robot).copy()
     plane = spec.worldbody.add_geom(
         name=_TABLE, type=mujoco.mjtGeom.mjGEOM_PLANE, size=[2, 2, 0.1], pos=[0, 0, scene.table_z]
     )
@@ -213,6 +219,6 @@ def _compile(scene: CollisionScene) -> mujoco.MjModel:
     for geom in obstacles:
         geom.contype, geom.conaffinity = 0, _ROBOT | _HELD
     for index, box in enumerate(scene.attached):
-        held = _add_box(spec.body(TIP_FRAME), f"held_{index}", box, 0.0)
+        held = _add_box(spec.body(robot.tip_frame), f"held_{index}", box, 0.0)
         held.contype, held.conaffinity, held.mass, held.margin = _HELD, 0, 0.0, NEAR
     return spec.compile()

@@ -10,7 +10,7 @@ from scipy import ndimage
 
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, transform
-from tool_nodes.motion.gripper import MAX_OPENING
+from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
@@ -26,7 +26,9 @@ def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
     return transform(frame.T_base_camera, backproject(frame.depth, frame.K))
 
 
-def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, reach: float = 0.17) -> BoolArray:
+def target_mask(
+    cloud: NDArray[np.float32], T_base_gripper: FloatArray, gripper: GripperModel, reach: float = 0.17
+) -> BoolArray:
     """Which points (N,) belong to the thing that the open fingers enclose at T_base_gripper.
 
     Elevated points are joined over 1 cm table cells; the components that reach between the fingers are
@@ -39,7 +41,9 @@ def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, reach: f
         return mask
     points = cloud[elevated]
     local = transform(invert(T_base_gripper), points)
-    between = (np.abs(local[:, 0]) < 0.043) & (np.abs(local[:, 1]) < 0.02) & (local[:, 2] > 0.09) & (local[:, 2] < 0.19)
+    (half_x, half_y), (low, high) = gripper.zone_half_size, gripper.zone_depth
+    between = (np.abs(local[:, 0]) < half_x) & (np.abs(local[:, 1]) < half_y)
+    between &= (local[:, 2] > low) & (local[:, 2] < high)
     if not between.any():
         return mask
     cells = np.floor((points[:, :2] - points[:, :2].min(axis=0)) / _CELL).astype(int)
@@ -52,16 +56,17 @@ def target_mask(cloud: NDArray[np.float32], T_base_gripper: FloatArray, reach: f
     return mask
 
 
-def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray) -> float:
+def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gripper: GripperModel) -> float:
     """The smallest jaw opening [m] that clears a thing (N, 3) on the way to a grasp, unseen back allowed for."""
+    widest = gripper.max_opening
     if not len(target):
-        return MAX_OPENING
+        return widest
     local = transform(invert(T_base_gripper), np.asarray(target, float))
-    between = local[(np.abs(local[:, 1]) < 0.02) & (np.abs(local[:, 0]) < MAX_OPENING / 2)]
+    between = local[(np.abs(local[:, 1]) < gripper.zone_half_size[1]) & (np.abs(local[:, 0]) < widest / 2)]
     if not len(between):
-        return MAX_OPENING
+        return widest
     half = float(np.abs(np.percentile(between[:, 0], (1, 99))).max())
-    return float(np.clip(2 * half + 0.024, 0.03, MAX_OPENING))
+    return float(np.clip(2 * half + 0.024, 0.03, widest))
 
 
 @dataclass(frozen=True)
@@ -81,7 +86,9 @@ class HeldObject:
     opening_m: float
 
 
-def held_object(target: NDArray[np.floating], T_base_gripper: FloatArray, opening_m: float) -> HeldObject:
+def held_object(
+    target: NDArray[np.floating], T_base_gripper: FloatArray, opening_m: float, gripper: GripperModel
+) -> HeldObject:
     """Box of the grasped thing from its seen points (N, 3) in the base frame.
 
     Seen points are extruded down to the thing's support. The unseen back is taken to mirror the seen
@@ -90,7 +97,8 @@ def held_object(target: NDArray[np.floating], T_base_gripper: FloatArray, openin
     T_gripper_base = invert(T_base_gripper)
     target = np.asarray(target, float)
     if len(target) < 10:
-        target = T_base_gripper[:3, 3] + T_base_gripper[:3, :3] @ np.array([0.0, 0.0, 0.135]) + np.zeros((1, 3))
+        held_at = np.array([0.0, 0.0, gripper.hold_depth])
+        target = T_base_gripper[:3, 3] + T_base_gripper[:3, :3] @ held_at + np.zeros((1, 3))
     lowest = float(np.percentile(target[:, 2], 2))
     support = workspace.TABLE_Z if lowest < workspace.TABLE_Z + 0.035 else lowest
     solid = np.vstack([target, np.column_stack([target[:, :2], np.full(len(target), support)])])

@@ -14,26 +14,23 @@ import numpy as np
 import ruckig
 from scipy.interpolate import CubicSpline
 
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
 
 SAMPLE_PERIOD = 0.01
 """Largest spacing of trajectory samples [s]."""
 
-_JERK_TIME = 0.1
-"""Time in which the acceleration builds up [s]."""
-
 _CURVATURE_SHARE = 0.5
 """Share of the acceleration limit that following a path's curvature may take."""
 
 
-def _profile(velocity: float, acceleration: float, length: float) -> ruckig.Trajectory:
+def _profile(velocity: float, acceleration: float, jerk_time: float, length: float) -> ruckig.Trajectory:
     """Rest-to-rest motion over `length` within limits per second, per second squared."""
     request = ruckig.InputParameter(1)
     request.current_position, request.target_position = [0.0], [length]
     request.max_velocity, request.max_acceleration = [velocity], [acceleration]
-    request.max_jerk = [acceleration / _JERK_TIME]
+    request.max_jerk = [acceleration / jerk_time]
     trajectory = ruckig.Trajectory(1)
     result = ruckig.Ruckig(1).calculate(request, trajectory)
     if result not in (ruckig.Result.Working, ruckig.Result.Finished):
@@ -57,15 +54,16 @@ def _whole_ns(t: FloatArray) -> FloatArray:
     return np.round(t, 9)
 
 
-def _rest(q: FloatArray) -> Trajectory:
-    return Trajectory(ARM_JOINTS, np.array([0.0, SAMPLE_PERIOD]), np.vstack([q, q]), np.zeros((2, 7)))
+def _rest(q: FloatArray, robot: RobotModel) -> Trajectory:
+    return Trajectory(robot.arm_joints, np.array([0.0, SAMPLE_PERIOD]), np.vstack([q, q]), np.zeros((2, len(q))))
 
 
-def time_waypoints(waypoints: FloatArray, speed: float = 1.0) -> Trajectory:
+def time_waypoints(waypoints: FloatArray, robot: RobotModel, speed: float = 1.0) -> Trajectory:
     """Straight joint segments with a stop at every waypoint.
 
     Args:
-        waypoints: (K, 7) [rad], K >= 1.
+        waypoints: (K, n) [rad], K >= 1.
+        robot: Whose limits hold.
         speed: (0, 1].
     """
     pieces: list[tuple[FloatArray, FloatArray, FloatArray]] = []
@@ -77,55 +75,56 @@ def time_waypoints(waypoints: FloatArray, speed: float = 1.0) -> Trajectory:
             continue
         direction = delta / length
         moving = np.abs(direction) > 1e-12
-        velocity = float((VELOCITY_LIMITS[moving] / np.abs(direction[moving])).min())
-        acceleration = float((ACCELERATION_LIMITS[moving] / np.abs(direction[moving])).min())
-        t, s, rate = _sample(_profile(velocity, acceleration, length), speed)
+        velocity = float((robot.velocity[moving] / np.abs(direction[moving])).min())
+        acceleration = float((robot.acceleration[moving] / np.abs(direction[moving])).min())
+        t, s, rate = _sample(_profile(velocity, acceleration, robot.jerk_time, length), speed)
         q = a + s[:, None] * direction
         q[0], q[-1] = a, b
         first = 1 if pieces else 0
         pieces.append((offset + t[first:], q[first:], rate[first:, None] * direction))
         offset += float(t[-1])
     if not pieces:
-        return _rest(waypoints[0])
+        return _rest(waypoints[0], robot)
     t, q, qd = (np.concatenate(part) for part in zip(*pieces, strict=True))
-    return Trajectory(ARM_JOINTS, _whole_ns(t), q, qd)
+    return Trajectory(robot.arm_joints, _whole_ns(t), q, qd)
 
 
-def time_path(s: Sequence[float] | FloatArray, path: FloatArray, speed: float = 1.0) -> Trajectory:
+def time_path(s: Sequence[float] | FloatArray, path: FloatArray, robot: RobotModel, speed: float = 1.0) -> Trajectory:
     """A dense, smooth joint path without stops.
 
     Args:
         s: (N,) increasing path parameter from 0 to 1, N >= 4.
-        path: (N, 7) joint positions [rad] at `s`.
+        path: (N, n) joint positions [rad] at `s`.
+        robot: Whose limits hold.
         speed: (0, 1].
     """
     if float(np.abs(path - path[0]).max()) < 1e-9:
-        return _rest(path[0])
+        return _rest(path[0], robot)
     spline = CubicSpline(s, path)
     dense = np.linspace(0.0, 1.0, 4 * len(path))
     slope, curvature = np.abs(spline(dense, 1)), np.abs(spline(dense, 2))
     with np.errstate(divide="ignore"):
         velocity = min(
-            float((VELOCITY_LIMITS / slope).min()),
-            float(np.sqrt(_CURVATURE_SHARE * ACCELERATION_LIMITS / curvature).min()),
+            float((robot.velocity / slope).min()),
+            float(np.sqrt(_CURVATURE_SHARE * robot.acceleration / curvature).min()),
         )
-        acceleration = float(((ACCELERATION_LIMITS - curvature * velocity**2) / slope).min())
-    profile = _profile(velocity, acceleration, 1.0)
+        acceleration = float(((robot.acceleration - curvature * velocity**2) / slope).min())
+    profile = _profile(velocity, acceleration, robot.jerk_time, 1.0)
     t, along, rate = _sample(profile, speed)
     q, qd = spline(along), spline(along, 1) * rate[:, None]
     q[0], q[-1] = path[0], path[-1]
-    stretch = overload(Trajectory(ARM_JOINTS, t, q, qd), speed)
-    return Trajectory(ARM_JOINTS, _whole_ns(stretch * t), q, qd / stretch)
+    stretch = overload(Trajectory(robot.arm_joints, t, q, qd), robot, speed)
+    return Trajectory(robot.arm_joints, _whole_ns(stretch * t), q, qd / stretch)
 
 
-def overload(trajectory: Trajectory, speed: float = 1.0) -> float:
-    """Factor >= 1 by which time must be stretched to keep the limits scaled by `speed`.
+def overload(trajectory: Trajectory, robot: RobotModel, speed: float = 1.0) -> float:
+    """Factor >= 1 by which time must be stretched to keep the robot's limits scaled by `speed`.
 
     With u = dq/dt between two samples, a motion that stays below the acceleration limit a has
     |u' - u| <= a (dt + dt')/2 from one interval to the next, and |u - qd| <= a dt/2 at both ends of each: positions and
     velocities that contradict each other are an overload too.
     """
-    fastest, strongest = VELOCITY_LIMITS * speed, ACCELERATION_LIMITS * speed**2
+    fastest, strongest = robot.velocity * speed, robot.acceleration * speed**2
     dt = np.diff(trajectory.t)[:, None]
     mean = np.diff(trajectory.q, axis=0) / dt
     velocity = max(_largest(trajectory.qd, fastest), _largest(mean, fastest))
@@ -139,7 +138,7 @@ def overload(trajectory: Trajectory, speed: float = 1.0) -> float:
 
 
 def cubic_acceleration(trajectory: Trajectory) -> FloatArray:
-    """Largest acceleration (7,) [rad/s^2] of the cubics through the positions and velocities of each pair of samples.
+    """Largest acceleration (n,) [rad/s^2] of the cubics through the positions and velocities of each pair of samples.
 
     joint_trajectory_controller runs them. They are linear in acceleration, so that it is largest at a sample.
     """
@@ -152,5 +151,5 @@ def cubic_acceleration(trajectory: Trajectory) -> FloatArray:
 
 
 def _largest(values: FloatArray, limits: FloatArray) -> float:
-    """The largest of |values| (N, 7) in units of the limits (7,); 0 where there are none."""
+    """The largest of |values| (N, n) in units of the limits (n,); 0 where there are none."""
     return float((np.abs(values) / limits).max(initial=0.0))

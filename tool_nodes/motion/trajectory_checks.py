@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.motion.robot_model import ARM_JOINTS, VELOCITY_LIMITS
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.types import FloatArray, Trajectory
 
 JUMP = 1.1
@@ -15,26 +15,27 @@ AT_REST = 1.2e-7
 """A trajectory ends at rest below this [rad/s]: what joint_trajectory_controller refuses is faster."""
 
 
-def unfit(trajectory: Trajectory) -> str:
-    """Why no arm could follow these arrays, to be put after "The trajectory was refused: "; empty where one can."""
+def unfit(trajectory: Trajectory, robot: RobotModel) -> str:
+    """Why the arm could not follow these arrays, to be put after "The trajectory was refused: "; empty where it can."""
     t, q, qd = (np.asarray(array, float) for array in (trajectory.t, trajectory.q, trajectory.qd))
-    n = len(t)
-    if tuple(trajectory.joint_names) != ARM_JOINTS or n < 2 or q.shape != (n, 7) or qd.shape != (n, 7):
-        return "it does not give 7 joint positions and velocities for each time"
+    shape = (len(t), robot.dof)
+    if tuple(trajectory.joint_names) != robot.arm_joints or len(t) < 2 or q.shape != shape or qd.shape != shape:
+        return f"it does not give {robot.dof} joint positions and velocities for each time"
     if not (np.isfinite(t).all() and np.isfinite(q).all() and np.isfinite(qd).all()):
         return "it holds NaN or infinite numbers"
     if t[0] != 0.0 or not (np.diff(t) > 0.0).all() or np.abs(qd[[0, -1]]).max() > AT_REST:
         return "its times do not increase from 0, or it does not begin and end at rest"
-    return jump(t, q)
+    return jump(t, q, robot)
 
 
-def jump(t: FloatArray, q: FloatArray) -> str:
-    """Which joint would have to jump between two of the points q (N, 7) [rad] at t (N,) [s]; empty for none."""
+def jump(t: FloatArray, q: FloatArray, robot: RobotModel) -> str:
+    """Which joint would have to jump between two of the points q (N, n) [rad] at t (N,) [s]; empty for none."""
     speed = np.abs(np.diff(q, axis=0)) / np.diff(t)[:, None]
-    index, joint = np.unravel_index(np.argmax(speed / VELOCITY_LIMITS), speed.shape)
-    if speed[index, joint] <= JUMP * VELOCITY_LIMITS[joint]:
+    index, joint = np.unravel_index(np.argmax(speed / robot.velocity), speed.shape)
+    if speed[index, joint] <= JUMP * robot.velocity[joint]:
         return ""
+    name = robot.arm_joints[joint]
     return (
-        f"from point {index} to the next {ARM_JOINTS[joint]} would have to move at {speed[index, joint]:.4g} rad/s, "
-        f"its limit is {VELOCITY_LIMITS[joint]:.4g} rad/s"
+        f"from point {index} to the next {name} would have to move at {speed[index, joint]:.4g} rad/s, "
+        f"its limit is {robot.velocity[joint]:.4g} rad/s"
     )

@@ -12,7 +12,7 @@ from rclpy.node import Node
 from tf2_ros import Buffer, StaticTransformBroadcaster, TransformListener
 from toolhand_interfaces.srv import CaptureImage, GetDepth
 
-from tool_nodes.camera_names import WRIST_MOUNT
+from tool_nodes.camera_names import WRIST_LINK
 from tool_nodes.geometry import backproject, matrix_from_quat_wxyz, pose
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.ros import parameters
@@ -41,8 +41,8 @@ _ANSWER_S = 0.5
 class CameraNode(Node):
     """Serves the scene camera and the wrist camera.
 
-    Parameters: those of `declare_cameras`, `base_frame`, `availability_deadline_s` for a complete picture, and
-    `wrist_mount`, the pose of camera_link in end_effector_link as "x y z roll pitch yaw" [m, rad]: where it is not
+    Parameters: `robot`, those of `declare_cameras`, `base_frame`, `availability_deadline_s` for a complete picture, and
+    `wrist_mount`, the pose of camera_link in the robot's tip frame as "x y z roll pitch yaw" [m, rad]: where it is not
     empty, the node publishes it on /tf_static.
 
     The node ends, to be started again by its launch file, when it hears nothing of a driver that is there.
@@ -50,17 +50,18 @@ class CameraNode(Node):
 
     def __init__(self) -> None:
         super().__init__("camera")
+        self._robot = parameters.robot(self)
         base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
         deadline_s = parameters.seconds(self, "availability_deadline_s", 5.0, "How long to wait for a picture")
         mount = parameters.optional_text(
-            self, "wrist_mount", f"Pose of {WRIST_MOUNT[1]} in {WRIST_MOUNT[0]} to publish: x y z roll pitch yaw"
+            self, "wrist_mount", f"Pose of {WRIST_LINK} in {self._robot.tip_frame} to publish: x y z roll pitch yaw"
         )
         self._transforms = Buffer(node=self)
         self._listener = TransformListener(self._transforms, self)
-        self._cameras = declare_cameras(self, ["scene", "wrist"], self._transforms, deadline_s, base_frame)
+        self._cameras = declare_cameras(self, ["scene", "wrist"], self._transforms, deadline_s, base_frame, self._robot)
         if mount:
             self._mount = StaticTransformBroadcaster(self)
-            self._mount.sendTransform(mount_message(mount_pose(mount)))
+            self._mount.sendTransform(mount_message(mount_pose(mount), self._robot.tip_frame))
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(CaptureImage, "capture_image", self._on_capture, callback_group=group)
         self.create_service(GetDepth, "get_depth", self._on_depth, callback_group=group)
@@ -124,10 +125,10 @@ def mount_pose(text: str) -> FloatArray:
     return pose(R, numbers[:3])
 
 
-def mount_message(T: FloatArray) -> TransformStamped:
-    """The transform of the wrist camera's mount, whose pose is T (4, 4)."""
+def mount_message(T: FloatArray, tip_frame: str) -> TransformStamped:
+    """The transform of the wrist camera's mount, whose pose in the tip frame is T (4, 4)."""
     message, at = TransformStamped(), matrix_to_pose(T)
-    message.header.frame_id, message.child_frame_id = WRIST_MOUNT
+    message.header.frame_id, message.child_frame_id = tip_frame, WRIST_LINK
     p = message.transform.translation
     p.x, p.y, p.z = at.position.x, at.position.y, at.position.z
     message.transform.rotation = at.orientation

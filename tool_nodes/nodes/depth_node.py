@@ -10,44 +10,46 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import EstimateDepth
 
-from tool_nodes.ros.backends import Perception, load_perception
+from tool_nodes.ports import Answer, DepthEstimator
+from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import cloud_to_message, depth_to_image, header_of
+from tool_nodes.ros.messages import cloud_to_message, depth_to_image
+from tool_nodes.ros.pictures import header_for, take_picture
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, success, use_tool, visualization
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.depth import DepthTools, cloud_of
-from tool_nodes.types import Frame
 
 
 class DepthNode(Node):
-    """Serves a DepthEstimator. Parameters: `perception`, `seed`."""
+    """Serves a DepthEstimator. Parameters: `perception`, `depth`, `seed`."""
 
     def __init__(self) -> None:
         super().__init__("depth")
-        load_perception(self, self._use)
+        load_backends(self, self._use, "depth")
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(EstimateDepth, "estimate_depth", self._on_estimate, callback_group=group)
 
-    def _use(self, perception: Perception) -> None:
-        self._perception = perception
+    def _use(self, estimator: DepthEstimator) -> None:
+        self._estimator = estimator
         self._frames = FrameMemory()
 
     def _on_estimate(self, request: Any, response: Any) -> Any:
         with answering(self, response, "estimate_depth"):
-            frame = self._frames.take(request)
-            header, picture = header_of(frame), SessionImage(frame.rgb, frame)
-            depth, focal_px = self._perception.estimate(frame)
+            image = take_picture(request, self._frames)
+            header = header_for(image)
+            answer = self._estimator.estimate(image)
+            depth, focal_px = answer.value
             response.depth = depth_to_image(depth, header)
             response.focal_length = float(focal_px)
             if request.with_point_cloud:
-                response.point_cloud = cloud_to_message(cloud_of(depth, focal_px, picture), frame.size, header)
-            response.status = success("", self._perception.backend)
+                response.point_cloud = cloud_to_message(cloud_of(depth, focal_px, image), image.size, header)
+            response.status = success("", answer.backend)
             if not request.data_only:
                 tool = "estimate_depth_with_pointcloud" if request.with_point_cloud else "estimate_depth"
-                toolbox = Toolbox([DepthTools(_Estimated(depth, focal_px, self._perception.backend))])
-                session = Session(images=[picture])
+                toolbox = Toolbox([DepthTools(_Estimated(answer))])
+                session = Session(images=[image])
                 result = use_tool(toolbox, f"depth_estimator.{tool}", {"image_index": 0}, session)
                 response.visualization = visualization(result, header)
                 response.status = success(result.text, result.backend)
@@ -57,11 +59,11 @@ class DepthNode(Node):
 class _Estimated:
     """A DepthEstimator that says what was estimated before."""
 
-    def __init__(self, depth: NDArray[np.float32], focal_px: float, backend: str) -> None:
-        self._answer = depth, focal_px
-        self.backend = backend
+    def __init__(self, answer: Answer[tuple[NDArray[np.float32], float]]) -> None:
+        self._answer = answer
+        self.backend = answer.backend
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         return self._answer
 

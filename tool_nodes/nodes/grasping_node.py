@@ -9,11 +9,12 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import ComputeGrasp
 
-from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.motion.grasp_scenes import GraspScenes
 from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
+from tool_nodes.ros.backends import backend_maker
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import header_of, image_to_mask, matrix_to_pose, message_to_cloud
 from tool_nodes.ros.spinning import run_node
@@ -23,16 +24,23 @@ from tool_nodes.tools.spacetools.grasping import GraspTools, require_matching
 
 
 class GraspingNode(Node):
-    """Serves a GraspGenerator and marks which of its grasps the arm can reach. Parameter: `seed`."""
+    """Serves a GraspGenerator and marks which of its grasps the arm can reach.
+
+    Parameters: `robot`, `perception`, `grasps`, `seed`.
+    """
 
     def __init__(self) -> None:
         super().__init__("grasping")
-        parameters.seed(self, "Seeds grasp sampling and inverse kinematics", self._use)
+        self._robot = parameters.robot(self)
+        make = backend_maker(self, "grasps", robot=self._robot)
+        parameters.seed(self, "Seeds grasp sampling and inverse kinematics", lambda seed: self._use(seed, *make(seed)))
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(ComputeGrasp, "compute_grasp", self._on_compute, callback_group=group)
 
-    def _use(self, seed: int) -> None:
-        self._tools = GraspTools(AnalyticGraspGenerator(seed=seed), GraspScenes(EmbeddedPlanner(seed=seed)).reachable)
+    def _use(self, seed: int, generator: GraspGenerator) -> None:
+        robot = self._robot
+        scenes = GraspScenes(EmbeddedPlanner(seed, robot), robot.gripper)
+        self._tools = GraspTools(generator, scenes.reachable, robot)
         self._frames = FrameMemory()
 
     def _on_compute(self, request: Any, response: Any) -> Any:

@@ -40,7 +40,7 @@ from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.camera_parameters import declare_cameras
-from tool_nodes.ros.controllers import GRIPPER_ACTION, TRAJECTORY_ACTION, RosArm, Stepper
+from tool_nodes.ros.controllers import RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
 from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_messages import GRIPPER_TYPES
@@ -138,8 +138,8 @@ class QueuedMotion:
 class MotionNode(Node):
     """Serves grasps and places.
 
-    Parameters: `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`, `lockstep`,
-    `time_step`, `base_frame`, those of `declare_cameras` for the scene camera, `availability_deadline_s`,
+    Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`,
+    `lockstep`, `time_step`, `base_frame`, those of `declare_cameras` for the scene camera, `availability_deadline_s`,
     `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto,
     ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`, `approval_token_file`,
     `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
@@ -151,11 +151,14 @@ class MotionNode(Node):
     def __init__(self, **options: Any) -> None:
         super().__init__("motion", **options)
         deadlines = parameters.deadlines(self)
+        self._robot = robot = parameters.robot(self)
         # The camera and the frames.
         base_frame = parameters.text(self, "base_frame", BASE_FRAME, "Frame of the robot's base")
         transforms = Buffer(node=self)
         self._listener = TransformListener(transforms, self)
-        self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame)["scene"]
+        self._camera = declare_cameras(self, ["scene"], transforms, deadlines.availability_s, base_frame, robot)[
+            "scene"
+        ]
         self._frames = Frames(transforms, base_frame)
         # The arm and the stop.
         self._latch = StopLatch(HOW_TO_RESET)
@@ -165,8 +168,8 @@ class MotionNode(Node):
                 ErrorCode.INVALID_ARGUMENT, f"Parameter still_velocity must be greater than 0, got {still_velocity}."
             )
         stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
-        actions = (TRAJECTORY_ACTION, GRIPPER_ACTION)
-        self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity)
+        actions = (robot.trajectory_action, robot.gripper_action)
+        self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity, robot)
         gripper_action = parameters.choice(
             self, "gripper_action", "GripperCommand", tuple(GRIPPER_TYPES), "Type of the gripper's action"
         )
@@ -187,7 +190,7 @@ class MotionNode(Node):
             self._check_halted,
         )
         mode = parameters.choice(self, "approval", Mode.AUTO, tuple(Mode), "Who lets a motion run, at the least")
-        self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self))
+        self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
         # The motions.
         self._busy = threading.Lock()
         self._progress: StageProgress | None = None
@@ -206,9 +209,9 @@ class MotionNode(Node):
         super().destroy_node()
 
     def _begin_anew(self, seed: int) -> None:
-        planner = InterruptiblePlanner(EmbeddedPlanner(seed=seed), lambda: self._arm.halted)
+        planner = InterruptiblePlanner(EmbeddedPlanner(seed, self._robot), lambda: self._arm.halted)
         self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard)
-        self._plans = PlanBook()
+        self._plans = PlanBook(self._robot)
 
     def _refuse_while_moving(self, changes: list[Parameter]) -> SetParametersResult:
         refused = self._busy.locked() and any(change.name == "seed" for change in changes)

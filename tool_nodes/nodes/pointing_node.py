@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
 
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
@@ -10,66 +12,73 @@ from std_msgs.msg import Header
 from toolhand_interfaces.srv import DetectBoxes, DetectPoints
 from vision_msgs.msg import Detection2D, ObjectHypothesisWithPose, Point2D
 
-from tool_nodes.perception.detection import Detection, describe_detections, detect_boxes
-from tool_nodes.ros.backends import Perception, load_perception
+from tool_nodes.ports import Detector, Pointer
+from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import header_of, rgb_to_image
+from tool_nodes.ros.messages import rgb_to_image
+from tool_nodes.ros.pictures import header_for, take_picture
+from tool_nodes.ros.remote_perception import box_to_message
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextArgument
-from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.arguments import TextKind
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.drawing import draw_boxes
 from tool_nodes.tools.spacetools.pointing import RoboReferTools
+from tool_nodes.types import Detection
+
+_NO_POINT = (math.nan, math.nan)
 
 
 class PointingNode(Node):
-    """Serves a Pointer. Parameters: `perception`, `seed`."""
+    """Serves a Pointer and a Detector. Parameters: `perception`, `pointer`, `detector`, `seed`."""
 
     def __init__(self) -> None:
         super().__init__("pointing")
-        load_perception(self, self._use)
+        load_backends(self, self._use, "pointer", "detector")
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(DetectPoints, "detect_points", self._on_points, callback_group=group)
         self.create_service(DetectBoxes, "detect_boxes", self._on_boxes, callback_group=group)
 
-    def _use(self, perception: Perception) -> None:
-        self._perception = perception
-        self._toolbox = Toolbox([RoboReferTools(perception)])
+    def _use(self, pointer: Pointer, detector: Detector) -> None:
+        self._detector = detector
+        self._toolbox = Toolbox([RoboReferTools(pointer)])
         self._frames = FrameMemory()
 
     def _on_points(self, request: Any, response: Any) -> Any:
         with answering(self, response, "detect_points"):
-            frame = self._frames.take(request)
+            image = take_picture(request, self._frames)
             tool = "roborefer.detect_one" if request.only_one else "roborefer.detect_all"
-            session = Session(images=[SessionImage(frame.rgb, frame)])
+            session = Session(images=[image])
             result = use_tool(self._toolbox, tool, {"obj_name": request.object_name, "image_index": 0}, session)
             (found,) = result.variables.values()
             response.points = [Point2D(x=float(x), y=float(y)) for x, y in ([found] if request.only_one else found)]
-            response.visualization = visualization(result, header_of(frame))
+            response.visualization = visualization(result, header_for(image))
             response.status = success(result.text, result.backend)
         return response
 
     def _on_boxes(self, request: Any, response: Any) -> Any:
         with answering(self, response, "detect_boxes"):
-            frame = self._frames.take(request)
-            header = header_of(frame)
-            text = checked(TextArgument(), request.text, "detect_boxes: text")
-            found = detect_boxes(self._perception, self._perception, frame, text)
+            image = take_picture(request, self._frames)
+            header = header_for(image)
+            text = checked(TextKind(), request.text, "detect_boxes: text")
+            answer = self._detector.detect(image, text)
+            found = answer.value
             response.detections.header = header
             response.detections.detections = [_message(one, header) for one in found]
-            response.visualization = rgb_to_image(draw_boxes(frame.rgb, [one.box for one in found]), header)
-            response.status = success(describe_detections(found, text), self._perception.backend)
+            response.points = [Point2D(x=x, y=y) for x, y in (one.point or _NO_POINT for one in found)]
+            response.visualization = rgb_to_image(draw_boxes(image.rgb, [one.box for one in found]), header)
+            response.status = success(_described(found, text), answer.backend)
         return response
 
 
+def _described(found: Sequence[Detection], text: str) -> str:
+    """What a language model reads about detections."""
+    shown = ", ".join(str(list(one.box)) for one in found)
+    return f"Detected {len(found)} box(es) of '{text}' as [left, top, right, bottom] in pixels: {shown}"
+
+
 def _message(detection: Detection, header: Header) -> Detection2D:
-    left, top, right, bottom = detection.box
-    message = Detection2D(header=header)
-    message.bbox.center.position.x = (left + right - 1) / 2.0
-    message.bbox.center.position.y = (top + bottom - 1) / 2.0
-    message.bbox.size_x = float(right - left)
-    message.bbox.size_y = float(bottom - top)
+    message = Detection2D(header=header, bbox=box_to_message(*detection.box))
     hypothesis = ObjectHypothesisWithPose()
     hypothesis.hypothesis.class_id = detection.label
     hypothesis.hypothesis.score = float(detection.score)

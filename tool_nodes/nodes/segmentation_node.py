@@ -1,8 +1,7 @@
-"""ROS 2 node `segmentation`: outlines what is pointed at, as the service segment."""
+"""ROS 2 node `segmentation`: outlines what is pointed at, framed or named, as the service segment."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +9,14 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import Segment
 
-from tool_nodes.ports import Pointer, Segmenter
+from tool_nodes.perception.prompts import segment_by
+from tool_nodes.ports import Answer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.backends import Perception, load_perception
+from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import header_of, mask_to_image, rgb_to_image
+from tool_nodes.ros.messages import mask_to_image, rgb_to_image
+from tool_nodes.ros.pictures import header_for, take_picture
+from tool_nodes.ros.remote_perception import message_to_box
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from tool_nodes.toolbox.arguments import TextArgument
@@ -22,59 +24,76 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.drawing import draw_mask
 from tool_nodes.tools.spacetools.segmentation import Sam2Tools
-from tool_nodes.types import Frame, Segmentation
+from tool_nodes.types import BoxPrompt, Everything, Prompt, Segmentation, TextPrompt
 
 
 class SegmentationNode(Node):
-    """Serves a Segmenter; of a box its middle is the prompt, of a text what it points at first.
+    """Serves a Segmenter. Parameters: `perception`, `segmenter`, `detector`, `seed`.
 
-    Parameters: `perception`, `seed`.
+    The detector is for words that the segmenter does not take itself.
     """
 
     def __init__(self) -> None:
         super().__init__("segmentation")
-        load_perception(self, self._use)
+        load_backends(self, self._use, "segmenter", others=("detector",))
         group = MutuallyExclusiveCallbackGroup()  # the default group stays free for parameters
         self.create_service(Segment, "segment", self._on_segment, callback_group=group)
 
-    def _use(self, perception: Perception) -> None:
-        self._perception = perception
+    def _use(self, segmenter: Segmenter) -> None:
+        self._segmenter = segmenter
         self._frames = FrameMemory()
 
     def _on_segment(self, request: Any, response: Any) -> Any:
         with answering(self, response, "segment"):
-            frame = self._frames.take(request)
-            header = header_of(frame)
-            if request.everything:
-                found = self._perception.segment_all(frame)
-                everything = np.any([one.mask for one in found], axis=0) if found else np.zeros(frame.depth.shape, bool)
-                response.visualization = rgb_to_image(draw_mask(frame.rgb, everything), header)
-                response.status = success(f"Segmented {len(found)} object(s).", self._perception.backend)
-            else:
-                session = Session(images=[SessionImage(frame.rgb, frame)])
-                arguments = {"points": _prompts(request, frame, self._perception), "image_index": 0}
-                segmenter = _Remembering(self._perception)
-                result = use_tool(Toolbox([Sam2Tools(segmenter)]), "sam2.segment_from_points", arguments, session)
+            image = take_picture(request, self._frames)
+            header = header_for(image)
+            if _asked(request) == ["points"]:
+                segmenter = _Remembering(self._segmenter)
+                arguments = {"points": [[point.x, point.y] for point in request.points], "image_index": 0}
+                toolbox, session = Toolbox([Sam2Tools(segmenter)]), Session(images=[image])
+                result = use_tool(toolbox, "sam2.segment_from_points", arguments, session)
                 found = segmenter.found
                 response.visualization = visualization(result, header)
                 response.status = success(result.text, result.backend)
+            else:
+                found = []
+                for prompt in _prompts(request, image):
+                    answer = segment_by(self._segmenter, image, prompt)
+                    found += answer.value[: 1 if isinstance(prompt, BoxPrompt) else None]
+                shown = np.any([one.mask for one in found], axis=0) if found else np.zeros(image.rgb.shape[:2], bool)
+                response.visualization = rgb_to_image(draw_mask(image.rgb, shown), header)
+                response.status = success(f"Segmented {len(found)} object(s).", answer.backend)
             response.masks = [mask_to_image(one.mask, header) for one in found]
             response.scores = [float(one.score) for one in found]
         return response
 
 
-def _prompts(request: Any, frame: Frame, pointer: Pointer) -> list[list[float]]:
-    """Normalized [x, y] of everything that the request points at."""
-    width, height = frame.size
-    prompts = [[point.x, point.y] for point in request.points]
-    for box in request.boxes:
-        centre = box.center.position
-        prompts.append([(centre.x + 0.5) / width, (centre.y + 0.5) / height])
-    if not prompts and request.text:
-        prompts.append(list(pointer.points(frame, checked(TextArgument(), request.text, "segment: text"))[0]))
-    if not prompts:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "segment: give points, boxes or a text; all are empty.")
-    return prompts
+def _asked(request: Any) -> list[str]:
+    """What the request holds. Raises ToolError INVALID_ARGUMENT unless that is one thing."""
+    asked = [name for name in ("points", "boxes", "text", "everything") if getattr(request, name)]
+    if len(asked) != 1:
+        what = "all are empty" if not asked else f"got {' and '.join(asked)}"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"segment: give points, boxes, a text or everything; {what}.")
+    return asked
+
+
+def _prompts(request: Any, image: SessionImage) -> list[Prompt]:
+    if request.everything:
+        return [Everything()]
+    if request.text:
+        return [TextPrompt(checked(TextKind(), request.text, "segment: text"))]
+    return [_box(message, image.size) for message in request.boxes]
+
+
+def _box(message: Any, size: tuple[int, int]) -> BoxPrompt:
+    """The part of a box that lies in a picture of size (width, height). Raises ToolError INVALID_ARGUMENT for none."""
+    box = np.array(message_to_box(message))
+    if not np.isfinite(box).all():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "segment: a box must hold finite numbers.")
+    left, top, right, bottom = (float(side) for side in np.clip(box, 0.0, [*size, *size]))
+    if not (left < right and top < bottom):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "segment: a box is empty, or lies outside the picture.")
+    return BoxPrompt((left, top, right, bottom))
 
 
 class _Remembering:
@@ -83,16 +102,14 @@ class _Remembering:
     def __init__(self, segmenter: Segmenter) -> None:
         self._segmenter = segmenter
         self.backend = segmenter.backend
+        self.takes = segmenter.takes
         self.found: list[Segmentation] = []
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+    def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
-        self.found = self._segmenter.segment(frame, points)
-        return self.found
-
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """See ports.Segmenter."""
-        return self._segmenter.segment_all(frame)
+        answer = segment_by(self._segmenter, image, prompt)
+        self.found = answer.value
+        return answer
 
 
 def main(args: list[str] | None = None) -> None:

@@ -11,8 +11,10 @@ from tool_nodes.types import BoolArray
 PixelBox = tuple[int, int, int, int]
 """(left, top, right, bottom) [px]."""
 
+AnyBox = Box | tuple[float, float, float, float]
 
-def box_iou(a: PixelBox, b: PixelBox) -> float:
+
+def box_iou(a: AnyBox, b: AnyBox) -> float:
     """Area that two boxes share over the area that they cover together, in [0, 1]."""
     shared = max(min(a[2], b[2]) - max(a[0], b[0]), 0) * max(min(a[3], b[3]) - max(a[1], b[1]), 0)
     return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)

@@ -239,7 +239,7 @@ def _grid(shape: tuple[int, int]) -> tuple[FloatArray, BoolArray]:
     xy = np.stack(np.meshgrid(xs, ys, indexing="ij"), axis=2)
     # Rounding to a pixel must not carry a point over the limit.
     slack = _PIXEL_M * np.array([(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
-    return xy, np.array([[all(map(workspace.within_reach, point + slack)) for point in row] for row in xy])
+    return xy, np.all(workspace.reachable(xy[:, :, None] + slack), axis=2)
 
 
 def _distance_from(cells: BoolArray) -> FloatArray:

@@ -25,6 +25,7 @@ from toolhand_interfaces.srv import ApproveMotion
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import record
 from tool_nodes.motion.limits import MotionLimits
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters, proofs
 from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
@@ -52,19 +53,22 @@ def read_token(node: Node) -> str:
         raise ToolError(error.code, f"Parameter approval_token_file: {error.message}", error.hint) from error
 
 
-def read_limits(node: Node) -> MotionLimits:
+def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
     """What the parameters speed_limit, motions_per_minute, workspace_low and workspace_high set.
 
     Raises:
         ToolError: INVALID_ARGUMENT.
     """
-    default = MotionLimits()
+    default = MotionLimits(robot=robot)
     speed = _fixed(node, "speed_limit", default.speed, "Share in (0, 1] of the arm's speed that is used")
     low = _fixed(node, "workspace_low", list(default.low), "Corner x, y, z of the box for the fingertips [m]")
     high = _fixed(node, "workspace_high", list(default.high), "The opposite corner [m]")
     per_minute = parameters.count(node, "motions_per_minute", 0, "Motions within a minute; 0 for any number")
     try:
-        return MotionLimits(tuple(map(float, low)), tuple(map(float, high)), float(speed), None, per_minute or None)
+        corners = tuple(map(float, low)), tuple(map(float, high))
+        if len(corners[0]) != 3 or len(corners[1]) != 3:
+            raise ValueError("a corner has three numbers")
+        return MotionLimits(*corners, float(speed), None, per_minute or None, robot)
     except (TypeError, ValueError) as error:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "speed_limit must be a number, workspace_low and workspace_high three each."

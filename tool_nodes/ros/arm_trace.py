@@ -16,7 +16,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
-from tool_nodes.motion.joints import ARM_JOINTS
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ros.messages import nanoseconds
 from tool_nodes.types import FloatArray
 
@@ -34,9 +34,17 @@ class ArmTrace:
         node: Listens.
         on_reading: Called after each reading, in a callback of the node.
         topic: Of sensor_msgs/JointState.
+        robot: The robot; the default one where None.
     """
 
-    def __init__(self, node: Node, on_reading: Callable[[], None], topic: str = "joint_states") -> None:
+    def __init__(
+        self,
+        node: Node,
+        on_reading: Callable[[], None],
+        topic: str = "joint_states",
+        robot: RobotModel | None = None,
+    ) -> None:
+        self._arm_joints = (robot or load_robot()).arm_joints
         self._node = node
         self._on_reading = on_reading
         self._topic = topic
@@ -84,9 +92,9 @@ class ArmTrace:
 
     def _on_message(self, message: Any) -> None:
         joints = dict(zip(message.name, message.position, strict=False))
-        if not joints.keys() >= set(ARM_JOINTS):
+        if not joints.keys() >= set(self._arm_joints):
             return
-        q, stamp_ns = np.array([joints[name] for name in ARM_JOINTS], float), nanoseconds(message.header.stamp)
+        q, stamp_ns = np.array([joints[name] for name in self._arm_joints], float), nanoseconds(message.header.stamp)
         if not np.isfinite(q).all():
             return
         with self._lock:

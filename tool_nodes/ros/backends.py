@@ -1,56 +1,59 @@
-"""Which perception stands behind a node's services: named by a parameter, made anew whenever the seed is set."""
+"""Which backends stand behind a node's services: named by parameters, made anew whenever the seed is set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from rclpy.node import Node
 
-from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.ports import DepthEstimator, Pointer, Segmenter
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes import registry
+from tool_nodes.backends import make_port
+from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.port_names import DEFAULT_PRESET, PortNames
+from tool_nodes.registry import Setting
 from tool_nodes.ros import parameters
 
-FACTORIES: Mapping[str, str] = {"sim": "sim.ros.perception:factory", "pixels": "tool_nodes.ros.backends:pixels"}
-"""Short names, each of a `Factory` as "module:function"."""
 
+def load_backends(node: Node, use: Callable[..., None], *ports: str, others: tuple[str, ...] = ()) -> None:
+    """Hand the node the backends that its parameters name, and fresh ones for each new value of its parameter `seed`.
 
-class Perception(Pointer, Segmenter, DepthEstimator, Protocol):
-    """Everything that the perception nodes ask for."""
-
-
-Factory = Callable[[Node], Callable[[int], Perception]]
-"""Called once with the node, gives what makes a fresh perception of a seed."""
-
-
-def pixels(node: Node) -> Callable[[int], Perception]:
-    """Colour and depth only; nothing is random."""
-    return lambda seed: PixelPerception()
-
-
-def load_perception(node: Node, use: Callable[[Perception], None]) -> None:
-    """Hand the node the perception that its parameters `perception` and `seed` name, and a fresh one for each new seed.
-
-    `perception` is "sim", "pixels", or a `Factory` of your own as "module:function".
+    Args:
+        node: Declares the parameters.
+        use: Called with one backend for each of `ports`.
+        ports, others: See `backend_maker`.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for another name; UNAVAILABLE where its module cannot be imported.
+        ToolError: See `backend_maker`.
     """
-    make = _factory(parameters.text(node, "perception", "sim", "sim, pixels, or a factory as module:function"))(node)
-    parameters.seed(node, "Seeds the noise of the simulated perception", lambda seed: use(make(seed)))
+    make = backend_maker(node, *ports, others=others)
+    parameters.seed(node, "Seeds what is random in the backends", lambda seed: use(*make(seed)))
 
 
-def _factory(name: str) -> Factory:
-    module_name, colon, function = FACTORIES.get(name, name).partition(":")
-    if not (colon and module_name and function):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"Parameter perception must be {' or '.join(FACTORIES)}, or a factory as module:function, got {name!r}.",
-        )
-    try:
-        factory: Factory = getattr(import_module(module_name), function)
-    except (ImportError, AttributeError) as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"The perception {name!r} cannot be loaded: {error}.") from error
-    return factory
+def backend_maker(
+    node: Node, *ports: str, others: tuple[str, ...] = (), robot: RobotModel | None = None
+) -> Callable[[int], Sequence[Any]]:
+    """What makes the backends of a seed.
+
+    The parameter `perception` names a preset, and one of a port's name another backend than the preset's.
+
+    Args:
+        node: Declares these parameters.
+        ports: Of `tool_nodes.port_names.PORTS`, in the order of what is made.
+        others: Ports that those may need: a segmenter that takes no words asks a detector.
+        robot: For backends that propose grasps; None for the default one.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
+    """
+    presets = " or ".join(registry.names("perception"))
+    preset = parameters.text(node, "perception", DEFAULT_PRESET, f"Which backends, where a port names none: {presets}")
+    asked = (*ports, *others)
+    own = {port: parameters.optional_text(node, port, f"Which {port}; empty: the preset's") for port in asked}
+    named = PortNames(**own).over(preset)
+
+    def make(seed: int) -> Sequence[Any]:
+        setting = Setting(seed, node=node, robot=robot)
+        return [make_port(port, named, setting) for port in ports]
+
+    return make

@@ -9,6 +9,7 @@ from rclpy.node import Node
 from tf2_ros import Buffer
 
 from tool_nodes.camera_names import WRIST, ZED, CameraTopics
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
@@ -18,7 +19,12 @@ _LARGEST_TOLERANCE_S = 1.0
 
 
 def declare_cameras(
-    node: Node, cameras: Sequence[str], transforms: Buffer, deadline_s: float, base_frame: str = BASE_FRAME
+    node: Node,
+    cameras: Sequence[str],
+    transforms: Buffer,
+    deadline_s: float,
+    base_frame: str = BASE_FRAME,
+    robot: RobotModel | None = None,
 ) -> dict[str, TopicCamera]:
     """Cameras by their names, "scene" or "wrist", from the parameters of a node.
 
@@ -38,7 +44,9 @@ def declare_cameras(
     )
     usual = {"scene": ZED[zed].topics, "wrist": WRIST.topics}
     return {
-        camera: TopicCamera(node, _topics(node, camera, usual[camera]), transforms, deadline_s, base_frame, tolerance_s)
+        camera: TopicCamera(
+            node, _topics(node, camera, usual[camera]), transforms, deadline_s, base_frame, tolerance_s, robot
+        )
         for camera in cameras
     }
 

@@ -24,7 +24,6 @@ from rclpy.task import Future
 from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
-from tool_nodes.motion.gripper import knuckle_from_opening
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
@@ -48,9 +47,6 @@ from tool_nodes.ros.watching import (
 )
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
-TRAJECTORY_ACTION = "joint_trajectory_controller/follow_joint_trajectory"
-GRIPPER_ACTION = "robotiq_gripper_controller/gripper_cmd"
-
 GRIPPER_LIMIT_S = 4.0
 """Longest motion of the jaws, in time of the robot [s]."""
 
@@ -68,8 +64,8 @@ JAM_MISS = 0.005
 """Jaws that moved less than JAM_TRAVEL and are further than JAM_MISS from where they should be did not obey [m]."""
 
 REACHED = 0.02
-"""The knuckle has arrived when it is no further away than this [rad]: 2 mm of the opening, as in the simulated gripper.
-The driver of ros2_kortex closes to 0.81 rad where the model closes to 0.8."""
+"""The gripper's joint has arrived when it is no further away than this [rad], as in the simulated gripper: 2 mm of a
+2F-85's opening. The driver of ros2_kortex closes to 0.81 rad where the model closes to 0.8."""
 
 NO_GOAL_ACTIVE = "no goal is active"
 """What `sim_node` remarks when nothing would move in a further time step; the result is on its way then."""
@@ -155,7 +151,7 @@ class RosArm:
 
     Args:
         node: Gets the clients.
-        joints: What the robot measures.
+        joints: What the robot measures, and which robot it is.
         latch: Forbids motion.
         deadlines: How long to wait for the controllers, by the wall clock.
         gripper_action: "GripperCommand" or "ParallelGripperCommand".
@@ -176,10 +172,11 @@ class RosArm:
         stepper: Stepper | None = None,
         still_velocity: float = 0.002,
     ) -> None:
+        self._robot = robot = joints.robot
         group = ReentrantCallbackGroup()
-        self._trajectories = ActionClient(node, FollowJointTrajectory, TRAJECTORY_ACTION, callback_group=group)
+        self._trajectories = ActionClient(node, FollowJointTrajectory, robot.trajectory_action, callback_group=group)
         self._gripper_type = GRIPPER_TYPES[gripper_action]
-        self._grippers = ActionClient(node, self._gripper_type, GRIPPER_ACTION, callback_group=group)
+        self._grippers = ActionClient(node, self._gripper_type, robot.gripper_action, callback_group=group)
         self._joints = joints
         self._latch = latch
         self._deadlines = deadlines
@@ -201,22 +198,22 @@ class RosArm:
         Raises:
             ToolError: UNAVAILABLE or TIMEOUT where the controller or its answers are missing.
         """
-        if why := unfit(trajectory):
+        if why := unfit(trajectory, self._robot):
             return MotionOutcome(MotionStatus.FAILED, f"the trajectory was refused before it began: {why}")
-        if not self.halted and (gap := distance(self.state().q, trajectory.q[0])) > START_TOLERANCE:
+        if not self.halted and (gap := distance(self.state().q, trajectory.q[0], self._robot)) > START_TOLERANCE:
             message = f"the trajectory starts {gap:.2f} rad away from where the arm is"
             return MotionOutcome(MotionStatus.FAILED, message, gap)
         limit_s, end = 1.1 * trajectory.duration + 0.5, trajectory.q[-1]
-        watch = PathWatch(trajectory.q)
+        watch = PathWatch(trajectory.q, self._robot)
         with self._joints.heard_by(watch):
             ended = self._run(
-                self._trajectories, trajectory_goal(trajectory), TRAJECTORY_ACTION, limit_s, trajectory.duration,
-                lambda: watch.strayed,
+                self._trajectories, trajectory_goal(trajectory), self._robot.trajectory_action, limit_s,
+                trajectory.duration, lambda: watch.strayed,
             )  # fmt: skip
         if ended.halted:
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=ended.took_s)
         succeeded = ended.status == GoalStatus.STATUS_SUCCEEDED and ended.result.error_code == 0
-        error = self._settled_distance(end) if succeeded else distance(self.state().q, end)
+        error = self._settled_distance(end) if succeeded else distance(self.state().q, end, self._robot)
         message, faulty = trajectory_failure(ended.status, ended.result, ended.late, limit_s), False
         if watch.strayed:
             succeeded, message = False, f"the arm was measured {watch.off_rad:.2f} rad off its path"
@@ -234,10 +231,11 @@ class RosArm:
         Raises:
             ToolError: UNAVAILABLE or TIMEOUT where the controller or its answers are missing.
         """
-        knuckle = knuckle_from_opening(opening_m)
+        gripper = self._robot.gripper
+        position = gripper.joint_position(opening_m)
         before_m = self.state().opening_m
-        goal = gripper_goal(self._gripper_type, knuckle)
-        ended = self._run(self._grippers, goal, GRIPPER_ACTION, GRIPPER_LIMIT_S, 0.0)
+        goal = gripper_goal(self._gripper_type, gripper.joint, position)
+        ended = self._run(self._grippers, goal, self._robot.gripper_action, GRIPPER_LIMIT_S, 0.0)
         if ended.halted:
             return GripperOutcome(MotionStatus.STOPPED, self.state().opening_m, False, "stopped")
         if ended.result is None or ended.late or not (ended.result.reached_goal or ended.result.stalled):
@@ -248,7 +246,7 @@ class RosArm:
         if not rests:
             status = MotionStatus.STOPPED if self.halted else MotionStatus.FAILED
             return GripperOutcome(status, opening, False, "the jaws were not measured at rest")
-        stalled = abs(reading.knuckle - knuckle) > REACHED
+        stalled = abs(reading.knuckle - position) > REACHED
         if stalled and abs(opening - before_m) < JAM_TRAVEL and abs(opening - opening_m) > JAM_MISS:
             message = f"the jaws did not move, they stay {1000 * opening:.0f} mm open"
             return GripperOutcome(MotionStatus.FAILED, opening, True, message)
@@ -395,17 +393,17 @@ class RosArm:
             raise ToolError(ErrorCode.TIMEOUT, "The motion has ended, but the arm was not measured at rest after it.")
 
     def _settled_distance(self, end: FloatArray) -> float:
-        """How far the arm is from the end of its path (7,) once it is there, or has had time to get there [rad]."""
+        """How far the arm is from the end of its path (n,) once it is there, or has had time to get there [rad]."""
         reading = self._reading()
         if self._stepper is None:
             until_ns, epoch = reading.stamp_ns + round(SETTLE_S * 1e9), reading.epoch
 
             def settled(reading: JointReading) -> bool:
                 over = reading.stamp_ns >= until_ns or reading.epoch != epoch
-                return over or distance(reading.q, end) <= END_TOLERANCE
+                return over or distance(reading.q, end, self._robot) <= END_TOLERANCE
 
             reading = self._joints.wait_for(settled, self._deadlines.availability_s) or self._reading()
-        return distance(reading.q, end)
+        return distance(reading.q, end, self._robot)
 
     def _jaws_at_rest(self, took_s: float) -> tuple[JointReading, bool]:
         """The first reading that shows the jaws at rest, and True; or the newest, and False, if that takes too long.

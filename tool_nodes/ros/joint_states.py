@@ -16,8 +16,7 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
-from tool_nodes.motion.gripper import opening_from_knuckle
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ros.messages import nanoseconds
 from tool_nodes.types import ArmState, FloatArray
 
@@ -36,14 +35,15 @@ class JointReading:
     """One measurement.
 
     Attributes:
-        q: (7,) [rad].
-        qd: (7,) [rad/s], NaN where the driver reports none.
-        knuckle: Angle of the gripper's driven knuckle [rad].
+        q: (n,) [rad].
+        qd: (n,) [rad/s], NaN where the driver reports none.
+        knuckle: Angle of the gripper's driven joint [rad].
         knuckle_velocity: [rad/s], NaN where the driver reports none.
         knuckle_travel: By how much the knuckle has moved within the last REST_S; infinite if that is not known [rad].
         stamp_ns: Time of the robot [ns].
         received_s: When it arrived, by the monotonic clock [s].
         epoch: How often the robot's clock has gone back.
+        opening_m: Jaw opening [m].
     """
 
     q: FloatArray
@@ -54,11 +54,7 @@ class JointReading:
     stamp_ns: int
     received_s: float
     epoch: int
-
-    @property
-    def opening_m(self) -> float:
-        """Jaw opening [m]."""
-        return max(0.0, opening_from_knuckle(self.knuckle))
+    opening_m: float
 
     @property
     def state(self) -> ArmState:
@@ -82,9 +78,17 @@ class JointStates:
         node: Listens.
         topic: Of sensor_msgs/JointState.
         on_reading: Gets each reading, in a callback of the node.
+        robot: The robot; the default one where None.
     """
 
-    def __init__(self, node: Node, topic: str, on_reading: Callable[[JointReading], None]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        topic: str,
+        on_reading: Callable[[JointReading], None],
+        robot: RobotModel | None = None,
+    ) -> None:
+        self.robot = robot or load_robot()
         self._listeners: tuple[Callable[[JointReading], None], ...] = (on_reading,)
         self._knuckles: deque[tuple[int, float]] = deque()
         self._watched_since_s = 0.0
@@ -129,16 +133,18 @@ class JointStates:
                 for name, position, velocity in zip(message.name, message.position, velocities, strict=True)
             }
         )
-        if ARM_JOINTS[0] not in message.name or not {*ARM_JOINTS, GRIPPER_JOINT} <= self._joints.keys():
+        robot = self.robot
+        if robot.arm_joints[0] not in message.name or not {*robot.joints} <= self._joints.keys():
             return
-        arm = np.array([self._joints[name] for name in ARM_JOINTS])
+        arm = np.array([self._joints[name] for name in robot.arm_joints])
         stamp_ns, before = nanoseconds(message.header.stamp), self._newest
         epoch = 0 if before is None else before.epoch + (stamp_ns < before.stamp_ns)
-        knuckle, knuckle_velocity = self._joints[GRIPPER_JOINT]
+        knuckle, knuckle_velocity = self._joints[robot.gripper.joint]
         travel = self._travel(stamp_ns, knuckle)
         reading = JointReading(
-            arm[:, 0].copy(), arm[:, 1].copy(), knuckle, knuckle_velocity, travel, stamp_ns, time.monotonic(), epoch
-        )
+            arm[:, 0].copy(), arm[:, 1].copy(), knuckle, knuckle_velocity, travel, stamp_ns, time.monotonic(), epoch,
+            max(0.0, robot.gripper.opening(knuckle)),
+        )  # fmt: skip
         with self._arrived:
             self._newest = reading
             self._arrived.notify_all()

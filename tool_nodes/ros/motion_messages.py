@@ -11,7 +11,6 @@ from control_msgs.msg import GripperCommand as GripperPosition
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT
 from tool_nodes.types import Trajectory
 
 GRIPPER_TYPES = {"GripperCommand": GripperCommand, "ParallelGripperCommand": ParallelGripperCommand}
@@ -33,14 +32,15 @@ def trajectory_goal(trajectory: Trajectory) -> Any:
         nanoseconds = round(float(t) * 1e9)
         since = Duration(sec=nanoseconds // 10**9, nanosec=nanoseconds % 10**9)
         points.append(JointTrajectoryPoint(positions=q.tolist(), velocities=qd.tolist(), time_from_start=since))
-    return FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=list(ARM_JOINTS), points=points))
+    names = list(trajectory.joint_names)
+    return FollowJointTrajectory.Goal(trajectory=JointTrajectory(joint_names=names, points=points))
 
 
-def gripper_goal(kind: Any, knuckle: float) -> Any:
-    """The goal of the knuckle's angle [rad] for one of `GRIPPER_TYPES`."""
+def gripper_goal(kind: Any, joint: str, position: float) -> Any:
+    """The goal of the driven joint's position [rad] for one of `GRIPPER_TYPES`."""
     if kind is GripperCommand:
-        return GripperCommand.Goal(command=GripperPosition(position=knuckle, max_effort=_GRIPPER_EFFORT))
-    return ParallelGripperCommand.Goal(command=JointState(name=[GRIPPER_JOINT], position=[knuckle]))
+        return GripperCommand.Goal(command=GripperPosition(position=position, max_effort=_GRIPPER_EFFORT))
+    return ParallelGripperCommand.Goal(command=JointState(name=[joint], position=[position]))
 
 
 def trajectory_failure(status: int, result: Any, late: bool, limit_s: float) -> str:

@@ -10,6 +10,7 @@ from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from tool_nodes.motion.robot_model import DEFAULT_ROBOT, RobotModel, load_robot
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, require_positive
 
@@ -46,6 +47,15 @@ def count(node: Node, name: str, default: int, description: str) -> int:
     if not _is_count(value):
         raise _wrong(name, _A_COUNT, value)
     return int(value)
+
+
+def robot(node: Node) -> RobotModel:
+    """The robot that the parameter `robot` names. Raises ToolError INVALID_ARGUMENT."""
+    name = text(node, "robot", DEFAULT_ROBOT, "Which robot, or the folder of its files")
+    try:
+        return load_robot(name)
+    except ToolError as error:
+        raise ToolError(error.code, f"Parameter robot: {error.message}", error.hint) from error
 
 
 def seed(node: Node, description: str, use: Callable[[int], None]) -> None:

@@ -5,7 +5,7 @@ The node that is given must be spun by an executor in another thread; everything
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -21,15 +21,10 @@ from toolhand_interfaces.action import ExecuteGrasp, Place
 from toolhand_interfaces.srv import (
     ComputeBoundingBox,
     ComputeGrasp,
-    DetectPoints,
-    EstimateDepth,
     GetDepth,
-    Segment,
 )
-from vision_msgs.msg import Point2D
 
 from tool_nodes.motion.stop_latch import StopWatch
-from tool_nodes.perception.text import PixelTextReader
 from tool_nodes.results import ToolResult
 from tool_nodes.ros.calling import Deadlines, Service, run_goal
 from tool_nodes.ros.frame_memory import FrameMemory
@@ -37,13 +32,18 @@ from tool_nodes.ros.messages import (
     BASE_FRAME,
     cloud_to_message,
     header_of,
-    image_to_depth,
-    image_to_mask,
     image_to_rgb,
     mask_to_image,
     matrix_to_pose,
     pose_to_matrix,
     put_frame,
+)
+from tool_nodes.ros.remote_perception import (
+    RemoteDepthEstimator,
+    RemoteDetector,
+    RemotePointer,
+    RemoteSegmenter,
+    RemoteTextReader,
 )
 from tool_nodes.ros.status import raise_failure
 from tool_nodes.ros.stop_state import StopListener
@@ -53,7 +53,7 @@ from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 
 class RemoteCamera:
@@ -76,67 +76,6 @@ class RemoteCamera:
         return frame
 
 
-class RemotePerception:
-    """Pointer, Segmenter and DepthEstimator over the services of the perception nodes.
-
-    Args:
-        node: Gets the clients.
-        deadlines: How long to wait.
-
-    Attributes:
-        backend: The backend that gave the last answer, as its node says.
-    """
-
-    def __init__(self, node: Node, deadlines: Deadlines) -> None:
-        self.backend = ""
-        self._detect_points = Service(node, DetectPoints, "detect_points", deadlines)
-        self._segment = Service(node, Segment, "segment", deadlines)
-        self._estimate_depth = Service(node, EstimateDepth, "estimate_depth", deadlines)
-
-    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
-        """See ports.Pointer."""
-        request = DetectPoints.Request(object_name=text)
-        put_frame(request, frame)
-        response = self._detect_points(request)
-        self.backend = response.status.backend
-        return [(point.x, point.y) for point in response.points]
-
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        """See ports.Segmenter."""
-        request = Segment.Request(points=[Point2D(x=float(x), y=float(y)) for x, y in points])
-        return self._outline(request, frame)
-
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """See ports.Segmenter."""
-        return self._outline(Segment.Request(everything=True), frame)
-
-    def _outline(self, request: Any, frame: Frame) -> list[Segmentation]:
-        put_frame(request, frame)
-        found: list[Segmentation]
-        found, self.backend = self._segment(request, _segmentations)
-        return found
-
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
-        """See ports.DepthEstimator."""
-        request = EstimateDepth.Request(data_only=True)
-        put_frame(request, frame)
-        depth: NDArray[np.float32]
-        depth, focal_px, self.backend = self._estimate_depth(request, _depth)
-        return depth, focal_px
-
-
-def _depth(response: Any) -> tuple[NDArray[np.float32], float, str]:
-    return image_to_depth(response.depth), response.focal_length, response.status.backend
-
-
-def _segmentations(response: Any) -> tuple[list[Segmentation], str]:
-    found = [
-        Segmentation(image_to_mask(mask), float(score))
-        for mask, score in zip(response.masks, response.scores, strict=True)
-    ]
-    return found, response.status.backend
-
-
 class RemoteGraspTools(GraspAlternatives):
     """`GraspTools` over the service compute_grasp.
 
@@ -146,7 +85,6 @@ class RemoteGraspTools(GraspAlternatives):
     """
 
     def __init__(self, node: Node, deadlines: Deadlines) -> None:
-        super().__init__()
         self._compute_grasp = Service(node, ComputeGrasp, "compute_grasp", deadlines)
 
     def alternative(
@@ -305,11 +243,13 @@ def remote_toolbox(
         stops: Knows the stop of the motion node; made here where None.
     """
     deadlines = deadlines or Deadlines()
-    perception = RemotePerception(node, deadlines)
     manipulator = RemoteManipulator(node, deadlines, stopped, stops)
     backends = Backends(
-        perception=perception,
-        reader=PixelTextReader(),
+        pointer=RemotePointer(node, deadlines),
+        detector=RemoteDetector(node, deadlines),
+        segmenter=RemoteSegmenter(node, deadlines),
+        depth=RemoteDepthEstimator(node, deadlines),
+        reader=RemoteTextReader(node, deadlines),
         grasps=RemoteGraspTools(node, deadlines),
         boxes=RemoteBoundingBoxTools(node, deadlines),
         robot=robot_tools(role, RemoteCamera(node, deadlines), manipulator, clock=lambda: manipulator.motion_time_s),

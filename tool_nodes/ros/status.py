@@ -29,7 +29,9 @@ def visualization(result: ToolResult, header: Header) -> Image:
 
 def failure(error: ToolError) -> ToolStatus:
     """The status of a call that failed."""
-    return ToolStatus(success=False, error_code=str(error.code), message=error.message, hint=error.hint)
+    return ToolStatus(
+        success=False, error_code=str(error.code), message=error.message, hint=error.hint, backend=error.backend
+    )
 
 
 def raise_failure(status: ToolStatus) -> None:
@@ -38,7 +40,8 @@ def raise_failure(status: ToolStatus) -> None:
         return
     known = status.error_code in set(ErrorCode)
     code = ErrorCode(status.error_code) if known else ErrorCode.INTERNAL
-    raise ToolError(code, status.message or f"The call failed with code {status.error_code!r}.", status.hint)
+    message = status.message or f"The call failed with code {status.error_code!r}."
+    raise ToolError(code, message, status.hint, status.backend)
 
 
 @contextmanager

@@ -27,6 +27,7 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.joint_states import JointReading, JointStates
@@ -74,13 +75,20 @@ class StopNode(Node):
         actions: Names of the controllers' actions.
         deadline_s: Wall-clock seconds within which a stop must be confirmed; greater than 0.
         still_velocity: The arm is at rest below this [rad/s].
+        robot: The robot; the default one where None.
 
     Attributes:
         joints: What the robot measures.
     """
 
     def __init__(
-        self, parent: Node, latch: StopLatch, actions: Sequence[str], deadline_s: float, still_velocity: float
+        self,
+        parent: Node,
+        latch: StopLatch,
+        actions: Sequence[str],
+        deadline_s: float,
+        still_velocity: float,
+        robot: RobotModel | None = None,
     ) -> None:
         require_positive("stop_deadline_s", deadline_s)
         super().__init__(
@@ -107,7 +115,7 @@ class StopNode(Node):
             StepSimulation, parent.resolve_service_name("step_simulation"), callback_group=group
         )
         self._stepping: Future | None = None
-        self.joints = JointStates(self, parent.resolve_topic_name("joint_states"), self._on_reading)
+        self.joints = JointStates(self, parent.resolve_topic_name("joint_states"), self._on_reading, robot)
         # Wall-clock time, because the robot's own may stand still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._timer = self.create_timer(_LOOK_S, self._on_timer, clock=steady, callback_group=group)

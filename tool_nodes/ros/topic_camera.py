@@ -21,6 +21,7 @@ from sensor_msgs.msg import CameraInfo, Image
 from tf2_ros import Buffer, TransformException
 
 from tool_nodes.camera_names import CameraTopics
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.arm_trace import ArmTrace
 from tool_nodes.ros.calling import require_positive
@@ -61,6 +62,7 @@ class TopicCamera:
         deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
         base_frame: Frame of the robot's base.
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
+        robot: Whose arm; the default robot's where None.
 
     Attributes:
         silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that has a publisher.
@@ -74,6 +76,7 @@ class TopicCamera:
         deadline_s: float = 5.0,
         base_frame: str = BASE_FRAME,
         stamp_tolerance_s: float = STAMP_TOLERANCE_S,
+        robot: RobotModel | None = None,
     ) -> None:
         require_positive("deadline_s", deadline_s)
         self._node = node
@@ -90,7 +93,7 @@ class TopicCamera:
         self._profiles: list[QoSProfile] = []
         self._matching: PictureMatching | None = None
         self._latched: CameraInfo | None = None
-        self._arm = ArmTrace(node, self._on_arm)
+        self._arm = ArmTrace(node, self._on_arm, robot=robot)
         # Wall-clock time, because the robot's own may stand still.
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self._leaving = node.create_timer(LINGER_S, self._leave, callback_group=self._group, clock=steady)

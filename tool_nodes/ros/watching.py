@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from tool_nodes.motion.kinematics import joint_difference
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.types import FloatArray
@@ -79,22 +79,24 @@ def silence(newest: JointReading | None) -> ToolError:
     return ToolError(ErrorCode.UNAVAILABLE, f"{what}.", "Look at the arm's driver, or at the simulator.")
 
 
-def distance(q: FloatArray, goal: FloatArray) -> float:
-    """Of the joint that is furthest away (7,) [rad]; whole turns of continuous joints do not count."""
-    return float(np.abs(joint_difference(q, goal)).max())
+def distance(q: FloatArray, goal: FloatArray, robot: RobotModel) -> float:
+    """Of the joint that is furthest away (n,) [rad]; whole turns of continuous joints do not count."""
+    return float(np.abs(robot.joint_difference(q, goal)).max())
 
 
 class PathWatch:
     """Whether the arm is on a path, wherever along it; hears each reading of the joints.
 
     Args:
-        path: (N, 7) joint positions [rad], followed in straight lines.
+        path: (N, n) joint positions [rad], followed in straight lines.
+        robot: Whose arm.
 
     Attributes:
         off_rad: The furthest that a joint was measured from the path [rad].
     """
 
-    def __init__(self, path: FloatArray) -> None:
+    def __init__(self, path: FloatArray, robot: RobotModel) -> None:
+        self._robot = robot
         along = np.concatenate([[0.0], np.cumsum(np.abs(np.diff(path, axis=0)).max(axis=1))])
         fine = np.linspace(0.0, along[-1], int(np.ceil(along[-1] / _PATH_STEP)) + 1)
         self._path = np.column_stack([np.interp(fine, along, column) for column in path.T])
@@ -102,7 +104,7 @@ class PathWatch:
 
     def __call__(self, reading: JointReading) -> None:
         """Look at a reading."""
-        off = np.abs(joint_difference(reading.q, self._path)).max(axis=1).min()
+        off = np.abs(self._robot.joint_difference(reading.q, self._path)).max(axis=1).min()
         self.off_rad = max(self.off_rad, float(off))
 
     @property

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import numpy as np
 from docstring_parser import DocstringStyle
@@ -185,16 +185,24 @@ class Session:
         images: Pictures with stable indices.
         history: The last call.
         forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
+        seen: The newest frame that a tool of the robot has captured; None before the first.
+        grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
     images: list[SessionImage] = field(default_factory=list)
     history: CallHistory = field(default_factory=CallHistory, repr=False)
     forgotten: dict[str, None] = field(default_factory=dict, repr=False)
+    seen: Frame | None = field(default=None, repr=False)
+    grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
 
     def newest_frame(self) -> Frame | None:
         """The frame of the newest camera picture."""
         return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
+
+
+InSession = Annotated[Session, SessionKind()]
+"""A parameter of a tool that is given the conversation, by the toolbox: what a tool remembers of it is kept there."""
 
 
 @dataclass(frozen=True)

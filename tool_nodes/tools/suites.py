@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from tool_nodes.perception.object_finder import Sight
-from tool_nodes.ports import CodeRunner, DepthEstimator, Pointer, Segmenter, TextReader
+from tool_nodes.perception.object_finder import ObjectFinder
+from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox.executor import CodeTools
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -28,16 +27,15 @@ SUITES = ("spacetools", "peria", "evic", "last")
 """One for each paper."""
 
 
-class Perception(Pointer, Segmenter, DepthEstimator, Protocol):
-    """Everything that perception tools ask about a camera frame."""
-
-
 @dataclass(frozen=True)
 class Backends:
     """What stands behind the tools.
 
     Attributes:
-        perception: Points, outlines and depth.
+        pointer: Points at things by words.
+        detector: Frames things by words.
+        segmenter: Outlines things.
+        depth: Estimates depth.
         reader: Reads text.
         grasps: The grasp tool.
         boxes: The 3D box tool.
@@ -45,7 +43,10 @@ class Backends:
         code: Runs model-written code.
     """
 
-    perception: Perception
+    pointer: Pointer
+    detector: Detector
+    segmenter: Segmenter
+    depth: DepthEstimator
     reader: TextReader
     grasps: GraspAlternatives
     boxes: BoundingBoxTools
@@ -76,23 +77,22 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
     providers: list[object] = []
     if "spacetools" in chosen:
         providers += _spacetools(backends)
-    sight = Sight(backends.perception, backends.perception, backends.perception)
+    finder = ObjectFinder(backends.detector, backends.segmenter, backends.depth)
     if "peria" in chosen:
-        providers += [TextTools(backends.reader), PeriaPerceptionTools(sight), PeriaInteractionTools()]
+        providers += [TextTools(backends.reader), PeriaPerceptionTools(finder), PeriaInteractionTools()]
     if "evic" in chosen:
         providers.append(EvicTools())
     if "last" in chosen:
-        providers.append(SkillTools(sight))
+        providers.append(SkillTools(finder))
     return Toolbox(providers)
 
 
 def _spacetools(backends: Backends) -> Sequence[object]:
-    perception = backends.perception
     return [
-        RoboReferTools(perception),
-        VlmTools(perception),
-        Sam2Tools(perception),
-        DepthTools(perception),
+        RoboReferTools(backends.pointer),
+        VlmTools(backends.pointer),
+        Sam2Tools(backends.segmenter),
+        DepthTools(backends.depth),
         backends.grasps,
         backends.boxes,
         VisionOps(),

@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ from agent_node.runs.folder import write_atomically
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.bag import Compression, Entry, write_bag
-from agent_node.runs.mcap.robot_tree import moving_links, robot_links, urdf_text
+from agent_node.runs.mcap.robot_tree import moving_links, robot_links
 from tool_nodes.camera_names import OPTICAL_FRAMES
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord
@@ -58,12 +59,14 @@ class MotionLog:
         joint_names: J names, as in the URDF.
         positions: (N, J) [rad].
         velocities: (N, J) [rad/s], NaN where the driver reports none; None where none are known.
+        robot: Whose joints.
     """
 
     times: FloatArray
     joint_names: Sequence[str]
     positions: FloatArray
     velocities: FloatArray | None = None
+    robot: RobotModel = field(default_factory=load_robot)
 
     def __post_init__(self) -> None:
         shape = (len(self.times), len(self.joint_names))
@@ -156,7 +159,8 @@ class Recorder:
         entries = [*_motion_entries(motion), *last] if motion is not None else last
         entries.sort(key=lambda entry: entry.time_ns)
         path = run_dir / RUN_FILE
-        write_bag(path, [*_fixed_entries(entries[0].time_ns), *entries], {"toolhand": note}, compression)
+        robot = load_robot() if motion is None else motion.robot
+        write_bag(path, [*_fixed_entries(entries[0].time_ns, robot), *entries], {"toolhand": note}, compression)
         write_layout(run_dir / LAYOUT_FILE)
         return path
 
@@ -268,12 +272,12 @@ def _is_of_camera(record: CallRecord) -> bool:
     return any(picture.rgb is record.result.image for picture in whole)
 
 
-def _fixed_entries(start_ns: int) -> list[Entry]:
+def _fixed_entries(start_ns: int, robot: RobotModel) -> list[Entry]:
     """What is true from the start: the robot's description and the links that do not move."""
-    description = ros.packet(ros.STRING, data=urdf_text())
+    description = ros.packet(ros.STRING, data=robot.urdf_text())
     fixed = [
         _transform(start_ns, link.parent, link.child, link.translation, link.rotation.as_quat(scalar_first=True))
-        for link in robot_links()
+        for link in robot_links(robot)
         if link.fixed
     ]
     tree = ros.packet(ros.TF_MESSAGE, transforms=fixed)
@@ -285,7 +289,7 @@ def _fixed_entries(start_ns: int) -> list[Entry]:
 
 def _motion_entries(motion: MotionLog) -> list[Entry]:
     names = list(motion.joint_names)
-    moving = moving_links({name: motion.positions[:, index] for index, name in enumerate(names)})
+    moving = moving_links(motion.robot, {name: motion.positions[:, index] for index, name in enumerate(names)})
     entries = []
     for row, time in enumerate(motion.times):
         now = round(float(time) * 1e9)

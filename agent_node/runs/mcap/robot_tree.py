@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from tool_nodes.motion.robot_model import URDF_PATH
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.types import FloatArray
 
 
@@ -47,21 +47,16 @@ class Link:
 
 
 @cache
-def robot_links() -> tuple[Link, ...]:
+def robot_links(robot: RobotModel) -> tuple[Link, ...]:
     """Every joint of the robot's URDF, in its order. Revolute, continuous and fixed ones: it has no others."""
-    return tuple(_link(joint) for joint in ET.parse(URDF_PATH).getroot().findall("joint"))
+    return tuple(_link(joint) for joint in ET.fromstring(robot.urdf_text()).findall("joint"))
 
 
-def urdf_text() -> str:
-    """The robot's URDF."""
-    return URDF_PATH.read_text(encoding="utf-8")
-
-
-def moving_links(positions: Mapping[str, FloatArray]) -> list[tuple[Link, FloatArray]]:
+def moving_links(robot: RobotModel, positions: Mapping[str, FloatArray]) -> list[tuple[Link, FloatArray]]:
     """Links whose joint is known, with their rotations (N, 4), wxyz. Positions are (N,) [rad] by joint name."""
     return [
         (link, link.quaternions(positions[link.joint]))
-        for link in robot_links()
+        for link in robot_links(robot)
         if not link.fixed and link.joint in positions
     ]
 

@@ -4,12 +4,14 @@
 the launcher of machines without ROS 2 reads too.
 """
 
+import os
 from glob import glob
 
 from setuptools import setup
 
 NAME = "toolhand_bringup"
 SHARE = f"share/{NAME}"
+ROBOTS = sorted(os.path.dirname(file) for file in glob("urdf/*/robot.yaml"))
 
 setup(
     name=NAME,
@@ -20,7 +22,7 @@ setup(
         (SHARE, ["package.xml"]),
         (f"{SHARE}/launch", sorted(glob("launch/*.launch.yaml"))),
         (f"{SHARE}/launch/params", sorted(glob("launch/params/*.yaml"))),
-        (f"{SHARE}/urdf", sorted(glob("urdf/*.urdf") + glob("urdf/*.yaml"))),
+        *((f"{SHARE}/{robot}", sorted(glob(f"{robot}/*.urdf") + glob(f"{robot}/*.yaml"))) for robot in ROBOTS),
     ],
     description="Launch files, parameters, robot description and executables of Toolhand's nodes.",
     license="Apache-2.0",

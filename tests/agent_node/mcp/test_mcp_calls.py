@@ -227,11 +227,11 @@ async def test_after_many_pictures_the_first_and_the_newest_are_usable(robot: Sh
 
 
 async def test_a_long_conversation_holds_no_more_than_a_short_one(fake_toolbox: Toolbox) -> None:
-    conversation = ToolSession(fake_toolbox)
+    conversation = Conversation()
     sizes = []
     for k in range(150):
         for name, arguments in (("robot.capture_image", {}), ("fake.keep", {"name": f"v{k}"})):
-            conversation.toolbox.call(name, arguments, conversation.session)
+            fake_toolbox.call(name, arguments, conversation.session)
             let_go(conversation.session)
         sizes.append(held_bytes(conversation.session, []))
     assert max(sizes[100:]) == sizes[100]

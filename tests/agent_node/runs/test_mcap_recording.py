@@ -29,9 +29,9 @@ from agent_node.policy import Message, Reply
 from agent_node.runs.mcap import recorder as recording
 from agent_node.runs.mcap.reading import read_run
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
+from tests.gen3 import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage, view_of

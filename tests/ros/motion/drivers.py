@@ -20,8 +20,7 @@ from rclpy.executors import ExternalShutdownException, MultiThreadedExecutor
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
-from tool_nodes.motion.kinematics import nearest_turn
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES
+from tests.gen3 import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, nearest_turn
 from tool_nodes.ros.messages import nanoseconds, time_message
 
 PERIOD_S = 0.01

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.gen3 import time_waypoints
 from tests.ros.motion.drivers import Drivers
 from tool_nodes.motion.stop_latch import StopLatch
-from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.controllers import RosArm

@@ -18,8 +18,8 @@ from toolhand_interfaces.action import ExecuteGrasp
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rclpy_zenoh.wire import start_router
+from tests.gen3 import ARM_JOINTS
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import ARM_JOINTS
 
 Record = Callable[[str, object], None]
 

@@ -14,8 +14,8 @@ from simulation_interfaces.srv import StepSimulation
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sim.station import Station
+from tests.gen3 import ARM_JOINTS, NAMED_STATES
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import ARM_JOINTS, NAMED_STATES
 
 
 @pytest.mark.parametrize("gripper_action", ["GripperCommand", "ParallelGripperCommand"])

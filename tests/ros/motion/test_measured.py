@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from sim.station import Station
+from tests.gen3 import GEN3, opening_from_knuckle, time_waypoints
 from tests.ros.motion.drivers import Drivers
-from tool_nodes.motion.gripper import opening_from_knuckle
-from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.ros.controllers import RosArm
 from tool_nodes.ros.watching import PathWatch
 from tool_nodes.types import MotionStatus, Trajectory
@@ -141,10 +140,10 @@ def test_a_path_in_another_turn_is_the_same_path_but_for_joints_with_stops() -> 
 
     path = np.linspace(np.zeros(7), np.full(7, 0.5), 20)
     for joint, continuous in enumerate((True, False) * 3 + (True,)):
-        watch = PathWatch(path)
+        watch = PathWatch(path, GEN3)
         watch(Reading(path[7] + 2.0 * np.pi * np.eye(7)[joint]))  # type: ignore[arg-type]
         assert watch.strayed is not continuous
-        watch = PathWatch(path[[0, -1]])  # two points only: the line between them counts
+        watch = PathWatch(path[[0, -1]], GEN3)  # two points only: the line between them counts
         watch(Reading(path[9]))  # type: ignore[arg-type]
         assert watch.off_rad < 0.02
 

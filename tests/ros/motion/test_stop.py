@@ -14,7 +14,7 @@ from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
 from bench.ros.stop import measure_stops, stop_rows
-from tool_nodes.motion.robot_model import NAMED_STATES
+from tests.gen3 import NAMED_STATES
 from tool_nodes.ros.stop_state import QOS
 
 Record = Callable[[str, object], None]

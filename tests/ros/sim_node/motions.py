@@ -7,7 +7,7 @@ from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory, GripperCommand
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from tool_nodes.motion.robot_model import ARM_JOINTS, NAMED_STATES
+from tests.gen3 import ARM_JOINTS, NAMED_STATES
 from tool_nodes.types import FloatArray, Trajectory
 
 ARM = (FollowJointTrajectory, "/joint_trajectory_controller/follow_joint_trajectory")

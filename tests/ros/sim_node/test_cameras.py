@@ -19,6 +19,7 @@ from sim.camera.ray import StampedCamera, jittered, make_camera, scene_camera, w
 from sim.ros.perception import IDS_KEPT, IDS_TOPICS
 from sim.scene.files import named_scene
 from sim.world import World
+from tests.gen3 import GEN3
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.test_state import LATCHED
 from tool_nodes.camera_names import ZED as ZED_NAMES
@@ -102,7 +103,7 @@ def renders(monkeypatch: pytest.MonkeyPatch) -> list[Frame]:
 
 def in_process(name: str, seed: int = 0) -> tuple[World, Any]:
     world = World(named_scene("example"))
-    model = jittered(scene_camera(SIZE), world.scene) if name == "scene" else wrist_camera(SIZE)
+    model = jittered(scene_camera(SIZE), world.scene) if name == "scene" else wrist_camera(GEN3, SIZE)
     lamp = np.asarray(world.scene.light_position_m)
     return world, make_camera("ray", world.model, world.data, model, world.body_index, seed=seed, lamp_position=lamp)
 

@@ -17,10 +17,9 @@ from sim.arm import SimArm
 from sim.ros.simulation import NO_GOAL_ACTIVE
 from sim.scene.files import named_scene
 from sim.world import World
+from tests.gen3 import GRIPPER_JOINT, knuckle_from_opening
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, GRIPPER, PARK, arm_goal, gripper_goal, swing
-from tool_nodes.motion.gripper import knuckle_from_opening
-from tool_nodes.motion.robot_model import GRIPPER_JOINT
 from tool_nodes.types import MotionStatus
 
 DOWN = np.array([0.0, 0.35, 0.0, -0.25, 0.0, 0.2, 0.0])

@@ -16,9 +16,9 @@ from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
 from sim.camera.ray import camera_pose, jittered, scene_camera, wrist_camera
+from tests.gen3 import ARM_JOINTS, GEN3, GRIPPER_JOINT, URDF_PATH
 from tests.ros.sim_node.graph import Graph
 from tests.ros.sim_node.motions import ARM, PARK, arm_goal, swing
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, URDF_PATH
 from tool_nodes.ros.messages import nanoseconds, rigid
 
 LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
@@ -89,7 +89,7 @@ def test_every_frame_is_where_the_physics_has_it(lockstep: Graph) -> None:
         body = data.body(name)
         expected = np.vstack([np.column_stack([body.xmat.reshape(3, 3), body.xpos]), [0, 0, 0, 1]])
         assert np.allclose(pose_in_world(frames, name), expected, atol=1e-9), name
-    camera = camera_pose(world.model, data, wrist_camera())
+    camera = camera_pose(world.model, data, wrist_camera(GEN3))
     assert np.allclose(pose_in_world(frames, "camera_color_frame"), camera, atol=1e-9)
     assert not [t for t in frames if t.startswith(("coconut", "black_bin"))]
     assert nanoseconds(frames["shoulder_link"].header.stamp) == round(world.time * 1e9)

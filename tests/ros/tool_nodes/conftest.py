@@ -89,7 +89,8 @@ class Program:
     """A Python program with the client, in another process."""
 
     def __init__(self, program: str, *arguments: str) -> None:
-        paths = os.pathsep.join(map(str, (PACKAGE, ROOT)))
+        more = filter(None, [os.environ.get("PYTHONPATH")])
+        paths = os.pathsep.join(map(str, (PACKAGE, ROOT, *more)))
         environment = os.environ | {"PYTHONPATH": paths, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "rclpy_zenoh.run", program, *arguments],

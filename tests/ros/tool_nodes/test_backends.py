@@ -1,4 +1,4 @@
-"""Which perception a node gets, and what the simulated one says when the simulator is silent."""
+"""Which backends a node gets, and what the simulated one says when the simulator is silent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,16 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
 from sim.ros import perception as ros_perception
-from sim.ros.perception import IDS_TOPICS, LABELS_TOPIC, RosSimPerception
+from sim.ros.perception import IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
 from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import ids_message
+from tool_nodes.perception.drawings.backend import Drawings
+from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.backends import load_perception
+from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.messages import header_of
+from tool_nodes.toolbox.images import SessionImage
 
 _numbers = itertools.count()
 
@@ -38,27 +41,31 @@ def node(make_node: Any) -> Callable[..., Node]:
     return make
 
 
-@pytest.mark.parametrize("name", ["pixels", "tool_nodes.ros.backends:pixels"])
-def test_a_perception_is_named_in_short_or_by_its_factory(node: Callable[..., Node], name: str) -> None:
+def test_a_preset_names_the_backends_and_a_port_another_one(node: Callable[..., Node]) -> None:
     used: list[Any] = []
-    load_perception(node(perception=name), used.append)
-    assert isinstance(used[0], PixelPerception)
+    load_backends(
+        node(perception="pixels", detector="drawings"), lambda *made: used.extend(made), "pointer", "detector"
+    )
+    pointer, detector = used
+    assert isinstance(pointer, OverFrames)
+    assert isinstance(pointer.perception, PixelPerception)
+    assert isinstance(detector, Drawings)
 
 
-@pytest.mark.parametrize("name", ["nonsense", "no.such:make", "tool_nodes.ros.backends:missing", ":", 5])
-def test_a_perception_that_does_not_exist_is_refused(node: Callable[..., Node], name: Any) -> None:
+@pytest.mark.parametrize("parameters", [{"perception": "nonsense"}, {"perception": 5}, {"pointer": "no.such:make"}])
+def test_a_backend_that_does_not_exist_is_refused(node: Callable[..., Node], parameters: dict[str, Any]) -> None:
     with pytest.raises(ToolError) as caught:
-        load_perception(node(perception=name), lambda perception: None)
-    assert caught.value.code in (ErrorCode.INVALID_ARGUMENT, ErrorCode.UNAVAILABLE)
+        load_backends(node(**parameters), lambda pointer: None, "pointer")
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_each_seed_that_is_set_brings_a_fresh_perception(node: Callable[..., Node]) -> None:
+def test_each_seed_that_is_set_brings_a_fresh_backend(node: Callable[..., Node]) -> None:
     used: list[Any] = []
     one = node(perception="pixels")
-    load_perception(one, used.append)
+    load_backends(one, used.append, "pointer")
     for _ in range(2):  # the same value counts, too
         assert one.set_parameters([Parameter("seed", value=3)])[0].successful
-    assert len({id(perception) for perception in used}) == 3
+    assert len({id(pointer) for pointer in used}) == 3
     for value in (-1, "three", True):
         outcome = one.set_parameters([Parameter("seed", value=value)])[0]
         assert not outcome.successful
@@ -71,7 +78,7 @@ def test_without_a_simulator_the_simulated_perception_is_unavailable(
     node: Callable[..., Node], station: Station, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ros_perception, "WAIT_S", 0.1)
-    perception = ros_perception.factory(node())(0)
+    perception = RosSimPerception(topics_of(node()), 0)
     frame = station.camera.capture()
     for ask in (lambda: perception.points(frame, "can"), lambda: perception.estimate(frame)):
         with pytest.raises(ToolError, match="got no labels") as caught:
@@ -87,7 +94,7 @@ def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
     latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     labels = publisher.create_publisher(String, LABELS_TOPIC, latched)
     ids = publisher.create_publisher(Image, IDS_TOPICS[0], 5)
-    perception: RosSimPerception = ros_perception.factory(node())(0)
+    perception = RosSimPerception(topics_of(node()), 0)
     wait_until(lambda: ids.get_subscription_count() and labels.get_subscription_count(), "the perception listens")
 
     frame = station.camera.capture()
@@ -98,7 +105,8 @@ def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
     wait_until(lambda: _answers(lambda: perception.estimate(frame)), "the labels are known")
     ids.publish(ids_message(frame.ids, header_of(frame)))
     wait_until(lambda: _answers(lambda: perception.points(frame, "rice box")), "the ids are known")
-    assert perception.points(frame, "rice box") == station.perception.points(frame, "rice box")
+    expected = station.ports.pointer.point(SessionImage(frame.rgb, frame), "rice box").value
+    assert OverFrames(perception).point(SessionImage(frame.rgb, frame), "rice box").value == expected
 
     labels.publish(String(data=text))
     wait_until(lambda: not _answers(lambda: perception.points(frame, "rice box")), "the ids are forgotten")

@@ -15,7 +15,8 @@ from toolhand_interfaces.srv import CaptureImage
 from rclpy_zenoh.launch import declared_arguments
 from sim.camera.ray import camera_pose, wrist_camera
 from sim.station import Station
-from tool_nodes.camera_names import WRIST, WRIST_MOUNT
+from tests.gen3 import GEN3
+from tool_nodes.camera_names import WRIST, WRIST_LINK
 from tool_nodes.geometry import invert, pose
 from tool_nodes.nodes.camera_node import SILENT_DEADLINES, mount_message, mount_pose
 from tool_nodes.results import ErrorCode, ToolError
@@ -37,8 +38,8 @@ def program(start: Any) -> Any:
 def simulated_mount(station: Station) -> np.ndarray:
     """The wrist camera's optical frame in the link that carries it (4, 4), as the simulator has it."""
     model, data = station.world.model, station.world.data
-    carrier = data.body(WRIST_MOUNT[0])
-    return invert(pose(carrier.xmat.reshape(3, 3), carrier.xpos)) @ camera_pose(model, data, wrist_camera())
+    carrier = data.body(GEN3.tip_frame)
+    return invert(pose(carrier.xmat.reshape(3, 3), carrier.xpos)) @ camera_pose(model, data, wrist_camera(GEN3))
 
 
 def test_the_mount_of_the_launch_file_is_where_the_simulators_camera_sits(station: Station) -> None:
@@ -58,12 +59,12 @@ def test_with_kinovas_driver_the_wrist_cameras_pose_is_known(
 ) -> None:
     node = make_node("kinova_vision")
     driver = StaticTransformBroadcaster(node)
-    message = mount_message(np.eye(4))
-    message.header.frame_id, message.child_frame_id = WRIST_MOUNT[1], WRIST.optical_frame
+    message = mount_message(np.eye(4), GEN3.tip_frame)
+    message.header.frame_id, message.child_frame_id = WRIST_LINK, WRIST.optical_frame
     driver.sendTransform(message)
     buffer = Buffer(node=node)
     TransformListener(buffer, node)
-    frames = WRIST_MOUNT[0], WRIST.optical_frame
+    frames = GEN3.tip_frame, WRIST.optical_frame
     wait_until(lambda: buffer.can_transform(*frames, Time()), "the camera hangs on the arm")
     found = buffer.lookup_transform(*frames, Time()).transform
     p, q = found.translation, found.rotation

@@ -37,7 +37,9 @@ from tool_nodes.ros.messages import (
     message_to_cloud,
     put_frame,
 )
-from tool_nodes.types import Frame
+from tool_nodes.ros.remote_perception import box_to_message
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import Frame, PointPrompt
 
 SCRIPT = str(Path(__file__).with_name("nodes_process.py"))
 DEADLINES = Deadlines(availability_s=60.0, response_s=60.0)
@@ -91,8 +93,9 @@ def test_a_node_that_can_only_begin_anew_ends_with_one_sentence(start: Any) -> N
 @pytest.mark.parametrize(
     ("name", "parameter", "words"),
     [
-        ("pointing", "perception:=nonsense", "sim or pixels"),
-        ("segmentation", "perception:=no.such.module:make", "cannot be loaded"),
+        ("pointing", "perception:=nonsense", "pixels or sim"),
+        ("segmentation", "segmenter:=nobody", "drawings or pixels or sim"),
+        ("grasping", "grasps:=nobody", "analytic"),
         ("depth", "seed:=-1", "0 or more"),
         ("grasping", "seed:=many", "0 or more"),
         ("camera", "availability_deadline_s:=0.0", "greater than 0"),
@@ -169,8 +172,9 @@ def refused(ask: Ask, kind: Any, *arguments: Any, **values: Any) -> ToolError:
 @pytest.fixture(scope="module")
 def mask(station: Station) -> np.ndarray:
     frame = station.camera.capture()
-    (x, y), *_ = station.perception.points(frame, "coconut water")
-    return station.perception.segment(frame, [(x, y)])[0].mask
+    image = SessionImage(frame.rgb, frame)
+    point, *_ = station.ports.pointer.point(image, "coconut water").value
+    return station.ports.segmenter.segment(image, PointPrompt([point])).value[0].mask
 
 
 def test_capture_image_answers_with_everything_about_the_picture(ask: Ask, fake_camera: Any) -> None:
@@ -229,7 +233,18 @@ def test_segment_takes_points_boxes_or_words(ask: Ask, mask: np.ndarray, fake_ca
     assert np.array_equal(image_to_mask(by_box.masks[0]), mask)
     assert len(by_point.scores) == len(by_point.masks)
     assert image_to_mask(ask(Segment, text="rice box").masks[0]).any()
+    assert len(ask(Segment, text="coconut water").masks) == 2
+    rows, columns = np.nonzero(mask)
+    around = box_to_message(columns.min() - 9, rows.min() - 9, columns.max() + 10, rows.max() + 10)
+    framed = ask(Segment, boxes=[around, around])
+    assert len(framed.masks) == 2
+    assert np.array_equal(image_to_mask(framed.masks[0]), mask)
+    corner = image_to_mask(ask(Segment, boxes=[box_to_message(0, 0, 640, 480)]).masks[0])
+    assert corner.any()
     assert "all are empty" in refused(ask, Segment).message
+    assert "points and text" in refused(ask, Segment, points=[Point2D(x=x, y=y)], text="rice box").message
+    beyond = box_to_message(700, 10, 720, 30)
+    assert "outside the picture" in refused(ask, Segment, boxes=[beyond]).message
     assert refused(ask, Segment, points=[Point2D(x=2.0, y=0.5)]).code is ErrorCode.INVALID_ARGUMENT
     assert refused(ask, Segment, points=[Point2D(x=float("nan"), y=0.5)]).code is ErrorCode.INVALID_ARGUMENT
 

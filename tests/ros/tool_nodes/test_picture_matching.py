@@ -11,7 +11,7 @@ from builtin_interfaces.msg import Time
 from sensor_msgs.msg import CameraInfo, Image, JointState
 from std_msgs.msg import Header
 
-from tool_nodes.motion.robot_model import ARM_JOINTS
+from tests.gen3 import ARM_JOINTS
 from tool_nodes.ros.arm_trace import STILL_RAD, ArmTrace
 from tool_nodes.ros.messages import nanoseconds, time_message
 from tool_nodes.ros.picture_matching import PictureMatching

@@ -18,9 +18,9 @@ from sensor_msgs.msg import CameraInfo, JointState
 from std_msgs.msg import Header
 from tf2_ros import Buffer, TransformListener
 
+from tests.gen3 import ARM_JOINTS
 from tests.ros.tool_nodes.fake_camera import FakeCamera
 from tool_nodes.camera_names import ZED, CameraTopics
-from tool_nodes.motion.robot_model import ARM_JOINTS
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
 from tool_nodes.ros.topic_camera import TopicCamera

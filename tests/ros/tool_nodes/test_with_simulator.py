@@ -20,7 +20,9 @@ from tests.ros.tool_nodes.comparing import Both
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call
-from tool_nodes.ros.remote import RemoteCamera, RemotePerception, remote_toolbox
+from tool_nodes.ros.remote import RemoteCamera, remote_toolbox
+from tool_nodes.ros.remote_perception import RemotePointer
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Toolbox
 
 NODES = str(Path(__file__).with_name("nodes_process.py"))
@@ -148,11 +150,13 @@ def test_setting_the_seed_makes_a_fresh_perception(
     node = make_node("seeding")
     RemoteCamera(node, DEADLINES).capture()  # so that the nodes know the ids
     frame = Station(scene).camera.capture()
-    remote = RemotePerception(node, DEADLINES)
+    remote = RemotePointer(node, DEADLINES)
     for seed in (7, 0):
         set_parameter("/pointing", "seed", seed)
         local = SimPerception(scene, seed=seed).points(frame, "rice box")
-        np.testing.assert_allclose(remote.points(frame, "rice box"), local, atol=6e-4)  # given with three digits
+        answer = remote.point(SessionImage(frame.rgb, frame), "rice box")
+        np.testing.assert_allclose(answer.value, local, atol=6e-4)  # given with three digits
+        assert answer.backend == "sim"
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ import numpy as np
 
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from tests.gen3 import NAMED_STATES
 from tool_nodes.geometry import matrix_from_quat_wxyz, rotation_angle
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import NAMED_STATES
 
 
 def test_the_wrist_camera_looks_along_the_gripper_and_sees_the_table() -> None:

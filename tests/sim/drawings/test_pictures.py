@@ -89,18 +89,18 @@ def lines(size: float, text: str = "Market Square 12") -> Frame:
 @pytest.mark.parametrize(("size", "read"), [(7, []), (20, ["Market Square 12"])])
 def test_print_below_the_limit_is_not_read(size: float, read: list[str]) -> None:
     frame = lines(size)
-    assert [span.text for span in EXACT.read(SessionImage(frame.rgb, frame))] == read
+    assert [span.text for span in EXACT.read(SessionImage(frame.rgb, frame)).value] == read
 
 
 def test_a_crop_shows_the_letters_that_lie_in_it_in_its_own_pixels() -> None:
     frame = lines(24)
     (whole,) = frame.texts or ()
     middle = round((whole.box[0] + whole.box[2]) / 2)
-    (cut,) = EXACT.read(SessionImage(frame.rgb, frame).cropped(0, 20, middle, 90))
+    (cut,) = EXACT.read(SessionImage(frame.rgb, frame).cropped(0, 20, middle, 90)).value
     assert whole.text.startswith(cut.text)
     assert 6 <= len(cut.text) <= 10
     assert cut.box[1] == whole.box[1] - 20
-    assert EXACT.read(SessionImage(frame.rgb, frame).cropped(0, 80, 900, 100)) == []
+    assert EXACT.read(SessionImage(frame.rgb, frame).cropped(0, 80, 900, 100)).value == []
 
 
 def test_misreadings_are_rarer_in_larger_print_and_the_same_each_time() -> None:
@@ -109,8 +109,8 @@ def test_misreadings_are_rarer_in_larger_print_and_the_same_each_time() -> None:
 
     def wrong(size: float) -> int:
         frame = lines(size, text)
-        (span,) = reader.read(SessionImage(frame.rgb, frame))
-        assert reader.read(SessionImage(frame.rgb, frame)) == [span]
+        (span,) = reader.read(SessionImage(frame.rgb, frame)).value
+        assert reader.read(SessionImage(frame.rgb, frame)).value == [span]
         return sum(a != b for a, b in zip(span.text, text, strict=True))
 
     assert wrong(11) > wrong(40) == 0
@@ -118,7 +118,7 @@ def test_misreadings_are_rarer_in_larger_print_and_the_same_each_time() -> None:
 
 def test_a_simulated_table_has_no_text() -> None:
     frame = Station(random_task(seed=0).scene).camera.capture()
-    assert EXACT.read(SessionImage(frame.rgb, frame)) == []
+    assert EXACT.read(SessionImage(frame.rgb, frame)).value == []
 
 
 @pytest.mark.parametrize("known", [False, True])

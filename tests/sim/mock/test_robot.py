@@ -57,7 +57,7 @@ def test_it_has_the_six_tools_of_the_real_robot_under_both_names() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_its_arguments_are_those_of_the_real_robot(name: str) -> None:
-    real = Toolbox([RobotTools(StillCamera(recorded().frame), manipulator=None)]).specs[f"robot.{name}"]  # type: ignore[arg-type]
+    real = Toolbox([RobotTools(StillCamera(recorded().frame), manipulator=None)]).specs[f"robot.{name}"]
     own = robot().specs[f"robot.{name}"]
     assert own.kinds == real.kinds
     assert own.renamed == real.renamed
@@ -149,8 +149,8 @@ def test_pixels_get_no_truth_and_sim_needs_it() -> None:
     with pytest.raises(ToolError, match="recorded without") as error:
         MockStation(bare)
     assert "'pixels'" in error.value.hint
-    with pytest.raises(ToolError, match="perception must be sim or pixels, got 'eyes'"):
-        MockStation(bare, StationConfig(perception="eyes"))  # type: ignore[arg-type]
+    with pytest.raises(ToolError, match="There is no perception 'eyes': it must be pixels or sim"):
+        MockStation(bare, StationConfig(perception="eyes"))
 
 
 def test_an_observer_has_no_tool_that_would_move_even_a_robot_that_is_none() -> None:

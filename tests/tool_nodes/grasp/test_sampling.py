@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from sim.camera.ray import RayCamera, scene_camera
+from tests.gen3 import GEN3, MAX_OPENING, MAX_WIDTH, fingertip_depth, pad_depth
 from tool_nodes import geometry
 from tool_nodes.grasp.clearance import SceneHeights
-from tool_nodes.grasp.sampling import MAX_WIDTH, AnalyticGraspGenerator
-from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, pad_depth
+from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame, GraspSet
 
@@ -318,6 +318,6 @@ def test_points_on_the_very_edge_of_the_checked_region_are_handled() -> None:
     for middle in rng.uniform(0.2, 0.8, (200, 2)).astype(np.float32):
         shape = np.array([[*middle, 0.01]], dtype=np.float32)
         points = np.array([[*(middle + edge), 0.1], [*(middle - edge), 0.1]], dtype=np.float32)
-        clear, roomy = SceneHeights(points, np.zeros(2, dtype=bool), shape).clear(high, np.array([False]))
+        clear, roomy = SceneHeights(points, np.zeros(2, dtype=bool), shape, GEN3.gripper).clear(high, np.array([False]))
         assert clear.all()
         assert roomy[0] == 1.0

@@ -1,17 +1,16 @@
-"""A picture whose things are known exactly, and a sight that sees just these."""
+"""A picture whose things are known exactly, and a finder that sees just these."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tool_nodes.perception.object_finder import Instance
+from tool_nodes.perception.instances import Instance
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.types import Frame
+from tool_nodes.types import Detection, Frame
 
 WIDTH, HEIGHT, FOCAL = 200, 100, 100.0
 THINGS = {
@@ -22,33 +21,32 @@ THINGS = {
 """Name to (box [px], score, depth [m]) of each; everything else is 3 m away."""
 
 
-class KnownSight:
+class KnownThings:
     """Answers like the object finder, from THINGS. Masks are the boxes without their lower right quarters."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
 
-    def find(self, image: SessionImage, text: str) -> list[Instance]:
-        self.calls.append(f"find {text}")
+    def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
+        self.calls.append(f"detect {text}")
         if text not in THINGS:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no {text!r} here; I see: {', '.join(THINGS)}")
-        return [Instance.of_mask(self._mask(box), score, text) for box, score, _ in THINGS[text]]
+        found = [Instance.of_mask(self._mask(box), score, text).detection for box, score, _ in THINGS[text]]
+        return Answer(found, "known")
 
-    def at(self, image: SessionImage, points: Sequence[tuple[float, float]]) -> Instance:
-        self.calls.append("at")
-        ((x, y),) = points
+    def outline(self, image: SessionImage, one: Detection) -> Answer[Instance]:
+        self.calls.append("outline")
+        assert one.point is not None
+        x, y = one.point
         for things in THINGS.values():
             for box, score, _ in things:
                 if self._mask(box)[int(y * HEIGHT), int(x * WIDTH)]:
-                    return Instance.of_mask(self._mask(box), score)
+                    return Answer(Instance.of_mask(self._mask(box), score), "known")
         raise ToolError(ErrorCode.EMPTY_MASK, "There is no object there.")
 
-    def depth_of(self, image: SessionImage) -> tuple[NDArray[np.float32], float]:
+    def depth_of(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         self.calls.append("depth_of")
-        return np.ascontiguousarray(image.cut(image.require_frame().depth)), FOCAL
-
-    def backend(self, image: SessionImage) -> str:
-        return "known"
+        return Answer((np.ascontiguousarray(image.cut(image.require_frame().depth)), FOCAL), "known")
 
     def _mask(self, box: tuple[int, int, int, int]) -> NDArray[np.bool_]:
         left, top, right, bottom = box
@@ -59,8 +57,8 @@ class KnownSight:
 
 
 @pytest.fixture
-def sight() -> KnownSight:
-    return KnownSight()
+def finder() -> KnownThings:
+    return KnownThings()
 
 
 @pytest.fixture

@@ -52,9 +52,9 @@ def problem(folder: Path, text: str) -> str:
 # -- the page of the documentation -----------------------------------------------------------------
 
 
-def test_the_pages_example_is_a_skill_that_runs(tmp_path: Path, sight: Any, picture: SessionImage) -> None:
+def test_the_pages_example_is_a_skill_that_runs(tmp_path: Path, finder: Any, picture: SessionImage) -> None:
     written(tmp_path, EXAMPLE)
-    toolbox = Toolbox([SkillTools(sight, tmp_path)])
+    toolbox = Toolbox([SkillTools(finder, tmp_path)])
     session = Session(images=[picture])
     arguments = {"img_path": "image-0", "text_labels": ["plate", "violin", "cup"]}
     record = toolbox.call("NearestObject", arguments, session)
@@ -260,15 +260,15 @@ def test_a_file_that_cannot_be_read_and_a_folder_that_is_not_there_are_named(tmp
         load_skills(tmp_path / "nowhere")
 
 
-def test_two_skills_of_one_name_are_refused(tmp_path: Path, sight: Any) -> None:
+def test_two_skills_of_one_name_are_refused(tmp_path: Path, finder: Any) -> None:
     written(tmp_path, EXAMPLE.replace("name: NearestObject", "name: ZoomCrop"))
     with pytest.raises(ToolError, match="Two skills are called 'ZoomCrop'"):
-        SkillTools(sight, tmp_path)
+        SkillTools(finder, tmp_path)
 
 
-def test_one_more_file_is_one_more_tool(tmp_path: Path, sight: Any) -> None:
+def test_one_more_file_is_one_more_tool(tmp_path: Path, finder: Any) -> None:
     written(tmp_path, EXAMPLE)
-    names = set(SkillTools(sight, tmp_path).skills) - set(SkillTools(sight).skills)
+    names = set(SkillTools(finder, tmp_path).skills) - set(SkillTools(finder).skills)
     assert names == {"NearestObject"}
     assert len(list(FOLDER.glob("*.yaml"))) == len(paper_skills()) == 6
 

@@ -11,7 +11,7 @@ from PIL import Image, ImageDraw
 
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.perception.object_finder import Sight
+from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -25,8 +25,8 @@ def station() -> Station:
 
 @pytest.fixture(scope="module")
 def toolbox(station: Station) -> Toolbox:
-    perception = station.perception
-    return Toolbox([SkillTools(Sight(perception, perception, perception))])
+    ports = station.ports
+    return Toolbox([SkillTools(ObjectFinder(ports.detector, ports.segmenter, ports.depth))])
 
 
 @pytest.fixture

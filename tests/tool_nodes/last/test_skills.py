@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.perception.object_finder import Instance
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -26,8 +27,8 @@ def session(picture: SessionImage) -> Session:
 
 
 @pytest.fixture
-def call(sight: Any, session: Session) -> Call:
-    toolbox = Toolbox([SkillTools(sight)])
+def call(finder: Any, session: Session) -> Call:
+    toolbox = Toolbox([SkillTools(finder)])
     return lambda name, **arguments: toolbox.call(name, {"img_path": "image-0"} | arguments, session)
 
 
@@ -60,9 +61,9 @@ def test_depths_are_averages_over_the_detected_boxes(call: Call) -> None:
     }  # fmt: skip
 
 
-def test_the_depth_of_a_picture_needs_no_labels_and_looks_for_nothing(call: Call, sight: Any) -> None:
+def test_the_depth_of_a_picture_needs_no_labels_and_looks_for_nothing(call: Call, finder: Any) -> None:
     assert text(call("EstimateDepth")) == "Depth map: 1.00 m to 3.00 m, average 2.74 m."
-    assert sight.calls == ["depth_of"]
+    assert finder.calls == ["depth_of"]
 
 
 def test_a_thing_without_any_depth_is_named(call: Call) -> None:
@@ -117,9 +118,9 @@ def test_points_are_in_the_camera_frame(call: Call) -> None:
     assert f"cup 1: [{first['X']:.3f}, {first['Y']:.3f}, 1.000] m ([X, Y, Z] in the camera frame)." in text(record)
 
 
-def test_a_pixel_of_a_crop_is_the_same_point_in_space(sight: Any, picture: SessionImage) -> None:
-    whole = reconstruct(sight, picture).points
-    part = reconstruct(sight, picture.cropped(50, 40, 150, 95).cropped(5, 10, 60, 50)).points
+def test_a_pixel_of_a_crop_is_the_same_point_in_space(finder: Any, picture: SessionImage) -> None:
+    whole = reconstruct(finder, picture).value.points
+    part = reconstruct(finder, picture.cropped(50, 40, 150, 95).cropped(5, 10, 60, 50)).value.points
     assert np.allclose(part, whole[50:90, 55:110], atol=1e-5)
 
 
@@ -160,24 +161,26 @@ def test_a_threshold_above_every_score_says_the_best_score(call: Call) -> None:
     assert "No detection of 'cup' has a score of at least 0.95; the best has 0.90." in sentence
 
 
-def test_the_threshold_is_a_tenth_where_it_is_left_out(call: Call, monkeypatch: pytest.MonkeyPatch, sight: Any) -> None:
-    original = sight.find
+def test_the_threshold_is_a_tenth_where_it_is_left_out(
+    call: Call, monkeypatch: pytest.MonkeyPatch, finder: Any
+) -> None:
+    original = finder.detect
     monkeypatch.setattr(
-        sight,
-        "find",
-        lambda image, label: [
-            Instance(one.mask, one.point, one.box, score, label)
-            for one, score in zip(original(image, label), (0.1, 0.0999), strict=True)
-        ],
+        finder,
+        "detect",
+        lambda image, label: Answer(
+            [replace(one, score=score) for one, score in zip(original(image, label).value, (0.1, 0.0999), strict=True)],
+            "known",
+        ),
     )
     for name in ("EstimateDepth", "EstimateSize", "SegmentObjects", "CountObjects", "Get3DPoint"):
         assert "cup 2" not in text(call(name, text_labels=["cup"]))
     assert "cup: count 1," in text(call("CountObjects", text_labels=["cup"]))
 
 
-def test_a_label_that_is_repeated_is_looked_for_once(call: Call, sight: Any) -> None:
+def test_a_label_that_is_repeated_is_looked_for_once(call: Call, finder: Any) -> None:
     assert text(call("CountObjects", text_labels=["plate", " plate "])).count("plate") == 1
-    assert sight.calls == ["find plate"]
+    assert finder.calls == ["detect plate"]
 
 
 # -- arguments -------------------------------------------------------------------------------------
@@ -204,8 +207,8 @@ def test_only_pictures_of_the_conversation_have_names(call: Call, path: Any) -> 
     assert 'must be "image-N" with N between 0 and 0, got' in refusal(call("EstimateDepth", img_path=path))
 
 
-def test_without_a_picture_there_is_nothing_to_name(sight: Any) -> None:
-    record = Toolbox([SkillTools(sight)]).call("EstimateDepth", {"img_path": "image-0"}, Session())
+def test_without_a_picture_there_is_nothing_to_name(finder: Any) -> None:
+    record = Toolbox([SkillTools(finder)]).call("EstimateDepth", {"img_path": "image-0"}, Session())
     assert "there is none yet" in refusal(record)
 
 

@@ -12,13 +12,12 @@ import pytest
 
 from sim.scene.files import parse_scene
 from sim.station import Station, StationConfig
+from tests.gen3 import NAMED_STATES, pad_depth
 from tool_nodes.geometry import invert, pose, project, transform
 from tool_nodes.motion.approval import Decision, MotionRequest, motion_hash
-from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import GraspPlan
-from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, FloatArray, Frame, JointGoal
@@ -215,7 +214,7 @@ def test_every_element_of_every_array_is_in_the_hash() -> None:
             assert motion_hash(plan.motion()) != known
             array.flat[index] = kept
     assert motion_hash(plan.motion()) == known
-    wider = replace(plan, scene=replace(plan.scene, opening_m=0.05))
+    wider = replace(plan, opening_m=0.05)
     assert motion_hash(wider.motion()) != known
     other_order = replace(plan, legs=plan.legs[::-1])
     assert motion_hash(other_order.motion()) != known

@@ -12,17 +12,15 @@ import pytest
 
 from sim.scene.files import parse_scene
 from sim.station import Station
+from tests.gen3 import MAX_OPENING, NAMED_STATES, VELOCITY_LIMITS, pad_depth, time_waypoints
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Motion
-from tool_nodes.motion.gripper import MAX_OPENING, pad_depth
 from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, stricter
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, check_trajectory
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import NAMED_STATES, VELOCITY_LIMITS
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
-from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session, Toolbox

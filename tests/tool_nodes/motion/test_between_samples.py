@@ -10,14 +10,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.interpolate import CubicHermiteSpline
 
+from tests.gen3 import (
+    ACCELERATION_LIMITS,
+    ARM_JOINTS,
+    MAX_OPENING,
+    NAMED_STATES,
+    VELOCITY_LIMITS,
+    gripper_points,
+    overload,
+    time_path,
+    time_waypoints,
+)
 from tool_nodes.geometry import pose, transform
 from tool_nodes.motion.approval import Motion
-from tool_nodes.motion.gripper import MAX_OPENING, gripper_points
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, between, check_trajectory
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, ARM_JOINTS, NAMED_STATES, VELOCITY_LIMITS
-from tool_nodes.motion.timing import cubic_acceleration, overload, time_path, time_waypoints
+from tool_nodes.motion.timing import cubic_acceleration
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.gen3 import GEN3, MAX_OPENING, NAMED_STATES
 from tool_nodes.geometry import pose
 from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.gripper import MAX_OPENING
-from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.scene_model import SceneModel, SceneModels, attached_opening
 from tool_nodes.types import Box, CollisionScene
 
@@ -38,19 +37,19 @@ def test_only_the_last_few_models_are_kept() -> None:
 
 
 def test_the_jaw_opening_is_the_width_of_what_is_attached() -> None:
-    assert attached_opening(CollisionScene()) == MAX_OPENING
-    assert attached_opening(CollisionScene(attached=(box(0.0, 0.0, 0.15, 0.02),))) == pytest.approx(0.04)
-    assert attached_opening(CollisionScene(attached=(box(0.0, 0.0, 0.15, 0.1),))) == MAX_OPENING
+    assert attached_opening(CollisionScene(), GEN3.gripper) == MAX_OPENING
+    assert attached_opening(CollisionScene(attached=(box(0.0, 0.0, 0.15, 0.02),)), GEN3.gripper) == pytest.approx(0.04)
+    assert attached_opening(CollisionScene(attached=(box(0.0, 0.0, 0.15, 0.1),)), GEN3.gripper) == MAX_OPENING
 
 
 def test_named_states_on_the_table_are_free() -> None:
-    checker = Checker(SceneModel(CollisionScene()))
+    checker = Checker(SceneModel(CollisionScene(), GEN3))
     for name in ("Home", "Retract", "Park"):
         assert checker.free(NAMED_STATES[name]), name
 
 
 def test_an_arm_folded_into_itself_or_the_table_is_refused_with_the_parts_named() -> None:
-    checker = Checker(SceneModel(CollisionScene()))
+    checker = Checker(SceneModel(CollisionScene(), GEN3))
     assert not checker.free(np.array([0.0, 2.1, 0.0, 0.0, 0.0, 0.0, 0.0]))
     assert "the table" in checker.error("It").message
     assert not checker.free(np.array([0.0, 0.0, 0.0, 2.5, 0.0, 2.05, 0.0]))
@@ -59,30 +58,30 @@ def test_an_arm_folded_into_itself_or_the_table_is_refused_with_the_parts_named(
 
 def test_a_raised_table_is_avoided() -> None:
     q = HOME
-    assert Checker(SceneModel(CollisionScene())).free(q)
-    assert not Checker(SceneModel(CollisionScene(table_z=0.42))).free(q)
+    assert Checker(SceneModel(CollisionScene(), GEN3)).free(q)
+    assert not Checker(SceneModel(CollisionScene(table_z=0.42), GEN3)).free(q)
 
 
 def test_a_segment_through_a_small_box_is_refused_although_both_ends_are_free() -> None:
     ends = [PARK, HOME]
-    checker = Checker(SceneModel(CollisionScene()))
+    checker = Checker(SceneModel(CollisionScene(), GEN3))
     assert checker.segment_free(ends[0], ends[1])
-    middle = SceneModel(CollisionScene())
+    middle = SceneModel(CollisionScene(), GEN3)
     middle.update((PARK + HOME) / 2)
     x, y, z = middle.tips()[0]
-    blocked = Checker(SceneModel(CollisionScene((box(x, y, z, 0.01),))))
+    blocked = Checker(SceneModel(CollisionScene((box(x, y, z, 0.01),)), GEN3))
     assert blocked.free(ends[0])
     assert blocked.free(ends[1])
     assert not blocked.segment_free(ends[0], ends[1])
 
 
 def test_a_contact_at_the_start_may_stay_but_not_deepen() -> None:
-    model = SceneModel(CollisionScene())
+    model = SceneModel(CollisionScene(), GEN3)
     model.update(HOME)
     x, y, z = model.tips()[0]
     scene = CollisionScene((Box(pose(np.eye(3), [x + 0.022, y, z]), np.array([0.02, 0.1, 0.1])),))
-    checker = Checker(SceneModel(scene), HOME)
+    checker = Checker(SceneModel(scene, GEN3), HOME)
     assert checker.free(HOME)
-    assert not Checker(SceneModel(scene)).free(HOME)
+    assert not Checker(SceneModel(scene, GEN3)).free(HOME)
     reach_out = HOME + np.array([0, 0.05, 0, 0.05, 0, 0, 0])
     assert not checker.free(reach_out)

@@ -6,10 +6,17 @@ import mujoco
 import numpy as np
 import pytest
 
+from tests.gen3 import (
+    ARM_JOINTS,
+    GRIPPER_JOINT,
+    NAMED_STATES,
+    knuckle_from_opening,
+    load_robot_spec,
+    opening_from_knuckle,
+    pad_depth,
+)
 from tool_nodes.geometry import pose, rotation_z
-from tool_nodes.motion.gripper import knuckle_from_opening, opening_from_knuckle, pad_depth
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import ARM_JOINTS, GRIPPER_JOINT, NAMED_STATES, load_robot_spec
 from tool_nodes.types import CollisionScene, LinearGoal, PoseGoal, Trajectory
 
 CUBE = np.array([0.45, 0.08, 0.02])

@@ -6,16 +6,18 @@ import mujoco
 import numpy as np
 import pytest
 
-from tool_nodes.geometry import invert
-from tool_nodes.motion.gripper import (
+from tests.gen3 import (
+    GRIPPER_JOINT,
     MAX_OPENING,
+    TIP_FRAME,
     fingertip_depth,
     gripper_points,
     knuckle_from_opening,
+    load_robot_spec,
     opening_from_knuckle,
     pad_depth,
 )
-from tool_nodes.motion.robot_model import GRIPPER_JOINT, TIP_FRAME, load_robot_spec
+from tool_nodes.geometry import invert
 from tool_nodes.results import ToolError
 from tool_nodes.types import FloatArray
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.gen3 import CONTINUOUS, NAMED_STATES, POSITION_LIMITS, nearest_turn
 from tool_nodes.geometry import pose, rotation_angle, rotation_z
-from tool_nodes.motion.kinematics import Kinematics, nearest_turn
-from tool_nodes.motion.robot_model import CONTINUOUS, NAMED_STATES, POSITION_LIMITS
+from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 

@@ -8,8 +8,8 @@ import pytest
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station
+from tests.gen3 import pad_depth
 from tool_nodes.geometry import pose
-from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.ports import Planner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, FloatArray, Goal, Trajectory

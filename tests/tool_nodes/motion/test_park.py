@@ -6,11 +6,10 @@ import mujoco
 import numpy as np
 import pytest
 
+from tests.gen3 import NAMED_STATES, TIP_FRAME, load_robot_spec, pad_depth
 from tool_nodes import workspace
 from tool_nodes.geometry import invert, look_at
-from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import NAMED_STATES, TIP_FRAME, load_robot_spec
 from tool_nodes.types import FloatArray
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.gen3 import GEN3
 from tool_nodes.motion.placing import is_steady, place_candidates
 from tool_nodes.motion.targets import HeldObject, target_mask
 from tool_nodes.perception.obstacles import HeightMap
@@ -49,12 +50,12 @@ def test_a_top_must_carry_the_middle_of_the_base(
 
 def test_nothing_is_set_down_on_a_top_that_is_too_small() -> None:
     point = np.array([*SPOT, TOP])
-    assert not list(place_candidates(point, held(0.033, 0.033), table_with_a_block(0.012, 0.012)))
-    assert list(place_candidates(point, held(0.022, 0.022), table_with_a_block(0.029, 0.045)))
+    assert not list(place_candidates(point, held(0.033, 0.033), table_with_a_block(0.012, 0.012), GEN3.reach))
+    assert list(place_candidates(point, held(0.022, 0.022), table_with_a_block(0.029, 0.045), GEN3.reach))
 
 
 def test_the_first_way_to_set_down_is_on_the_very_point() -> None:
-    first = next(place_candidates(np.array([*SPOT, 0.0]), held(0.03, 0.03), table_with_a_block(0.0, 0.0)))
+    first = next(place_candidates(np.array([*SPOT, 0.0]), held(0.03, 0.03), table_with_a_block(0.0, 0.0), GEN3.reach))
     np.testing.assert_allclose(first.point, [*SPOT, 0.0], atol=1e-9)
 
 
@@ -64,4 +65,4 @@ def test_all_of_a_long_thing_that_is_gripped_near_its_end_belongs_to_the_target(
     T = np.eye(4)
     T[:3, :3] = np.diag([1.0, -1.0, -1.0])
     T[:3, 3] = (0.5, 0.01, 0.18)
-    assert target_mask(cloud, T).all()
+    assert target_mask(cloud, T, GEN3.gripper).all()

@@ -6,20 +6,23 @@ import mujoco
 import numpy as np
 import pytest
 
-from tool_nodes import workspace
-from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
-from tool_nodes.motion.gripper import MAX_OPENING, fingertip_depth, gripper_points, knuckle_from_opening
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.robot_model import (
+from tests.gen3 import (
     ACCELERATION_LIMITS,
     ARM_JOINTS,
     CONTINUOUS,
+    GRIPPER_BOX,
+    MAX_OPENING,
     NAMED_STATES,
     POSITION_LIMITS,
     VELOCITY_LIMITS,
+    fingertip_depth,
+    gripper_points,
+    knuckle_from_opening,
     load_robot_spec,
 )
+from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
+from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
@@ -53,7 +56,7 @@ def assert_valid(trajectory: Trajectory, start: FloatArray, speed: float = 1.0) 
     assert (np.abs(trajectory.qd) <= VELOCITY_LIMITS * speed * 1.0001).all()
     assert (np.abs(np.diff(trajectory.qd, axis=0)) <= ACCELERATION_LIMITS * speed**2 * dt * 1.001).all()
     assert not trajectory.qd[[0, -1]].any()
-    low, high = workspace.GRIPPER_BOX
+    low, high = GRIPPER_BOX
     tips = np.array([transform(FK(q), gripper_points(MAX_OPENING)[3:]) for q in trajectory.q[::5]])
     assert (tips > low - 2e-3).all()
     assert (tips < high + 2e-3).all()
@@ -293,7 +296,11 @@ def test_work_is_counted(planner: EmbeddedPlanner) -> None:
         (LinearGoal(top_down(1.2, 0.0, 0.1)), ErrorCode.OUT_OF_WORKSPACE, r"beyond the arm's reach"),
         (PoseGoal(top_down(0.45, 0.0, -0.05)[None]), ErrorCode.OUT_OF_WORKSPACE, r"0\.050 m outside the workspace"),
         (JointGoal(NAMED_STATES["Vertical"]), ErrorCode.OUT_OF_WORKSPACE, "fingertip out of the workspace"),
-        (JointGoal(np.array([0, 2.3, 0, 0, 0, 0, 0.0])), ErrorCode.INVALID_ARGUMENT, r"joint_2 must be within 2\.24"),
+        (
+            JointGoal(np.array([0, 2.3, 0, 0, 0, 0, 0.0])),
+            ErrorCode.INVALID_ARGUMENT,
+            r"joint_2 must be within \[-2\.24, 2\.24\] rad",
+        ),
         (JointGoal(np.array([0, 2.0, 0, 1.5, 0, 0, 0.0])), ErrorCode.PLAN_FAILED, "would collide"),
         (JointGoal(np.full(7, np.nan)), ErrorCode.INVALID_ARGUMENT, "7 finite"),
         (PoseGoal(np.eye(4)), ErrorCode.INVALID_ARGUMENT, r"shape \(M, 4, 4\)"),

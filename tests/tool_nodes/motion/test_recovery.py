@@ -7,10 +7,9 @@ import pytest
 
 from sim.scene.files import parse_scene
 from sim.station import Station
+from tests.gen3 import NAMED_STATES, pad_depth
 from tool_nodes.geometry import pose
-from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, GripperOutcome, JointGoal, MotionOutcome, MotionStatus, Trajectory
 

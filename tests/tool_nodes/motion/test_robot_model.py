@@ -8,8 +8,7 @@ import mujoco
 import numpy as np
 import pytest
 
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.robot_model import (
+from tests.gen3 import (
     ARM_JOINTS,
     GRIPPER_JOINT,
     POSITION_LIMITS,
@@ -18,6 +17,7 @@ from tool_nodes.motion.robot_model import (
     VELOCITY_LIMITS,
     load_robot_spec,
 )
+from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.types import FloatArray
 
 PI, HALF_PI = np.pi, np.pi / 2

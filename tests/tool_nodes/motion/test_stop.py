@@ -14,12 +14,11 @@ from agent_node.agent import Agent
 from agent_node.policy import Message, Reply
 from sim.scene.files import parse_scene
 from sim.station import Station
+from tests.gen3 import NAMED_STATES, pad_depth
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Decision, MotionRequest
-from tool_nodes.motion.gripper import pad_depth
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.motion.robot_model import ACCELERATION_LIMITS, NAMED_STATES, VELOCITY_LIMITS
-from tool_nodes.motion.timing import SAMPLE_PERIOD, overload, time_path, time_waypoints
+from tests.gen3 import ACCELERATION_LIMITS, NAMED_STATES, VELOCITY_LIMITS, overload, time_path, time_waypoints
+from tool_nodes.motion.timing import SAMPLE_PERIOD
 from tool_nodes.types import FloatArray, Trajectory
 
 HOME, PARK = NAMED_STATES["Home"], NAMED_STATES["Park"]

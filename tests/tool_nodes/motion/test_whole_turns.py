@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 
 from sim.scene.files import parse_scene
 from sim.station import Station
+from tests.gen3 import CONTINUOUS, MAX_OPENING, NAMED_STATES, joint_difference, nearest_turn, pad_depth, time_waypoints
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Motion
-from tool_nodes.motion.gripper import MAX_OPENING, pad_depth
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
-from tool_nodes.motion.kinematics import Kinematics, joint_difference, nearest_turn
+from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import PlanBook
-from tool_nodes.motion.robot_model import CONTINUOUS, NAMED_STATES
-from tool_nodes.motion.timing import time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import (
     ArmState,

@@ -16,6 +16,8 @@ from sim.mock.data import read_dataset
 from sim.perception import SimPerception
 from tool_nodes.perception.drawings.mark_letters import LetterReader
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, MarkPhrase, find_marks, parse_mark_phrase
+from tool_nodes.perception.over_frames import OverFrames
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -202,13 +204,13 @@ def test_no_picture_is_too_small_or_too_wild(width: int, height: int, seed: int)
 def test_a_letter_is_read_in_any_plain_ink(letter: str, ink: str) -> None:
     image = Image.fromarray(plain(80, 60, (120, 110, 100)))
     ImageDraw.Draw(image).text((40, 30), letter, fill=ink, anchor="mm", font=ImageFont.load_default(size=20))
-    assert [span.text for span in LetterReader().read(SessionImage(np.asarray(image)))] == [letter]
+    assert [span.text for span in LetterReader().read(SessionImage(np.asarray(image))).value] == [letter]
 
 
 def test_noise_and_emptiness_are_no_letters() -> None:
     noise = np.random.default_rng(0).integers(100, 156, (120, 160, 3)).astype(np.uint8)
-    assert LetterReader().read(SessionImage(noise)) == []
-    assert LetterReader().read(SessionImage(plain(1, 1))) == []
+    assert LetterReader().read(SessionImage(noise)).value == []
+    assert LetterReader().read(SessionImage(plain(1, 1))).value == []
 
 
 def test_each_letter_names_the_mark_beside_it() -> None:
@@ -231,9 +233,10 @@ def test_another_reader_can_read_the_letters() -> None:
     class AlwaysQ:
         backend = "fixed"
 
-        def read(self, picture: SessionImage) -> list[TextSpan]:
-            width, height = picture.size
-            return [TextSpan("(q)", (width / 2 - 5, height / 2 - 25, width / 2 + 5, height / 2 - 10))]
+        def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
+            width, height = image.size
+            span = TextSpan("(q)", (width / 2 - 5, height / 2 - 25, width / 2 + 5, height / 2 - 10))
+            return Answer([span], self.backend)
 
     (mark,) = MarkFinder(AlwaysQ()).find(Sketch().disc(300, 200).rgb, MarkPhrase("circle", "red", "Q"))
     assert mark.label == "Q"
@@ -244,7 +247,7 @@ def test_another_reader_can_read_the_letters() -> None:
 
 @cache
 def tools() -> Toolbox:
-    perception = SimPerception()
+    perception = OverFrames(SimPerception())
     return Toolbox([RoboReferTools(perception), VlmTools(perception)])
 
 

@@ -10,7 +10,9 @@ from PIL import Image, ImageDraw
 
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.perception.object_finder import Instance, Sight
+from tool_nodes.perception.instances import Instance
+from tool_nodes.perception.object_finder import ObjectFinder
+from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoolArray, Frame, Segmentation
@@ -20,15 +22,14 @@ class Look:
     """A picture of the example scene, and something that looks at it."""
 
     def __init__(self, perception: str) -> None:
-        config = StationConfig(perception="sim" if perception == "sim" else "pixels")
-        station = Station(load_scene(EXAMPLE_SCENE), config)
+        station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception=perception))
         frame = station.camera.capture()
         self.name = perception
         self.picture = SessionImage(frame.rgb, frame)
-        self.sight = Sight(station.perception, station.perception, station.perception)
+        self.finder = ObjectFinder(station.ports.detector, station.ports.segmenter, station.ports.depth)
 
     def one(self, text: str, picture: SessionImage | None = None) -> Instance:
-        (found,) = self.sight.find(picture or self.picture, text)
+        (found,) = self.finder.find(picture or self.picture, text).value
         return found
 
 
@@ -76,7 +77,7 @@ def iou(a: BoolArray, b: BoolArray) -> float:
 
 
 def test_what_is_found_by_words_is_outlined(look: Look) -> None:
-    found = look.sight.find(look.picture, "coconut water")
+    found = look.finder.find(look.picture, "coconut water").value
     assert len(found) == 2
     for instance in found:
         check(instance, look.picture)
@@ -85,7 +86,7 @@ def test_what_is_found_by_words_is_outlined(look: Look) -> None:
 
 
 def test_everything_has_the_best_first_and_no_label(look: Look) -> None:
-    found = look.sight.everything(look.picture)
+    found = look.finder.everything(look.picture).value
     assert len(found) == 7
     for instance in found:
         check(instance, look.picture)
@@ -96,30 +97,30 @@ def test_everything_has_the_best_first_and_no_label(look: Look) -> None:
 
 def test_a_point_names_the_thing_under_it(look: Look) -> None:
     box = look.one("red box")
-    found = look.sight.at(look.picture, [box.point])
+    found = look.finder.at(look.picture, [box.point]).value
     check(found, look.picture)
     assert iou(found.mask, box.mask) > 0.9
-    assert iou(look.sight.at(look.picture, np.array([box.point, box.point])).mask, box.mask) > 0.9
+    assert iou(look.finder.at(look.picture, np.array([box.point, box.point])).value.mask, box.mask) > 0.9
 
 
 def test_a_point_on_the_bare_table_is_on_no_thing(look: Look) -> None:
     with pytest.raises(ToolError, match=r"There is no object at \(0\.500, 0\.950\)") as caught:
-        look.sight.at(look.picture, [(0.5, 0.95)])
+        look.finder.at(look.picture, [(0.5, 0.95)])
     assert caught.value.code is ErrorCode.EMPTY_MASK
 
 
 def test_what_is_not_there_is_not_found(look: Look) -> None:
     with pytest.raises(ToolError) as caught:
-        look.sight.find(look.picture, "violin")
+        look.finder.find(look.picture, "violin")
     assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
 
 
 def test_the_backend_is_the_ports(look: Look) -> None:
-    assert look.sight.backend(look.picture) == look.name
+    assert look.finder.everything(look.picture).backend == look.name
 
 
 def test_the_same_question_has_the_same_answer(look: Look) -> None:
-    first, second = (look.sight.find(look.picture, "coconut water") for _ in range(2))
+    first, second = (look.finder.find(look.picture, "coconut water").value for _ in range(2))
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a.mask, b.mask)
         assert (a.box, a.point, a.score) == (b.box, b.point, b.score)
@@ -151,9 +152,9 @@ def test_a_crop_of_a_crop_is_looked_at_as_one_crop(look: Look) -> None:
 
 def test_what_lies_outside_a_crop_is_not_shown(look: Look) -> None:
     crop = around(look.one("red box"), look.picture, 5)
-    assert len(look.sight.everything(crop)) == 1
+    assert len(look.finder.everything(crop).value) == 1
     with pytest.raises(ToolError, match="This part of the picture does not show 'black bin'") as caught:
-        look.sight.find(crop, "black bin")
+        look.finder.find(crop, "black bin")
     assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
 
 
@@ -161,22 +162,22 @@ def test_what_lies_outside_a_crop_is_not_shown(look: Look) -> None:
 def test_a_thing_is_shown_where_enough_of_it_is_in_the_crop(look: Look, share: float, shown: bool) -> None:
     left, top, right, bottom = look.one("red box").box
     crop = look.picture.cropped(left, top, left + round(share * (right - left)), bottom)
-    assert len(look.sight.everything(crop)) == shown
+    assert len(look.finder.everything(crop).value) == shown
 
 
 def test_a_bare_part_of_the_table_shows_nothing(look: Look) -> None:
     crop = look.picture.cropped(300, 440, 340, 470)
-    assert look.sight.everything(crop) == []
+    assert look.finder.everything(crop).value == []
 
 
 def test_a_point_of_a_crop_names_the_thing_under_it(look: Look) -> None:
     crop = around(look.one("red box"), look.picture, 20)
     expected = look.one("red box", crop)
-    found = look.sight.at(crop, [expected.point])
+    found = look.finder.at(crop, [expected.point]).value
     check(found, crop)
     assert iou(found.mask, expected.mask) > 0.9
     with pytest.raises(ToolError) as caught:
-        look.sight.at(crop, [(0.01, 0.01)])
+        look.finder.at(crop, [(0.01, 0.01)])
     assert caught.value.code is ErrorCode.EMPTY_MASK
 
 
@@ -184,14 +185,14 @@ def test_the_tiniest_crop_has_an_answer(look: Look) -> None:
     x, y = look.one("red box").point
     u, v = int(x * 640), int(y * 480)
     crop = look.picture.cropped(u, v, u + 1, v + 1)
-    assert look.sight.everything(crop) == []
-    check(look.sight.at(crop, [(0.5, 0.5)]), crop)
+    assert look.finder.everything(crop).value == []
+    check(look.finder.at(crop, [(0.5, 0.5)]).value, crop)
 
 
 def test_depth_of_a_crop_is_the_crop_of_the_depth(look: Look) -> None:
     crop = around(look.one("red box"), look.picture, 10)
-    depth, focal = look.sight.depth_of(look.picture)
-    part, same_focal = look.sight.depth_of(crop)
+    depth, focal = look.finder.depth_of(look.picture).value
+    part, same_focal = look.finder.depth_of(crop).value
     assert depth.shape == look.picture.rgb.shape[:2]
     assert np.array_equal(part, crop.cut(depth), equal_nan=True)
     assert part.flags.c_contiguous
@@ -204,8 +205,10 @@ def test_depth_of_a_crop_is_the_crop_of_the_depth(look: Look) -> None:
 def test_a_drawing_over_a_camera_picture_is_seen_as_the_picture_under_it(look: Look) -> None:
     black = look.picture.redrawn(np.zeros_like(look.picture.rgb))
     assert np.array_equal(look.one("red box", black).mask, look.one("red box").mask)
-    assert look.sight.backend(black) == look.name
-    assert np.array_equal(look.sight.depth_of(black)[0], look.sight.depth_of(look.picture)[0], equal_nan=True)
+    assert look.finder.everything(black).backend == look.name
+    assert np.array_equal(
+        look.finder.depth_of(black).value[0], look.finder.depth_of(look.picture).value[0], equal_nan=True
+    )
 
 
 # -- foreign pictures ------------------------------------------------------------------------------
@@ -218,27 +221,27 @@ def test_in_a_foreign_picture_things_are_found_by_colour_and_shape(look: Look, d
     assert np.abs(np.array(disc.box) - (20, 30, 71, 81)).max() <= 1
     assert np.abs(np.array(square.box) - (120, 40, 170, 90)).max() <= 1
     assert disc.label == "red circle"
-    assert look.sight.backend(drawing) == "pixels"
+    assert look.finder.everything(drawing).backend == "pixels"
     with pytest.raises(ToolError) as caught:
-        look.sight.find(drawing, "green star")
+        look.finder.find(drawing, "green star")
     assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
 
 
 def test_in_a_foreign_picture_everything_and_a_point_are_seen(look: Look, drawing: SessionImage) -> None:
-    found = look.sight.everything(drawing)
+    found = look.finder.everything(drawing).value
     assert len(found) == 2
     for instance in found:
         check(instance, drawing)
-    at = look.sight.at(drawing, [(0.725, 0.54)])
+    at = look.finder.at(drawing, [(0.725, 0.54)]).value
     assert iou(at.mask, look.one("blue square", drawing).mask) > 0.95
     with pytest.raises(ToolError) as caught:
-        look.sight.at(drawing, [(0.5, 0.05)])
+        look.finder.at(drawing, [(0.5, 0.05)])
     assert caught.value.code is ErrorCode.EMPTY_MASK
 
 
 def test_a_foreign_picture_has_no_depth(look: Look, drawing: SessionImage) -> None:
     with pytest.raises(ToolError) as caught:
-        look.sight.depth_of(drawing)
+        look.finder.depth_of(drawing)
     assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
@@ -253,15 +256,15 @@ def test_a_frame_without_depth_is_looked_at_as_a_foreign_picture(look: Look, dra
     frame = look.picture.require_frame()
     depth = np.full(drawing.rgb.shape[:2], np.nan, np.float32)
     flat = SessionImage(drawing.rgb, Frame(drawing.rgb, depth, frame.K, frame.T_base_camera, stamp=9.0))
-    assert look.sight.backend(flat) == "pixels"
-    assert len(look.sight.everything(flat)) == 2
+    assert look.finder.everything(flat).backend == "pixels"
+    assert len(look.finder.everything(flat).value) == 2
 
 
 # -- what the ports say ----------------------------------------------------------------------------
 
 
 class TwoPointsOnOneThing:
-    """Ports that answer with two points on the same thing."""
+    """Answers with two points on the same thing."""
 
     backend = "fake"
     mask = np.zeros((4, 6), bool)
@@ -281,13 +284,15 @@ class TwoPointsOnOneThing:
 
 
 def test_two_points_on_one_thing_are_one_instance() -> None:
-    ports = TwoPointsOnOneThing()
     rgb = np.zeros((4, 6, 3), np.uint8)
     frame = Frame(rgb, np.ones((4, 6), np.float32), np.eye(3), np.eye(4), stamp=0.0)
     picture = SessionImage(rgb, frame)
-    sight = Sight(ports, ports, ports)
-    (found,) = sight.find(picture, "thing")
+    ports = OverFrames(TwoPointsOnOneThing())
+    finder = ObjectFinder(ports, ports, ports)
+    answer = finder.find(picture, "thing")
+    (found,) = answer.value
     assert found.box == (1, 1, 3, 3)
     assert found.score == 0.75
-    assert sight.backend(picture) == "fake"
-    assert sight.depth_of(replace(picture, window=(2, 0, 6, 4), rgb=rgb[:, 2:]))[0].shape == (4, 4)
+    assert answer.backend == "fake"
+    depth, _ = finder.depth_of(replace(picture, window=(2, 0, 6, 4), rgb=rgb[:, 2:])).value
+    assert depth.shape == (4, 4)

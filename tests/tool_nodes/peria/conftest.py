@@ -13,7 +13,7 @@ from PIL import Image, ImageDraw
 
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
-from tool_nodes.perception.object_finder import Sight
+from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.results import ToolError, ToolResult
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
@@ -134,8 +134,8 @@ def pixel_station() -> Station:
 
 
 def _toolbox(station: Station) -> Toolbox:
-    sight = Sight(station.perception, station.perception, station.perception)
-    return Toolbox([PeriaInteractionTools(), PeriaPerceptionTools(sight)])
+    finder = ObjectFinder(station.ports.detector, station.ports.segmenter, station.ports.depth)
+    return Toolbox([PeriaInteractionTools(), PeriaPerceptionTools(finder)])
 
 
 @pytest.fixture

@@ -11,11 +11,13 @@ import pytest
 
 from tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
 from tool_nodes.perception.drawings.exemplar import Appearance
-from tool_nodes.perception.object_finder import Instance
+from tool_nodes.perception.instances import Instance
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.peria.perception import PeriaPerceptionTools
+from tool_nodes.types import Detection
 
 BOXED = re.compile(r"\\boxed\{\d+,\d+,\d+,\d+\}")
 THINGS = {"coconut water": 2, "red box": 1, "black bin": 1, "cinnamon": 1, "rice box": 1, "teddy bear": 1}
@@ -212,11 +214,13 @@ def test_a_question_without_or_with_too_many_names_is_refused(sheet: Any, questi
     assert "argument 'question' must hold 1 to 10 names" in error.message
 
 
-# -- thresholds, with a sight that is told what to see ---------------------------------------------------
+# -- thresholds, with a finder that is told what to see --------------------------------------------------
 
 
 class _Told:
-    """A sight that sees squares of given places and scores."""
+    """An object finder that sees squares of given places and scores."""
+
+    backend = "told"
 
     def __init__(self, seen: dict[str, list[tuple[int, float]]]) -> None:
         self.seen = seen
@@ -226,18 +230,18 @@ class _Told:
         mask[10:30, left : left + 20] = True
         return Instance.of_mask(mask, score, label)
 
-    def find(self, image: SessionImage, text: str) -> list[Instance]:
+    def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
+        return Answer([one.detection for one in self.find(image, text).value], self.backend)
+
+    def find(self, image: SessionImage, text: str) -> Answer[list[Instance]]:
         if text == "broken":
             raise ToolError(ErrorCode.UNAVAILABLE, "The camera is gone.")
         if text not in self.seen:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"no {text!r} here")
-        return [self._instance(left, score, text) for left, score in self.seen[text]]
+        return Answer([self._instance(left, score, text) for left, score in self.seen[text]], self.backend)
 
-    def everything(self, image: SessionImage) -> list[Instance]:
-        return [one for text in self.seen for one in self.find(image, text)]
-
-    def backend(self, image: SessionImage) -> str:
-        return "told"
+    def everything(self, image: SessionImage) -> Answer[list[Instance]]:
+        return Answer([one for text in self.seen for one in self.find(image, text).value], self.backend)
 
 
 def told(seen: dict[str, list[tuple[int, float]]], name: str, **arguments: Any) -> Any:

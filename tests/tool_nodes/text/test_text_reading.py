@@ -11,7 +11,7 @@ import pytest
 from sim.drawings import samples as pictures
 from sim.drawings.text_truth import SimTextReader, TextNoise
 from tool_nodes.perception.text import PixelTextReader
-from tool_nodes.ports import TextReader
+from tool_nodes.ports import Answer, TextReader
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
@@ -130,8 +130,8 @@ class OneText:
     def __init__(self, box: tuple[float, float, float, float]) -> None:
         self._box = box
 
-    def read(self, image: SessionImage) -> list[TextSpan]:
-        return [TextSpan("x", self._box)]
+    def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
+        return Answer([TextSpan("x", self._box)], self.backend)
 
 
 @pytest.mark.parametrize(

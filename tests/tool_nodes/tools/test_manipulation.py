@@ -13,9 +13,8 @@ import pytest
 from sim.scene.files import load_scene
 from sim.scene.scenes import Scene
 from sim.station import Station
+from tests.gen3 import NAMED_STATES, pad_depth
 from tool_nodes.geometry import invert, pose, rotation_z
-from tool_nodes.motion.gripper import pad_depth
-from tool_nodes.motion.robot_model import NAMED_STATES
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import FloatArray

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 from scipy import ndimage
 
+from tool_nodes.ports import Answer
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
 
@@ -47,9 +48,9 @@ class LetterReader:
 
     backend = "pixels"
 
-    def read(self, picture: SessionImage) -> list[TextSpan]:
+    def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
         """Every letter, left to right; where two readings overlap, the better one."""
-        rgb = picture.rgb.astype(np.float32)
+        rgb = image.rgb.astype(np.float32)
         ground = np.median(rgb.reshape(-1, 3), axis=0)
         found: list[TextSpan] = []
         for ink in _INKS:
@@ -57,7 +58,7 @@ class LetterReader:
             if contrast >= _LEAST_CONTRAST:
                 cover = 1.0 - np.linalg.norm(rgb - ink, axis=2) / contrast
                 found += _letters(np.clip(cover, 0.0, 1.0))
-        return sorted(_best(found), key=lambda span: span.box[0])
+        return Answer(sorted(_best(found), key=lambda span: span.box[0]), self.backend)
 
 
 def _letters(cover: NDArray[np.float32]) -> list[TextSpan]:

@@ -209,7 +209,7 @@ class MarkFinder:
         reach = max(40, 3 * min(mark.side, 30))
         x, y = max(left - reach, 0), max(top - reach, 0)
         around = np.ascontiguousarray(rgb[y : min(bottom + reach, height), x : min(right + reach, width)])
-        for span in self._reader.read(SessionImage(around)):
+        for span in self._reader.read(SessionImage(around)).value:
             text = re.sub(r"[^A-Za-z0-9]", "", span.text).upper()
             if len(text) == 1:
                 a, b, c, d = span.box

@@ -12,7 +12,8 @@ from PIL import Image
 from tool_nodes.perception.text.decoding import BLANK_EM, COLUMN_EM, Character, decode
 from tool_nodes.perception.text.glyphs import X_HEIGHT_EM
 from tool_nodes.perception.text.layout import reading_order, with_scripts
-from tool_nodes.perception.text.lines import Strip, TextBox, find_strips
+from tool_nodes.perception.text.lines import Box, Strip, find_strips
+from tool_nodes.ports import Answer
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
 
@@ -55,14 +56,14 @@ class PixelTextReader:
 
     backend = "pixels"
 
-    def read(self, picture: SessionImage) -> list[TextSpan]:
+    def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
         """Texts of the picture in reading order, boxes in its pixels; a line with raised or lowered signs is a formula.
 
         Text smaller than `MIN_TEXT_PX` after reduction to `LONG_SIDE_PX` is not read; nothing read is an empty list.
         """
-        width, height = picture.size
+        width, height = image.size
         factor = min(1.0, LONG_SIDE_PX / max(width, height))
-        seen = Image.fromarray(picture.rgb)
+        seen = Image.fromarray(image.rgb)
         found: list[_Found] = []
         least_px = round(X_HEIGHT_EM * MIN_TEXT_PX)
         while True:
@@ -74,7 +75,7 @@ class PixelTextReader:
             least_px = 10
             if min(size) < 48:
                 break
-        return reading_order(_strongest(found))
+        return Answer(reading_order(_strongest(found)), self.backend)
 
 
 def _read_strip(strip: Strip, factor: float) -> list[_Found]:

@@ -1,7 +1,8 @@
 """LAST's atomic operations o: X -> Y (equation 1): calls of a perception module, and Python utilities.
 
 Each is a typed function in a registry; a skill file names it, and the loader checks a skill's wiring against its types.
-An operation that looks takes `sight` first: it stands for the module that LAST names, with whichever backend is there.
+An operation that looks takes `finder` first, which stands for the module that LAST names, and tells which backend
+answered.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
 from tool_nodes.geometry import backproject
-from tool_nodes.perception.object_finder import Sight
+from tool_nodes.perception.object_finder import ObjectFinder, joined
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.arguments import show
 from tool_nodes.toolbox.images import SessionImage
@@ -36,6 +38,7 @@ from tool_nodes.tools.last.things import (
     Region,
     SizeRow,
 )
+from tool_nodes.types import Detection
 
 MIN_SIDE = 8
 """The shortest side of a crop [px]."""
@@ -60,10 +63,10 @@ class Operation:
         name: As skill files write it.
         module: The module that LAST names for it, e.g. "GroundingDINO".
         function: What is called.
-        inputs: Name to type, without `sight`.
+        inputs: Name to type, without `finder`.
         required: Inputs without a default.
-        output: Type of the result.
-        looks: True if `sight` comes first.
+        output: Type of the result; of an operation that looks, of its answer's value.
+        looks: True if `finder` comes first.
     """
 
     name: str
@@ -86,8 +89,10 @@ def operation(module: str) -> Callable[[F], F]:
         hints = get_type_hints(function)
         output = hints.pop("return")
         parameters = signature(function).parameters
-        required = frozenset(name for name, p in parameters.items() if p.default is Parameter.empty) - {"sight"}
-        looks = hints.pop("sight", None) is not None
+        required = frozenset(name for name, p in parameters.items() if p.default is Parameter.empty) - {"finder"}
+        looks = hints.pop("finder", None) is not None
+        if looks:
+            (output,) = get_args(output)
         name = function.__name__
         OPERATIONS[name] = Operation(name, module, function, hints, required, output, looks)
         return function
@@ -99,7 +104,9 @@ def operation(module: str) -> Callable[[F], F]:
 
 
 @operation("GroundingDINO")
-def detect(sight: Sight, image: SessionImage, labels: Sequence[str], threshold: float = 0.1) -> list[Detected]:
+def detect(
+    finder: ObjectFinder, image: SessionImage, labels: Sequence[str], threshold: float = 0.1
+) -> Answer[list[Detected]]:
     """Everything that the labels name, with a score of at least the threshold.
 
     Raises:
@@ -107,51 +114,65 @@ def detect(sight: Sight, image: SessionImage, labels: Sequence[str], threshold: 
     """
     found: list[Detected] = []
     hints: list[str] = []
+    backends: list[str] = []
     for label in labels:
         try:
-            instances = sight.find(image, label)
+            answer = finder.detect(image, label)
         except ToolError as error:
             if error.code is not ErrorCode.OBJECT_NOT_FOUND:
                 raise
             hints.append(str(error))
             continue
-        kept = [one for one in instances if one.score >= threshold]
+        backends.append(answer.backend)
+        kept = [one for one in answer.value if one.score >= threshold]
         if not kept:
-            best = max(one.score for one in instances)
+            best = max((one.score for one in answer.value), default=0.0)
             hints.append(f"No detection of {label!r} has a score of at least {threshold:g}; the best has {best:.2f}.")
-        found += [Detected(label, n, one.box, one.point, one.score) for n, one in enumerate(kept, 1)]
+        found += [_detected(one, n, image) for n, one in enumerate(kept, 1)]
     if not found:
         names = ", ".join(show(label) for label in labels[:_SHOWN_LABELS])
         if len(labels) > _SHOWN_LABELS:
             names += f" and {len(labels) - _SHOWN_LABELS} more"
         none = "" if len(labels) == 1 else f"None of {names} was found. "
         raise ToolError(ErrorCode.OBJECT_NOT_FOUND, none + hints[0])
-    return found
+    return Answer(found, joined(backends))
+
+
+def _detected(one: Detection, number: int, image: SessionImage) -> Detected:
+    width, height = image.size
+    left, top, right, bottom = one.box
+    middle = (left + right) / 2 / width, (top + bottom) / 2 / height
+    return Detected(one.label, number, one.box, one.point or middle, one.score, sure=one.point is not None)
 
 
 @operation("SAM2")
-def segment(sight: Sight, image: SessionImage, objects: Sequence[Detected]) -> list[Outlined]:
-    """The outline of each detected thing, prompted with the point on it. Raises ToolError EMPTY_MASK."""
+def segment(finder: ObjectFinder, image: SessionImage, objects: Sequence[Detected]) -> Answer[list[Outlined]]:
+    """The outline of each detected thing, prompted with the point on it or its box. Raises ToolError EMPTY_MASK."""
     outlined = []
+    backends = []
     for one in objects:
-        found = sight.at(image, [one.point])
+        answer = finder.outline(image, Detection(one.box, one.label, one.score, one.point if one.sure else None))
+        found = answer.value
         outlined.append(Outlined(one.label, one.number, found.box, found.point, one.score, found.mask))
-    return outlined
+        backends.append(answer.backend)
+    return Answer(outlined, joined(backends))
 
 
 @operation("DepthAnything-v2")
-def estimate_depth(sight: Sight, image: SessionImage) -> DepthMap:
+def estimate_depth(finder: ObjectFinder, image: SessionImage) -> Answer[DepthMap]:
     """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture without a camera frame."""
-    return DepthMap(sight.depth_of(image)[0])
+    found = finder.depth_of(image)
+    return Answer(DepthMap(found.value[0]), found.backend)
 
 
 @operation("VGGT")
-def reconstruct(sight: Sight, image: SessionImage) -> PointMap:
+def reconstruct(finder: ObjectFinder, image: SessionImage) -> Answer[PointMap]:
     """The 3D point of every pixel in the camera frame [m]. Raises ToolError UNAVAILABLE."""
-    depth, focal = sight.depth_of(image)
+    found = finder.depth_of(image)
+    depth, focal = found.value
     cx, cy = image.principal_point()
     K = np.array([[focal, 0.0, cx], [0.0, focal, cy], [0.0, 0.0, 1.0]])
-    return PointMap(backproject(depth, K).reshape(*depth.shape, 3))
+    return Answer(PointMap(backproject(depth, K).reshape(*depth.shape, 3)), found.backend)
 
 
 # -- Python utilities: parts of a picture ----------------------------------------------------------

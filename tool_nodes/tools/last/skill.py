@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from tool_nodes.perception.object_finder import Sight
+from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import ArgumentType
 from tool_nodes.tools.last.operations import Operation
@@ -85,11 +85,11 @@ class Skill:
         """{o_j}: every operation that is used, once, in order."""
         return tuple(dict.fromkeys(step.operation.name for step in self.steps))
 
-    def run(self, sight: Sight, values: Mapping[str, Any]) -> ToolResult:
+    def run(self, finder: ObjectFinder, values: Mapping[str, Any]) -> ToolResult:
         """Equation 3: R over the operations.
 
         Args:
-            sight: Looks at the pictures.
+            finder: Looks at the pictures.
             values: Checked arguments by name.
 
         Returns:
@@ -99,7 +99,7 @@ class Skill:
             ToolError: What an operation raises.
         """
         known = {name: a.default for name, a in self.arguments.items() if a.default is not None} | dict(values)
-        backend = ""
+        backends: list[str] = []
         for step in self.steps:
             if step.when and step.when not in known:
                 continue
@@ -110,18 +110,21 @@ class Skill:
             }
             call = step.operation.function
             if step.operation.looks:
-                backend = sight.backend(given["image"])
-                given["sight"] = sight
+                given["finder"] = finder
             if step.for_each:
                 items = given.pop(step.for_each)
-                known[step.result] = [call(**given, **{step.for_each: item}) for item in items]
+                results = [call(**given, **{step.for_each: item}) for item in items]
             else:
-                known[step.result] = call(**given)
+                results = [call(**given)]
+            if step.operation.looks:
+                backends += [answer.backend for answer in results]
+                results = [answer.value for answer in results]
+            known[step.result] = results if step.for_each else results[0]
         lines = [line for line in self.text if not line.when or line.when in known]
         rows = {line.rows: _rows(known[line.rows]) for line in lines if line.rows}
         text = [line.template.format(**row) for line in lines for row in (rows[line.rows] if line.rows else [{}])]
         shown = known[self.image]
-        return ToolResult(value=rows, text="\n".join(text), image=shown.rgb, source=shown, backend=backend)
+        return ToolResult(value=rows, text="\n".join(text), image=shown.rgb, source=shown, backend=joined(backends))
 
 
 def _rows(result: Any) -> list[dict[str, Any]]:

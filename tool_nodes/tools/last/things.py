@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ class Detected:
         label: The query that it answers.
         number: 1, 2, ... among the things of its label, best first.
         box: (left, top, right, bottom) [px], right and bottom exclusive.
-        point: Normalized (x, y) on it.
+        point: Normalized (x, y) on it; where the detector knows none, the middle of the box.
         score: In [0, 1].
+        sure: False where the point is only the middle of the box, and may be beside the thing.
     """
 
     label: str
@@ -27,6 +28,7 @@ class Detected:
     box: tuple[int, int, int, int]
     point: tuple[float, float]
     score: float
+    sure: bool = field(default=True, kw_only=True)
 
     @property
     def centre(self) -> tuple[float, float]:

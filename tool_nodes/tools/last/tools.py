@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.perception.object_finder import Sight
+from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.last.loading import FOLDER, load_skills
@@ -24,7 +24,7 @@ class SkillTools:
     """EstimateDepth, EstimateSize, SegmentObjects, CountObjects, ZoomCrop and Get3DPoint, and skills of one's own.
 
     Args:
-        sight: Looks at the pictures.
+        finder: Looks at the pictures.
         folder: More skills, one YAML file each (docs/skills.md).
 
     Raises:
@@ -33,8 +33,8 @@ class SkillTools:
 
     suite = "last"
 
-    def __init__(self, sight: Sight, folder: Path | None = None) -> None:
-        self._sight = sight
+    def __init__(self, finder: ObjectFinder, folder: Path | None = None) -> None:
+        self._finder = finder
         self.skills: dict[str, Skill] = {}
         for skill in [*paper_skills(), *(load_skills(folder) if folder else [])]:
             if skill.name in self.skills:
@@ -58,4 +58,4 @@ class SkillTools:
             )
 
     def _run(self, skill: Skill, **values: Any) -> ToolResult:
-        return skill.run(self._sight, values)
+        return skill.run(self._finder, values)

@@ -5,7 +5,7 @@ one JSON object that names its task. Boxes are `\boxed{x1,y1,x2,y2}` in 0..1000;
 and areas are in its units, so that the whole picture has 1,000,000. The thresholds are those of the paper: detections
 from a box score of 0.25, non-maximum suppression at an IoU of 0.8, segments from a score of 0.25, at most 20 of them.
 
-What stands behind the tools are the backends of `Sight` instead of Grounding DINO and SAM 3.1.
+What stands behind the tools are the backends of the ports Detector and Segmenter instead of Grounding DINO and SAM 3.1.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ import numpy as np
 
 from tool_nodes.perception.box_overlap import box_iou, inside_box, not_suppressed
 from tool_nodes.perception.drawings.exemplar import Appearance
-from tool_nodes.perception.object_finder import Instance, Sight
+from tool_nodes.perception.instances import Instance
+from tool_nodes.perception.object_finder import ObjectFinder, joined
+from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.peria.boxes import SPACE, SpaceBox, box_pixels, boxed, show_box
 from tool_nodes.tools.peria.interaction import SUCCESS
-from tool_nodes.types import FloatArray
+from tool_nodes.types import Detection, FloatArray
 
 BOX_THRESHOLD = 0.25
 NMS_THRESHOLD = 0.8
@@ -55,13 +57,13 @@ class PeriaPerceptionTools:
     """Object detection and segmentation.
 
     Args:
-        sight: Finds things in the pictures of a conversation.
+        finder: Finds things in the pictures of a conversation.
     """
 
     suite = "peria"
 
-    def __init__(self, sight: Sight) -> None:
-        self._sight = sight
+    def __init__(self, finder: ObjectFinder) -> None:
+        self._finder = finder
 
     @tool("grounding_dino")
     def grounding_dino(self, image_index: ImageIndex, question: Text) -> ToolResult:
@@ -73,12 +75,15 @@ class PeriaPerceptionTools:
             question: What to look for; several names are divided by commas or by " . ".
         """
         names = _names(question)
-        found: list[Instance] = []
+        found: list[Detection] = []
         missing: list[str] = []
+        backends: list[str] = []
         first_error: ToolError | None = None
         for name in names:
             try:
-                found += self._sight.find(image_index, name)
+                answer = self._finder.detect(image_index, name)
+                found += answer.value
+                backends.append(answer.backend)
             except ToolError as error:
                 if error.code != ErrorCode.OBJECT_NOT_FOUND:
                     raise
@@ -89,7 +94,7 @@ class PeriaPerceptionTools:
         found = [one for one in found if one.score >= BOX_THRESHOLD]
         kept = not_suppressed([one.box for one in found], [one.score for one in found], NMS_THRESHOLD)
         detections = [found[k] for k in kept]
-        answer: dict[str, Any] = {
+        document: dict[str, Any] = {
             "task": "detection",
             "objects": [
                 {"label": one.label, "confidence": _confidence(one), "bbox": boxed(*one.box, image_index.size)}
@@ -97,8 +102,8 @@ class PeriaPerceptionTools:
             ],
         }
         if missing:
-            answer["not_found"] = missing
-        return self._answer(image_index, answer, detections)
+            document["not_found"] = missing
+        return _answer(document, joined(backends))
 
     @tool("auto_segment")
     def auto_segment(self, image_index: ImageIndex) -> ToolResult:
@@ -108,7 +113,7 @@ class PeriaPerceptionTools:
         Args:
             image_index: Index of the input image.
         """
-        return self._proposals(image_index, self._sight.everything(image_index))
+        return _proposals(image_index, self._finder.everything(image_index))
 
     @tool("bbox_segment")
     def bbox_segment(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
@@ -122,14 +127,15 @@ class PeriaPerceptionTools:
         box = box_pixels(bounding_box, image_index.size)
         area = (box[2] - box[0]) * (box[3] - box[1])
         found = []
-        for one in self._sight.everything(image_index):
+        everything = self._finder.everything(image_index)
+        for one in everything.value:
             part, share = inside_box(one.mask, box)
             if share >= _INSIDE or np.count_nonzero(part) >= _FILLS * area:
                 found.append((box_iou(one.box, box), Instance.of_mask(part, one.score)))
         if not found:
             raise _nothing_in(bounding_box)
         found.sort(key=lambda pair: -pair[0])
-        return self._proposals(image_index, [one for _, one in found])
+        return _proposals(image_index, Answer([one for _, one in found], everything.backend))
 
     @tool("text_segment")
     def text_segment(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
@@ -140,7 +146,7 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to segment, e.g. "red circles".
         """
-        return self._proposals(image_index, self._sight.find(image_index, text_prompt), prompt=text_prompt)
+        return _proposals(image_index, self._finder.find(image_index, text_prompt), prompt=text_prompt)
 
     @tool("exemplar_segment")
     def exemplar_segment(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
@@ -152,17 +158,17 @@ class PeriaPerceptionTools:
             bounding_box: Box around one object as \boxed{x1,y1,x2,y2}, in 0..1000; the object itself is found too.
         """
         box = box_pixels(bounding_box, image_index.size)
-        everything = self._sight.everything(image_index)
-        exemplar = max(everything, key=lambda one: box_iou(one.box, box), default=None)
+        everything = self._finder.everything(image_index)
+        exemplar = max(everything.value, key=lambda one: box_iou(one.box, box), default=None)
         if exemplar is None or box_iou(exemplar.box, box) < _EXEMPLAR_IOU:
             raise _nothing_in(bounding_box)
         wanted = Appearance.of(image_index.rgb, exemplar.mask)
         found = [
             replace(one, score=one.score * wanted.likeness(Appearance.of(image_index.rgb, one.mask)))
-            for one in everything
+            for one in everything.value
         ]
         found.sort(key=lambda one: -one.score)
-        return self._proposals(image_index, found)
+        return _proposals(image_index, Answer(found, everything.backend))
 
     @tool("concept_count")
     def concept_count(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
@@ -172,10 +178,10 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to count, e.g. "cans".
         """
-        found = self._found_or_none(image_index, text_prompt)
+        found, backend = self._found_or_none(image_index, text_prompt)
         answer = {"task": "counting", "prompt": text_prompt, "count": len(found)}
         answer |= _listed("instances", image_index, found)
-        return self._answer(image_index, answer, found)
+        return _answer(answer, backend, found)
 
     @tool("presence_check")
     def presence_check(self, image_index: ImageIndex, text_prompt: Text) -> ToolResult:
@@ -186,7 +192,7 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to look for, e.g. "a red box".
         """
-        found = self._found_or_none(image_index, text_prompt)
+        found, backend = self._found_or_none(image_index, text_prompt)
         answer = {
             "task": "presence",
             "prompt": text_prompt,
@@ -194,28 +200,32 @@ class PeriaPerceptionTools:
             "confidence": max((_confidence(one) for one in found), default=0.0),
             "count": len(found),
         }
-        return self._answer(image_index, answer, found)
+        return _answer(answer, backend, found)
 
-    def _found_or_none(self, image: SessionImage, text: str) -> list[Instance]:
+    def _found_or_none(self, image: SessionImage, text: str) -> tuple[list[Instance], str]:
+        """What a text names, and the backend that says so: that there is none of it is an answer too."""
         try:
-            found = self._sight.find(image, text)
+            found = self._finder.find(image, text)
         except ToolError as error:
             if error.code != ErrorCode.OBJECT_NOT_FOUND:
                 raise
-            return []
-        return _confident(found)
+            return [], error.backend or self._finder.backend
+        return _confident(found.value), found.backend
 
-    def _proposals(self, image: SessionImage, found: Sequence[Instance], **more: Any) -> ToolResult:
-        found = _confident(found)
-        answer = {"task": "segmentation", **more} | _listed("proposals", image, found)
-        return self._answer(image, answer, found[:MAX_PROPOSALS])
 
-    def _answer(self, image: SessionImage, answer: dict[str, Any], found: Sequence[Instance]) -> ToolResult:
-        return ToolResult(
-            value=answer | {"masks": [one.mask for one in found]},
-            text=f"{SUCCESS}\nResult: {json.dumps(answer, ensure_ascii=False)}",
-            backend=self._sight.backend(image),
-        )
+def _proposals(image: SessionImage, answer: Answer[list[Instance]], **more: Any) -> ToolResult:
+    found = _confident(answer.value)
+    document = {"task": "segmentation", **more} | _listed("proposals", image, found)
+    return _answer(document, answer.backend, found[:MAX_PROPOSALS])
+
+
+def _answer(document: dict[str, Any], backend: str, found: Sequence[Instance] | None = None) -> ToolResult:
+    masks = {} if found is None else {"masks": [one.mask for one in found]}
+    return ToolResult(
+        value=document | masks,
+        text=f"{SUCCESS}\nResult: {json.dumps(document, ensure_ascii=False)}",
+        backend=backend,
+    )
 
 
 def _names(question: str) -> list[str]:
@@ -238,7 +248,7 @@ def _confident(found: Sequence[Instance]) -> list[Instance]:
     return [one for one in found if one.score >= SCORE_THRESHOLD]
 
 
-def _confidence(one: Instance) -> float:
+def _confidence(one: Instance | Detection) -> float:
     return round(float(one.score), 3)
 
 

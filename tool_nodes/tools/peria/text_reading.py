@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from typing import Any
 
 from tool_nodes.perception.text.layout import formulas, table_rows
 from tool_nodes.perception.text.rulings import find_rulings
-from tool_nodes.ports import TextReader
+from tool_nodes.ports import Answer, TextReader
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
 from tool_nodes.toolbox.toolbox import tool
@@ -42,7 +41,7 @@ class TextTools:
         Args:
             image_index: Index of the image to read.
         """
-        return self._text("ocr", self._reader.read(image_index))
+        return _text(self._reader.read(image_index))
 
     @tool("text_spotting")
     def text_spotting(self, image_index: ImageIndex) -> ToolResult:
@@ -52,10 +51,9 @@ class TextTools:
         Args:
             image_index: Index of the image to read.
         """
-        items = [
-            {"text": span.text, "bbox": boxed(*span.box, image_index.size)} for span in self._reader.read(image_index)
-        ]
-        return self._result({"task": "spotting", "items": items})
+        found = self._reader.read(image_index)
+        items = [{"text": span.text, "bbox": boxed(*span.box, image_index.size)} for span in found.value]
+        return _result({"task": "spotting", "items": items}, found.backend)
 
     @tool("map_text_ocr")
     def map_text_ocr(self, image_index: ImageIndex) -> ToolResult:
@@ -65,7 +63,8 @@ class TextTools:
         Args:
             image_index: Index of the image to read.
         """
-        return self._text("ocr", [span for span in self._reader.read(image_index) if not is_map_noise(span.text)])
+        found = self._reader.read(image_index)
+        return _text(Answer([span for span in found.value if not is_map_noise(span.text)], found.backend))
 
     @tool("formula_ocr")
     def formula_ocr(self, image_index: ImageIndex) -> ToolResult:
@@ -74,9 +73,9 @@ class TextTools:
         Args:
             image_index: Index of the image to read.
         """
-        spans = self._reader.read(image_index)
+        found = self._reader.read(image_index)
         bars = find_rulings(image_index.rgb).bars
-        return self._result({"task": "formula", "text": "\n".join(formulas(spans, bars))})
+        return _result({"task": "formula", "text": "\n".join(formulas(found.value, bars))}, found.backend)
 
     @tool("table_ocr")
     def table_ocr(self, image_index: ImageIndex) -> ToolResult:
@@ -85,15 +84,18 @@ class TextTools:
         Args:
             image_index: Index of the image to read.
         """
-        rows = table_rows(self._reader.read(image_index), find_rulings(image_index.rgb))
-        return self._result({"task": "table", "rows": rows})
+        found = self._reader.read(image_index)
+        rows = table_rows(found.value, find_rulings(image_index.rgb))
+        return _result({"task": "table", "rows": rows}, found.backend)
 
-    def _text(self, task: str, spans: Sequence[TextSpan]) -> ToolResult:
-        return self._result({"task": task, "text": "\n".join(span.text for span in spans)})
 
-    def _result(self, value: dict[str, Any]) -> ToolResult:
-        text = f"{SUCCESS}\nResult: {json.dumps(value, ensure_ascii=False)}"
-        return ToolResult(value=value, text=text, backend=self._reader.backend)
+def _text(found: Answer[list[TextSpan]]) -> ToolResult:
+    return _result({"task": "ocr", "text": "\n".join(span.text for span in found.value)}, found.backend)
+
+
+def _result(value: dict[str, Any], backend: str) -> ToolResult:
+    text = f"{SUCCESS}\nResult: {json.dumps(value, ensure_ascii=False)}"
+    return ToolResult(value=value, text=text, backend=backend)
 
 
 def is_map_noise(text: str) -> bool:

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import backproject, intrinsics
-from tool_nodes.perception.object_finder import estimate_picture
 from tool_nodes.ports import DepthEstimator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
@@ -46,7 +45,8 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        depth, focal = estimate_picture(self._estimator, image_index)
+        answer = self._estimator.estimate(image_index)
+        depth, focal = answer.value
         h, w = depth.shape
         return ToolResult(
             value={"depth_map": depth, "focal_length_px": focal, "width": w, "height": h},
@@ -55,7 +55,7 @@ class DepthTools:
             "$focal_length_px (float) to reference the focal length.",
             image=colourize_depth(depth),
             variables={"depth_map": depth, "focal_length_px": focal},
-            backend=self._estimator.backend,
+            backend=answer.backend,
         )
 
     @tool("depth_estimator.estimate_depth_with_pointcloud", renamed={"image": "image_index"})
@@ -65,7 +65,8 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        depth, focal = estimate_picture(self._estimator, image_index)
+        answer = self._estimator.estimate(image_index)
+        depth, focal = answer.value
         h, w = depth.shape
         cloud = cloud_of(depth, focal, image_index)
         return ToolResult(
@@ -75,5 +76,5 @@ class DepthTools:
             f"$point_cloud (numpy array, {len(cloud)}x3) and $focal_length_px (float) to reference the results.",
             image=colourize_depth(depth),
             variables={"depth_map": depth, "point_cloud": cloud, "focal_length_px": focal},
-            backend=self._estimator.backend,
+            backend=answer.backend,
         )

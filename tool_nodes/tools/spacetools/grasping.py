@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import intrinsics, project, transform
-from tool_nodes.motion.gripper import gripper_points
+from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
-from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.toolbox.toolbox import InSession, tool
 from tool_nodes.tools.drawing import draw_axes
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet
 
@@ -40,12 +40,14 @@ class GraspAlternatives:
 
     suite = "spacetools"
 
-    def __init__(self) -> None:
-        self._served: dict[str, int] = {}
-
     @tool("grasp_generator.compute_grasp", renamed={"image": "image_index"}, repeatable=True)
     def compute_grasp(
-        self, point_cloud: PointCloud, mask: Mask, focal_length_px: FocalLength, image_index: ImageIndex
+        self,
+        point_cloud: PointCloud,
+        mask: Mask,
+        focal_length_px: FocalLength,
+        image_index: ImageIndex,
+        session: InSession,
     ) -> ToolResult:
         """Generate a single collision-free grasp pose for a masked subset of a point cloud.
 
@@ -56,6 +58,7 @@ class GraspAlternatives:
             mask: Variable holding the segmentation mask (H, W) of the object.
             focal_length_px: Focal length in pixels.
             image_index: Index of the image that mask and cloud belong to.
+            session: The conversation, which counts the grasps it was given.
         """
         flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
         frame = image_index.require_frame()
@@ -67,8 +70,9 @@ class GraspAlternatives:
             )
         cloud = np.ascontiguousarray(point_cloud, np.float32)
         key = hashlib.sha256(cloud.tobytes() + np.packbits(flat).tobytes()).hexdigest()
-        result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, self._served.get(key, 0))
-        self._served[key] = self._served.get(key, 0) + 1
+        given = session.grasps_given.get(key, 0)
+        result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, given)
+        session.grasps_given[key] = given + 1
         return result
 
     def alternative(
@@ -102,10 +106,17 @@ class GraspTools(GraspAlternatives):
     Args:
         generator: Proposes grasps.
         reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
+        robot: Whose gripper is drawn; the default robot's where None.
     """
 
-    def __init__(self, generator: GraspGenerator, reachable: Callable[[FloatArray, Frame], bool] | None = None) -> None:
+    def __init__(
+        self,
+        generator: GraspGenerator,
+        reachable: Callable[[FloatArray, Frame], bool] | None = None,
+        robot: RobotModel | None = None,
+    ) -> None:
         super().__init__()
+        self._gripper = (robot or load_robot()).gripper
         self._generator = generator
         self._reachable = reachable
 
@@ -143,7 +154,7 @@ class GraspTools(GraspAlternatives):
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)
         K[:2, 2] = frame.K[:2, 2]
-        points_px = project(transform(T, gripper_points(float(grasps.widths_m[index]))), K)
+        points_px = project(transform(T, self._gripper.points(float(grasps.widths_m[index]))), K)
         axes_px = project(transform(T, np.vstack([np.zeros(3), 0.06 * np.eye(3)])), K)
         shown = ", ".join(f"({x / w:.3f}, {y / h:.3f})" for x, y in points_px)
         score = float(grasps.scores[index])

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tool_nodes.ports import Camera
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
-from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.toolbox.toolbox import InSession, tool
 from tool_nodes.tools.spacetools.robot import CameraTools, require_rigid
 from tool_nodes.types import Frame
 
@@ -43,19 +43,19 @@ class MockCamera(CameraTools):
         return super()._cloud(frame) if self._recorded_cloud is None else self._recorded_cloud
 
     @tool("robot.capture_image", aliases=["mock_robot.capture_image"], repeatable=True)
-    def capture_image(self) -> ToolResult:
+    def capture_image(self, session: InSession) -> ToolResult:
         """Return the recorded image of the data set, without a real robot."""
-        return replace(super().capture_image(), backend=self.backend)
+        return replace(super().capture_image(session), backend=self.backend)
 
     @tool("robot.get_depth", aliases=["robot.capture_depth", "mock_robot.get_depth"], repeatable=True)
-    def get_depth(self) -> ToolResult:
+    def get_depth(self, session: InSession) -> ToolResult:
         """Return the recorded depth map of the data set, without a real robot."""
-        return replace(super().get_depth(), backend=self.backend)
+        return replace(super().get_depth(session), backend=self.backend)
 
     @tool("robot.get_depth_with_pointcloud", aliases=["mock_robot.get_depth_with_pointcloud"], repeatable=True)
-    def get_depth_with_pointcloud(self) -> ToolResult:
+    def get_depth_with_pointcloud(self, session: InSession) -> ToolResult:
         """Return the recorded depth map and 3D point cloud of the data set, without a real robot."""
-        return replace(super().get_depth_with_pointcloud(), backend=self.backend)
+        return replace(super().get_depth_with_pointcloud(session), backend=self.backend)
 
 
 class MockRobot(MockCamera):

@@ -8,27 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
-from tool_nodes.ports import Pointer
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult
+from tool_nodes.ports import Answer, Pointer
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.drawing import draw_points
 
 Point = tuple[float, float]
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Normalized points of the picture, best first, and who found them."""
-
-    points: Sequence[Point]
-    backend: str
 
 
 def _show(points: Sequence[Point]) -> str:
@@ -49,7 +40,7 @@ class _PointingTools:
 
     def _detect(self, obj_name: str, image: SessionImage, only_one: bool) -> ToolResult:
         found = self._find(obj_name, image)
-        points = [(round(x, 3), round(y, 3)) for x, y in (found.points[:1] if only_one else found.points)]
+        points = [(round(x, 3), round(y, 3)) for x, y in (found.value[:1] if only_one else found.value)]
         suffix = "detection" if only_one else "detections"
         picture = draw_points(image.rgb, points)
         return ToolResult(
@@ -62,43 +53,31 @@ class _PointingTools:
             facts={"points": points},
         )
 
-    def _find(self, text: str, image: SessionImage) -> _Found:
+    def _find(self, text: str, image: SessionImage) -> Answer[list[Point]]:
         phrase = parse_mark_phrase(text)
         marks = self._marks.find(image.rgb, phrase) if phrase else []
         if phrase is None or not marks:
-            return _Found(self._point(text, image), self._pointer.backend)
+            return self._pointer.point(image, text)
         if phrase.kind == "circle":
-            return _Found([_normalized(mark.centre, image) for mark in marks], self._marks.backend)
+            return Answer([_normalized(mark.centre, image) for mark in marks], self._marks.backend)
         return self._in_boxes(phrase.name, marks, image)
 
-    def _in_boxes(self, name: str, marks: Sequence[Mark], image: SessionImage) -> _Found:
+    def _in_boxes(self, name: str, marks: Sequence[Mark], image: SessionImage) -> Answer[list[Point]]:
         """The things of that name in a marked box, or the main thing of one, or its middle where nothing is seen."""
         for text in [name, "everything"] if name else ["everything"]:
             try:
-                points = self._point(text, image)
+                answer = self._pointer.point(image, text)
             except ToolError as error:
                 if error.code in INFRASTRUCTURE_ERRORS and image.frame is not None:
                     raise
                 continue
             for mark in marks:
                 left, top, right, bottom = np.array(mark.box) / (*image.size, *image.size)
-                inside = [(x, y) for x, y in points if left <= x <= right and top <= y <= bottom]
+                inside = [(x, y) for x, y in answer.value if left <= x <= right and top <= y <= bottom]
                 if inside:
                     chosen = inside if text == name else [_nearest(inside, _normalized(mark.centre, image))]
-                    return _Found(chosen, self._pointer.backend)
-        return _Found([_normalized(marks[0].centre, image)], self._marks.backend)
-
-    def _point(self, text: str, image: SessionImage) -> list[Point]:
-        """What the Pointer finds in the camera frame, as far as the picture shows it."""
-        found = image.from_frame(self._pointer.points(image.require_frame(), text))
-        points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
-        if not points:
-            raise ToolError(
-                ErrorCode.OBJECT_NOT_FOUND,
-                f"{text[:60]!r} is not in the part of the camera picture that this image shows.",
-                "Look at the whole picture.",
-            )
-        return points
+                    return Answer(chosen, answer.backend)
+        return Answer([_normalized(marks[0].centre, image)], self._marks.backend)
 
 
 def _normalized(point: Point, image: SessionImage) -> Point:

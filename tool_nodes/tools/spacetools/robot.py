@@ -18,7 +18,7 @@ from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
 from tool_nodes.toolbox.images import SessionImage, view_of
-from tool_nodes.toolbox.toolbox import tool
+from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.drawing import colourize_depth
 from tool_nodes.tools.spacetools.depth import depth_range
 from tool_nodes.types import FloatArray, Frame
@@ -35,22 +35,21 @@ class CameraTools:
 
     def __init__(self, camera: Camera) -> None:
         self._camera = camera
-        self._seen: Frame | None = None
 
-    def _look(self) -> Frame:
-        self._seen = self._camera.capture()
-        return self._seen
+    def _look(self, session: Session) -> Frame:
+        session.seen = self._camera.capture()
+        return session.seen
 
-    def _last_seen(self) -> Frame:
-        return self._seen if self._seen is not None else self._look()
+    def _last_seen(self, session: Session) -> Frame:
+        return session.seen if session.seen is not None else self._look(session)
 
     def _cloud(self, frame: Frame) -> NDArray[np.float32]:
         return backproject(frame.depth, frame.K)
 
     @tool("robot.capture_image", timeout_s=None, repeatable=True)
-    def capture_image(self) -> ToolResult:
+    def capture_image(self, session: InSession) -> ToolResult:
         """Capture an RGB image from the robot's camera."""
-        frame = self._look()
+        frame = self._look(session)
         w, h = frame.size
         return ToolResult(
             value={"image_shape": list(frame.rgb.shape), "image": frame.rgb},
@@ -61,9 +60,9 @@ class CameraTools:
         )
 
     @tool("robot.get_depth", aliases=["robot.capture_depth"], timeout_s=None, repeatable=True)
-    def get_depth(self) -> ToolResult:
+    def get_depth(self, session: InSession) -> ToolResult:
         """Get the depth map from the robot's depth sensor."""
-        frame = self._look()
+        frame = self._look(session)
         w, h = frame.size
         focal = float(frame.K[0, 0])
         picture = colourize_depth(frame.depth, bar=False)
@@ -83,9 +82,9 @@ class CameraTools:
         )
 
     @tool("robot.get_depth_with_pointcloud", timeout_s=None, repeatable=True)
-    def get_depth_with_pointcloud(self) -> ToolResult:
+    def get_depth_with_pointcloud(self, session: InSession) -> ToolResult:
         """Get the depth map from the robot's depth sensor and the 3D point cloud in the camera frame."""
-        frame = self._look()
+        frame = self._look(session)
         w, h = frame.size
         focal = float(frame.K[0, 0])
         cloud = self._cloud(frame)
@@ -131,19 +130,19 @@ class RobotTools(CameraTools):
         return self._manipulator.job()
 
     @tool("robot.execute_grasp", motion=True, timeout_s=None)
-    def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
+    def execute_grasp(self, grasp_pose: Pose, session: InSession) -> ToolResult:
         """Grasp by moving the gripper to a pose via a pre-grasp point, closing it, and lifting.
 
         Args:
             grasp_pose: 4x4 pose of the gripper's base in the camera frame (OpenCV), approach along +Z,
                 fingers closing along X; usually $grasp_pose.
         """
-        frame = self._last_seen()
+        frame = self._last_seen(session)
         T = frame.T_base_camera @ require_rigid(grasp_pose)
         started = self._clock()
         opening = self._manipulator.grasp(T, frame)
         elapsed = self._clock() - started
-        after = self._look()
+        after = self._look(session)
         w, h = after.size
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
@@ -159,14 +158,14 @@ class RobotTools(CameraTools):
         timeout_s=None,
         renamed={"point_2d": "placement_point_2d"},
     )
-    def place_object_at_2d_location(self, placement_point_2d: Point2D) -> ToolResult:
+    def place_object_at_2d_location(self, placement_point_2d: Point2D, session: InSession) -> ToolResult:
         """Place the held object at a point of the newest image; the 3D location is found by shooting a ray.
 
         Args:
             placement_point_2d: Normalized [x, y] image point where the object should be placed.
         """
-        frame = self._last_seen()
-        return self._place(ray_to_base(frame, placement_point_2d), frame)
+        frame = self._last_seen(session)
+        return self._place(ray_to_base(frame, placement_point_2d), frame, session)
 
     @tool(
         "robot.place_object_at_3d_location",
@@ -174,20 +173,21 @@ class RobotTools(CameraTools):
         timeout_s=None,
         renamed={"point_3d": "placement_point_3d"},
     )
-    def place_object_at_3d_location(self, placement_point_3d: Point3D) -> ToolResult:
+    def place_object_at_3d_location(self, placement_point_3d: Point3D, session: InSession) -> ToolResult:
         """Place the held object at a 3D point in the camera frame and open the gripper.
 
         Args:
             placement_point_3d: [x, y, z] in metres in the camera frame (OpenCV).
         """
-        frame = self._last_seen()
-        return self._place(transform(frame.T_base_camera, np.asarray(placement_point_3d, float)[None])[0], frame)
+        frame = self._last_seen(session)
+        point = transform(frame.T_base_camera, np.asarray(placement_point_3d, float)[None])[0]
+        return self._place(point, frame, session)
 
-    def _place(self, point_base: FloatArray, frame: Frame) -> ToolResult:
+    def _place(self, point_base: FloatArray, frame: Frame, session: Session) -> ToolResult:
         started = self._clock()
         self._manipulator.place(point_base, frame)
         elapsed = self._clock() - started
-        after = self._look()
+        after = self._look(session)
         w, h = after.size
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tool_nodes.perception.object_finder import segment_picture
+from tool_nodes.perception.prompts import segment_by
 from tool_nodes.ports import Segmenter
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.drawing import draw_mask, draw_points
+from tool_nodes.types import PointPrompt
 
 
 class Sam2Tools:
@@ -29,7 +30,8 @@ class Sam2Tools:
             y: Normalized y-coordinate in [0, 1], from the top.
             image_index: Index of the image to segment.
         """
-        best = segment_picture(self._segmenter, image_index, [(x, y)])[0]
+        found = segment_by(self._segmenter, image_index, PointPrompt([(x, y)]))
+        best = found.value[0]
         h, w = best.mask.shape
         return ToolResult(
             value={"mask": best.mask, "iou_score": best.score},
@@ -37,7 +39,7 @@ class Sam2Tools:
             f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, best.mask), [(x, y)]),
             variables={"segmentation_mask": best.mask},
-            backend=self._segmenter.backend,
+            backend=found.backend,
         )
 
     @tool("sam2.segment_from_points", renamed={"image": "image_index"})
@@ -51,7 +53,8 @@ class Sam2Tools:
         if not len(points):
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "sam2.segment_from_points: argument 'points' is an empty list.")
         prompts = [(float(x), float(y)) for x, y in points]
-        found = segment_picture(self._segmenter, image_index, prompts)
+        answer = segment_by(self._segmenter, image_index, PointPrompt(prompts))
+        found = answer.value
         h, w = found[0].mask.shape
         return ToolResult(
             value={"mask": found[0].mask, "iou_scores": np.array([s.score for s in found])},
@@ -59,5 +62,5 @@ class Sam2Tools:
             f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, found[0].mask), prompts),
             variables={"segmentation_mask": found[0].mask},
-            backend=self._segmenter.backend,
+            backend=answer.backend,
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rclpy_zenoh.interfaces import install_import_hook
 
-FOLDER = Path(__file__).parents[1] / "overlay"
+FOLDER = Path(__file__).with_name("ros_packages")
 """Holds the packages rclpy, tf2_ros and those that go with them, under their own names."""
 
 

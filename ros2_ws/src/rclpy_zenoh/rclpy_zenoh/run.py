@@ -6,6 +6,7 @@ import argparse
 import os
 import runpy
 import sys
+from collections.abc import Sequence
 
 from rclpy_zenoh import overlay
 from rclpy_zenoh.interfaces import use_distro
@@ -24,16 +25,25 @@ def main(argv: list[str]) -> int:
     if given.distro is not None:
         use_distro(given.distro)
     overlay.install()
-    is_file = os.path.isfile(given.program)
-    if not is_file and (given.program.endswith(".py") or os.sep in given.program):
+    if not os.path.isfile(given.program) and (given.program.endswith(".py") or os.sep in given.program):
         parser.error(f"there is no file {given.program}")
-    sys.argv = [given.program, *given.arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(given.program)) if is_file else os.getcwd()
+    return run_program(given.program, given.arguments)
+
+
+def run_program(program: str, arguments: Sequence[str]) -> int:
+    """Run a Python file or a module as `__main__` of this process, where rclpy can be imported.
+
+    Returns:
+        Its exit code; SystemExit goes through.
+    """
+    is_file = os.path.isfile(program)
+    sys.argv = [program, *arguments]
+    sys.path[0] = os.path.dirname(os.path.abspath(program)) if is_file else os.getcwd()
     try:
         if is_file:
-            runpy.run_path(given.program, run_name="__main__")
+            runpy.run_path(program, run_name="__main__")
         else:
-            runpy.run_module(given.program, run_name="__main__", alter_sys=True)
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
     except KeyboardInterrupt:
         return SIGINT_EXIT
     return 0

@@ -4,4 +4,4 @@ import sys
 
 from rclpy_zenoh.cli.app import main
 
-sys.exit(main(sys.argv[1:], prog="python -m rclpy_zenoh.cli"))
+sys.exit(main(sys.argv[1:]))

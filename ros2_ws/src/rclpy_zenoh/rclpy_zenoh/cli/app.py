@@ -18,7 +18,7 @@ from rclpy_zenoh.cli.grammar import Arguments, make_parser
 from rclpy_zenoh.interfaces import InterfaceError, use_distro
 
 
-def main(argv: Sequence[str], prog: str = "toolhand ros") -> int:
+def main(argv: Sequence[str], prog: str = "python -m rclpy_zenoh.cli") -> int:
     """Run a command such as ["topic", "list"].
 
     Args:
@@ -71,7 +71,7 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def _run(argv: Sequence[str], prog: str) -> int:
-    arguments = make_parser(prog).parse_args(list(argv), Arguments())
+    arguments = make_parser(prog).parse_args(list(argv), Arguments(prog=prog))
     _choose_distro(arguments.distro)
     return load_verb(arguments.verb)(arguments)
 

@@ -134,7 +134,7 @@ def connect(arguments: Arguments, *, looks: bool = False) -> Iterator[Connection
             stack.enter_context(_in_environment(CLIENT_VARIABLE, "1"))
         if pip_client:
             _check_packages()
-            _check_router()
+            _check_router(arguments)
         context = Context()
         rclpy.init(
             args=[],
@@ -144,7 +144,7 @@ def connect(arguments: Arguments, *, looks: bool = False) -> Iterator[Connection
         )
         stack.callback(rclpy.try_shutdown, context=context)
         node = rclpy.create_node(
-            f"_toolhand_ros_cli_{os.getpid()}", context=context, enable_rosout=False, start_parameter_services=False
+            f"_ros2cli_{os.getpid()}", context=context, enable_rosout=False, start_parameter_services=False
         )
         stack.callback(node.destroy_node)
         executor = SingleThreadedExecutor(context=context)
@@ -192,7 +192,7 @@ def _check_packages() -> None:
             raise packages_missing() from error
 
 
-def _check_router() -> None:
+def _check_router(arguments: Arguments) -> None:
     """Without a router a session opens and then sees nobody, so it is better to say so."""
     from rclpy_zenoh.wire import SessionError, SessionOptions
 
@@ -209,6 +209,5 @@ def _check_router() -> None:
         socket.create_connection((host.strip("[]"), int(port)), ROUTER_TIMEOUT_S).close()
     except OSError:
         raise CliError(
-            f"No router answers at {endpoint}; start one with `toolhand ros router --port {port}` "
-            f"(or `python -m rclpy_zenoh.router --port {port}`)."
+            f"No router answers at {endpoint}; start one with `{arguments.prog} router --port {port}`."
         ) from None

@@ -28,9 +28,10 @@ A graph needs a router: `%(prog)s router` starts one. Exit status: 0 done, 1 fai
 
 
 class Arguments(argparse.Namespace):
-    """The parsed command line; `verb` names the function to run, the rest are its options."""
+    """The parsed command line; `verb` names the function to run, `prog` the program, the rest are its options."""
 
     verb: str
+    prog: str
     domain: int | None = None
     router: str | None = None
     distro: str | None = None

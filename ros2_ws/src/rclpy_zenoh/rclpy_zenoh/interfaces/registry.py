@@ -10,15 +10,13 @@ from rclpy_zenoh.interfaces.definitions import MessageDefinition
 from rclpy_zenoh.interfaces.errors import InterfaceError
 from rclpy_zenoh.interfaces.parser import parse_interface
 from rclpy_zenoh.interfaces.type_hash import rihs01
+from rclpy_zenoh.packages import package_folders
 
 DISTROS = ("jazzy", "kilted", "lyrical")
 KINDS = ("msg", "srv", "action")
 
 STANDARD = Path(__file__).parent / "data"
 """One folder per set of distributions that share its definitions: `common`, or their names joined by dashes."""
-
-WORKSPACE = Path(__file__).parents[3]
-"""The `src` folder of the colcon workspace that this package lies in; its interface packages are found too."""
 
 _NAME = re.compile(r"(?P<package>[a-z][a-z0-9_]*)/(?P<kind>msg|srv|action)/(?P<file>[A-Z][A-Za-z0-9]*)(?P<part>_\w+)?$")
 
@@ -41,14 +39,14 @@ class Registry:
 
     @cached_property
     def _files(self) -> dict[str, Path]:
-        """Interface files by full name; packages of the workspace and added folders override the standard ones."""
+        """Interface files by full name; packages of `package_folders` and added folders override the standard ones."""
         packages = [
             package
             for group in sorted(STANDARD.iterdir())
             if group.name == "common" or self.distro in group.name.split("-")
             for package in sorted(group.iterdir())
         ]
-        packages += [manifest.parent for manifest in sorted(WORKSPACE.glob("*/package.xml"))]
+        packages += package_folders().values()
         return {
             f"{package.name}/{kind}/{file.stem}": file
             for package in (*packages, *self._folders)

@@ -1,32 +1,59 @@
-"""`toolhand up FILE [NAME:=VALUE ...]`, also `python -m rclpy_zenoh.launch`: run a launch file until Ctrl-C."""
+"""`python -m rclpy_zenoh.launch FILE [NAME:=VALUE ...]`: run a launch file until Ctrl-C."""
 
 from __future__ import annotations
 
 import argparse
-import shlex
 import signal
 import sys
 import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
 from rclpy_zenoh.launch.errors import LaunchError
 from rclpy_zenoh.launch.graph import LaunchedGraph, launch
-from rclpy_zenoh.launch.keys import HELP, stop_keys
+from rclpy_zenoh.launch.keys import ServiceKeys, service_keys
 from rclpy_zenoh.launch.plan import Argument, declared_arguments
 from rclpy_zenoh.launch.process import Usage
 from rclpy_zenoh.wire import SessionOptions
 
 BAD_INPUT = 2
-DEFAULT_SCENE = "example"
-"""Of launch/sim.launch.yaml."""
 READY_TIMEOUT_S = 180.0
 _WAKE_S = 0.1
 
 
-def main(argv: list[str] | None = None) -> int:
+NextSteps = Callable[[LaunchedGraph, str, Mapping[str, str]], list[str]]
+"""Command lines that do something with a graph that is ready.
+
+It is given the graph, what a line for it begins with (see `shell_settings`), and the arguments of the launch file.
+"""
+
+
+def _look_around(graph: LaunchedGraph, settings: str, arguments: Mapping[str, str]) -> list[str]:
+    return [f"{settings}python -m rclpy_zenoh.cli node list"]
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """What a project that offers this command line under a name of its own adds to it.
+
+    Attributes:
+        prog: Its name in help texts.
+        example: A launch file, for the help text.
+        keys: Keys of the terminal that call services of the graph.
+        next_steps: What is told to be typed in another shell.
+    """
+
+    prog: str = "python -m rclpy_zenoh.launch"
+    example: str = "robot.launch.yaml"
+    keys: ServiceKeys = field(default_factory=ServiceKeys)
+    next_steps: NextSteps = _look_around
+
+
+def main(argv: list[str] | None = None, launcher: Launcher = Launcher()) -> int:
     """Run the command line. Returns the exit status: 0, 1 where a process failed, 2 for wrong input."""
-    parser = _parser()
+    parser = _parser(launcher)
     given = parser.parse_args(argv)
     try:
         if given.show_args:
@@ -34,27 +61,34 @@ def main(argv: list[str] | None = None) -> int:
             return 0
         arguments = dict(_assignment(text) for text in given.arguments)
         _say(f"Starting {given.file} ...")
-        graph = launch(given.file, arguments, domain=given.domain, router_port=given.router_port, sink=_say)
+        graph = launch(
+            given.file, arguments, domain=given.domain, router_port=given.router_port, sink=_say, forked=given.forked
+        )
     except LaunchError as error:
         _say(str(error))
         return BAD_INPUT
-    return _run(graph, given.usage, arguments.get("scene", DEFAULT_SCENE))
+    return _run(graph, given.usage, launcher, arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
-    description = f"Start the nodes of a launch file; Ctrl-C ends them. At a terminal: {HELP}"
-    parser = argparse.ArgumentParser(prog="toolhand up", description=description)
-    parser.add_argument("file", type=Path, help="launch file in ROS 2's YAML frontend, e.g. launch/sim.launch.yaml")
+def _parser(launcher: Launcher) -> argparse.ArgumentParser:
+    keys = f" At a terminal: {launcher.keys.help}" if launcher.keys.help else ""
+    description = f"Start the nodes of a launch file; Ctrl-C ends them.{keys}"
+    parser = argparse.ArgumentParser(prog=launcher.prog, description=description)
+    parser.add_argument("file", type=Path, help=f"launch file in ROS 2's YAML frontend, e.g. {launcher.example}")
     parser.add_argument("arguments", nargs="*", metavar="NAME:=VALUE", help="arguments that the file declares")
     parser.add_argument("--domain", type=int, help="ROS domain; otherwise that of ROS_DOMAIN_ID, or 0")
     parser.add_argument("--router-port", type=int, help="port of the router; 0 for a router of its own on a free port")
     parser.add_argument("-s", "--show-args", action="store_true", help="list the arguments of the file")
+    parser.add_argument(
+        "--no-fork", dest="forked", action="store_false",
+        help="start every node as a Python of its own; else nodes are forked from one that has imported their modules",
+    )  # fmt: skip
     parser.add_argument("--usage", action="store_true", help="once it is ready, list the memory of each process")
     return parser
 
 
-def _run(graph: LaunchedGraph, usage: bool, scene: str) -> int:
-    """Serve until the graph ends, or a signal asks for it; a second signal hurries the end. Keys stop the arm."""
+def _run(graph: LaunchedGraph, usage: bool, launcher: Launcher, arguments: Mapping[str, str]) -> int:
+    """Serve until the graph ends, or a signal asks for it; a second signal hurries the end. Keys call services."""
     asked = threading.Event()
 
     def on_signal(number: int, frame: FrameType | None) -> None:
@@ -65,8 +99,10 @@ def _run(graph: LaunchedGraph, usage: bool, scene: str) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, on_signal)
     end = None
-    with stop_keys(graph.domain, graph.endpoint, _say) as keys:
-        watcher = threading.Thread(target=_announce, args=(graph, usage, scene, keys.listening), daemon=True)
+    with service_keys(launcher.keys, graph.domain, graph.endpoint, _say) as keys:
+        steps = launcher.next_steps(graph, shell_settings(graph), arguments)
+        help_of_keys = launcher.keys.help if keys.listening else ""
+        watcher = threading.Thread(target=_announce, args=(graph, usage, steps, help_of_keys), daemon=True)
         watcher.start()
         while end is None and not asked.is_set():
             end = graph.wait(_WAKE_S)
@@ -77,7 +113,7 @@ def _run(graph: LaunchedGraph, usage: bool, scene: str) -> int:
     return end.status if end is not None else 0
 
 
-def _announce(graph: LaunchedGraph, usage: bool, scene: str, keys: bool) -> None:
+def _announce(graph: LaunchedGraph, usage: bool, steps: list[str], help_of_keys: str) -> None:
     _say(f"Started {len(graph.labels)} processes: {', '.join(graph.labels)}.")
     try:
         seconds = graph.wait_ready(READY_TIMEOUT_S, on_missing=_tell_missing)
@@ -86,9 +122,9 @@ def _announce(graph: LaunchedGraph, usage: bool, scene: str, keys: bool) -> None
             _say(str(error))
         return
     _say(f"Ready after {seconds:.1f} s: domain {graph.domain}, router {graph.endpoint}. Ctrl-C ends it.")
-    _say("In another terminal:\n" + "\n".join(f"    {line}" for line in next_steps(graph, scene)))
-    if keys:
-        _say(f"In this one: {HELP}")
+    _say("In another terminal:\n" + "\n".join(f"    {step}" for step in steps))
+    if help_of_keys:
+        _say(f"In this one: {help_of_keys}")
     if usage:
         _say(usage_table(graph.usage()))
 
@@ -97,22 +133,11 @@ def _tell_missing(missing: list[str]) -> None:
     _say(f"Waiting for {', '.join(what.removeprefix('the node ') for what in missing)}.")
 
 
-def next_steps(graph: LaunchedGraph, scene: str) -> list[str]:
-    """Command lines, for another shell, that do something with a graph that is ready.
-
-    Args:
-        graph: Where its domain or router are not those of a shell without settings, they are set in each line.
-        scene: The launch file's argument of that name, for graphs with an agent.
-    """
+def shell_settings(graph: LaunchedGraph) -> str:
+    """What a command line for this graph begins with, where its domain or router are not those of a bare shell."""
     usual = SessionOptions()
     chosen = {"ROS_DOMAIN_ID": (graph.domain, usual.domain), "RCLPY_ZENOH_ROUTER": (graph.endpoint, usual.router)}
-    settings = "".join(f"{name}={value} " for name, (value, default) in chosen.items() if value != default)
-    steps = [f"{settings}toolhand ros node list"]
-    if "agent" in graph.labels:
-        thing = "red box" if scene == DEFAULT_SCENE else "..."
-        steps.insert(0, f"toolhand scene {shlex.quote(scene)}    # what stands on the table")
-        steps.insert(1, f'{settings}toolhand run "pick up the {thing}" --transport ros')
-    return steps
+    return "".join(f"{name}={value} " for name, (value, default) in chosen.items() if value != default)
 
 
 def usage_table(rows: list[Usage]) -> str:

@@ -18,9 +18,10 @@ from types import TracebackType
 
 from rclpy_zenoh.launch import guard
 from rclpy_zenoh.launch.errors import LaunchError
+from rclpy_zenoh.launch.forking import LABEL, ForkServers
 from rclpy_zenoh.launch.packages import CLIENT_ROOT
 from rclpy_zenoh.launch.plan import Plan, ProcessPlan, read_plan
-from rclpy_zenoh.launch.process import Supervised, Usage, ended_how
+from rclpy_zenoh.launch.process import Supervised, Usage, ended_how, environment_of, usage_of
 from rclpy_zenoh.wire import SessionError, SessionOptions, WireSession, open_session
 from rclpy_zenoh.wire.router_process import READY
 
@@ -51,6 +52,7 @@ def launch(
     domain: int | None = None,
     router_port: int | None = None,
     sink: Sink = lambda line: None,
+    forked: bool = True,
 ) -> LaunchedGraph:
     """Start the processes of a launch file, a router first; they end with this process, however it ends.
 
@@ -61,6 +63,8 @@ def launch(
         router_port: Port of the router on 127.0.0.1, 0 for a router of its own on a free port, None for the router
             that the environment names. A router that answers there already is used, otherwise one is started.
         sink: Hears what the processes write, each line with the name of its process in front.
+        forked: Fork nodes that share an environment from one process that imports their modules once, where that is
+            safe; False starts every node as a program of its own.
 
     Raises:
         LaunchError: The file, the arguments, the domain or the router are wrong; nothing is left running.
@@ -77,7 +81,7 @@ def launch(
         if not 0 <= router_port <= 65535:
             raise LaunchError(f"The port of the router must be between 0 and 65535, not {router_port}.")
         options = replace(options, router=f"tcp/127.0.0.1:{router_port}")
-    graph = LaunchedGraph(plan, options, sink)
+    graph = LaunchedGraph(plan, options, sink, forked)
     try:
         graph.start()
     except BaseException:
@@ -94,8 +98,8 @@ class LaunchedGraph:
         closing: True from the beginning of `close`.
     """
 
-    def __init__(self, plan: Plan, options: SessionOptions, sink: Sink) -> None:
-        self._plan, self._options, self._sink = plan, options, sink
+    def __init__(self, plan: Plan, options: SessionOptions, sink: Sink, forked: bool = True) -> None:
+        self._plan, self._options, self._sink, self._forked = plan, options, sink, forked
         self._screen = {process.label for process in plan.processes if process.screen}
         self._id = uuid.uuid4().hex
         self._output = threading.Lock()
@@ -105,6 +109,7 @@ class LaunchedGraph:
         self.closing = False
         self._guard: subprocess.Popen[bytes] | None = None
         self._router: Supervised | None = None
+        self._fork_servers = ForkServers(())
         self._processes: list[Supervised] = []
         self._first_failure: str | None = None
         self.environment: dict[str, str] = {}
@@ -131,7 +136,11 @@ class LaunchedGraph:
             self._refuse_a_second_graph()
         self.environment = {"ROS_DOMAIN_ID": str(self.domain), "RCLPY_ZENOH_ROUTER": self.endpoint}
         extra = self.environment | {guard.VARIABLE: self._id}
-        self._processes = [Supervised(process, extra, self._heard, self._on_end) for process in self._plan.processes]
+        plans = self._plan.processes
+        if self._forked:
+            self._fork_servers = ForkServers((plan, environment_of(plan, extra)) for plan in plans)
+        spawn = self._fork_servers.spawn
+        self._processes = [Supervised(plan, extra, self._heard, self._on_end, spawn) for plan in plans]
         for process in self._processes:
             process.start()
 
@@ -286,8 +295,9 @@ class LaunchedGraph:
         return {process.plan.label: process.pid for process in self._all() if process.pid is not None}
 
     def usage(self) -> list[Usage]:
-        """Memory and processor time of each process that runs."""
-        return [usage for process in self._all() if (usage := process.usage()) is not None]
+        """Memory and processor time of each process that runs, that which forks the nodes too."""
+        forking = [usage_of(LABEL, pid) for pid in self._fork_servers.pids()]
+        return [usage for usage in (*forking, *(process.usage() for process in self._all())) if usage is not None]
 
     def _all(self) -> list[Supervised]:
         return ([self._router] if self._router is not None else []) + self._processes
@@ -301,7 +311,11 @@ class LaunchedGraph:
     def close(self) -> None:
         """End every process and wait for it: SIGINT, later SIGTERM, later SIGKILL; then the router. May be repeated."""
         self.closing = True
+        for process in self._processes:
+            process.leave()
+        self._fork_servers.abandon()
         self._end_all(self._processes)
+        self._fork_servers.close()
         self._end_all([self._router] if self._router is not None else [])
         if self._guard is not None:
             guard.sweep(self._id, _SWEEP_PATIENCE_S)  # children of nodes that have outlived them

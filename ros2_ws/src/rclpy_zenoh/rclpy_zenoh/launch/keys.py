@@ -1,4 +1,4 @@
-"""Keys of the terminal that `toolhand up` runs in: one stops the arm of the graph, one allows motions again."""
+"""Keys of the terminal that a launcher runs in: each calls a service of the graph, such as one that stops a robot."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import termios
 import threading
 import tty
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from types import TracebackType
 
 from rclpy_zenoh.trigger import call_trigger
@@ -20,10 +21,20 @@ from rclpy_zenoh.wire.options import SessionOptions
 ANSWER_S = 30.0
 """Longest wait for the answer to a key [s]."""
 
-HELP = "Space or s stops the arm (/stop), r allows motions again (/reset_stop)."
-SERVICES = {" ": "/stop", "s": "/stop", "S": "/stop", "r": "/reset_stop", "R": "/reset_stop"}
-
 _LOOK_S = 0.1
+
+
+@dataclass(frozen=True)
+class ServiceKeys:
+    """Which key calls which service.
+
+    Attributes:
+        services: Key to the full name of a service of the type std_srvs/srv/Trigger.
+        help: What the keys do, in one sentence.
+    """
+
+    services: Mapping[str, str] = field(default_factory=dict)
+    help: str = ""
 
 
 class Keys:
@@ -41,7 +52,7 @@ class Keys:
         self._actions, self._fd = actions, fd
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._read, name="keys", daemon=True)
-        self.listening = os.isatty(fd) and _in_foreground(fd)
+        self.listening = bool(actions) and os.isatty(fd) and _in_foreground(fd)
 
     def __enter__(self) -> Keys:
         if self.listening:
@@ -81,8 +92,8 @@ class Keys:
                     threading.Thread(target=action, daemon=True).start()
 
 
-def stop_keys(domain: int, router: str, say: Callable[[str], None]) -> Keys:
-    """The keys that call /stop and /reset_stop of a graph; the answers are said."""
+def service_keys(keys: ServiceKeys, domain: int, router: str, say: Callable[[str], None]) -> Keys:
+    """The keys that call services of a graph; the answers are said."""
     options = SessionOptions(domain, router, allow_remote=os.environ.get("RCLPY_ZENOH_ALLOW_REMOTE") == "1")
 
     def ask(service: str) -> None:
@@ -92,11 +103,9 @@ def stop_keys(domain: int, router: str, say: Callable[[str], None]) -> Keys:
         except WireError as error:
             say(f"NOT CONFIRMED: {error}")
 
-    services = dict.fromkeys(SERVICES.values())
-    asking = {service: (lambda service=service: ask(service)) for service in services}
-    return Keys(
-        {key: asking[service] for key, service in SERVICES.items()}, sys.__stdin__.fileno() if sys.__stdin__ else -1
-    )
+    asking = {service: (lambda service=service: ask(service)) for service in dict.fromkeys(keys.services.values())}
+    actions = {key: asking[service] for key, service in keys.services.items()}
+    return Keys(actions, sys.__stdin__.fileno() if sys.__stdin__ else -1)
 
 
 def _in_foreground(fd: int) -> bool:

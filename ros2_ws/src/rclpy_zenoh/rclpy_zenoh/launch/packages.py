@@ -1,33 +1,25 @@
-"""Packages of the workspace that this file lies in: where they keep their files, and what their executables are.
+"""Packages as a launch file needs them: where they keep their files, and what their executables are.
 
-A package is a folder with a `package.xml` beside `rclpy_zenoh`, or in a folder of the environment variable
-RCLPY_ZENOH_PACKAGE_PATH. Executables are the console scripts of its `setup.cfg`, the table that an ament_python
-package is installed by; what `find-pkg-share` gives is the folder itself.
+Executables are the console scripts of a package's `setup.cfg`, the table that an ament_python package is installed by;
+what `find-pkg-share` gives is the folder itself. Which packages there are says `rclpy_zenoh.packages`.
 """
 
 from __future__ import annotations
 
 import configparser
 import importlib.util
-import os
 import sys
 from pathlib import Path
 
 from rclpy_zenoh.launch.errors import LaunchError
+from rclpy_zenoh.packages import package_folders
 
-PACKAGE_PATH = "RCLPY_ZENOH_PACKAGE_PATH"
-WORKSPACE = Path(__file__).parents[3]
 CLIENT_ROOT = Path(__file__).parents[2]
-
-
-def _folders() -> list[Path]:
-    more = [Path(folder) for folder in os.environ.get(PACKAGE_PATH, "").split(os.pathsep) if folder]
-    return [*more, WORKSPACE]
 
 
 def share_folder(package: str) -> Path:
     """Where a package keeps launch files, parameter files and the like. Raises LaunchError."""
-    known = {file.parent.name: file.parent for folder in reversed(_folders()) for file in folder.glob("*/package.xml")}
+    known = package_folders()
     if package not in known:
         raise LaunchError(f"there is no package '{package}'; known: {', '.join(sorted(known)) or 'none'}")
     return known[package]

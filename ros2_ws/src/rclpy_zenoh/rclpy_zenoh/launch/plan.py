@@ -37,6 +37,7 @@ class ProcessPlan:
         node: Fully qualified name of its node, None where the file does not name it.
         cwd: Folder that it starts in, None for the launcher's.
         python_path: Folders in which Python must find modules.
+        forkable: The command is `python -m rclpy_zenoh.run MODULE ...`, which a fork server can stand in for.
         screen: True to show its lines.
         respawn_delay_s: Started again so long after its end [s]; None to let it be.
         shutdown_on_exit: Its end is the end of the whole graph.
@@ -49,6 +50,7 @@ class ProcessPlan:
     node: str | None = None
     cwd: str | None = None
     python_path: tuple[str, ...] = ()
+    forkable: bool = False
     screen: bool = False
     respawn_delay_s: float | None = None
     shutdown_on_exit: bool = False
@@ -233,7 +235,9 @@ class _Reader:
         arguments = expand_words(entity.optional_text("args") or "", scope)
         full = None if node is None else f"{namespace.rstrip('/')}/{node}"
         command += [*arguments, "--ros-args", *ros_arguments] if ros_arguments else arguments
-        self._add(entity, scope, name=node or name, command=command, node=full, python_path=tuple(python_path))
+        self._add(
+            entity, scope, name=node or name, command=command, node=full, python_path=tuple(python_path), forkable=True
+        )
 
     def _parameter(self, entity: Entity, scope: Scope) -> list[str]:
         source = entity.optional_text("from")
@@ -274,6 +278,7 @@ class _Reader:
         node: str | None = None,
         cwd: str | None = None,
         python_path: tuple[str, ...] = (),
+        forkable: bool = False,
     ) -> None:
         environment = dict(scope.environment)
         for variable in entity.entries("env"):
@@ -295,6 +300,7 @@ class _Reader:
                 node=node,
                 cwd=cwd,
                 python_path=python_path,
+                forkable=forkable,
                 screen=output != "log",
                 respawn_delay_s=delay if respawn else None,
                 shutdown_on_exit=on_exit is not None,

@@ -11,7 +11,11 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from rclpy_zenoh.launch.forking import UNKNOWN_STATUS, ForkedProcess
 from rclpy_zenoh.launch.plan import ProcessPlan
+
+Spawn = Callable[[ProcessPlan, Mapping[str, str]], ForkedProcess | None]
+"""Starts a process in another way than as a program of its own, with this environment; None where it cannot."""
 
 _TAIL_LINES = 20
 _LONGEST_LINE = 1 << 16
@@ -43,6 +47,7 @@ class Supervised:
         extra: Environment variables beside those of the plan.
         on_line: Hears (label, line) for every line that the process writes.
         on_end: Hears (this, status) of every end, from the supervising thread.
+        spawn: Asked first for each start.
 
     Attributes:
         starts: How often it has been started.
@@ -54,17 +59,16 @@ class Supervised:
         extra: Mapping[str, str],
         on_line: Callable[[str, str], None],
         on_end: Callable[[Supervised, int], None],
+        spawn: Spawn = lambda plan, environment: None,
     ) -> None:
         self.plan = plan
         self.starts = 0
-        self._environment = {**plan.environment, **extra, "PYTHONUNBUFFERED": "1"}
-        path = [*plan.python_path, *self._environment.get("PYTHONPATH", "").split(os.pathsep)]
-        self._environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, path)))
-        self._on_line, self._on_end = on_line, on_end
+        self._environment = environment_of(plan, extra)
+        self._on_line, self._on_end, self._spawn = on_line, on_end, spawn
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
         self._lock = threading.Lock()
         self._closing = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._thread = threading.Thread(target=self._supervise, name=f"supervise {plan.label}", daemon=True)
 
     def start(self) -> None:
@@ -93,9 +97,13 @@ class Supervised:
             if self._process is not None and self._process.poll() is None:
                 os.killpg(self._process.pid, number)
 
+    def leave(self) -> None:
+        """Do not start it again."""
+        self._closing.set()
+
     def stop(self, number: int = signal.SIGINT) -> None:
         """Ask it to end by a signal, and do not start it again."""
-        self._closing.set()
+        self.leave()
         self.send(number)
 
     def join(self) -> None:
@@ -125,15 +133,19 @@ class Supervised:
         self.starts += 1
         plan = self.plan
         try:
-            self._process = subprocess.Popen(
-                plan.command,
-                env=self._environment,
-                cwd=plan.cwd,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                process_group=0,  # a Ctrl-C at the terminal reaches only the launcher, which ends all in order
-            )
+            self._process = self._spawn(plan, self._environment)
+            if self._process is None and self._closing.is_set():
+                return 0
+            if self._process is None:
+                self._process = subprocess.Popen(
+                    plan.command,
+                    env=self._environment,
+                    cwd=plan.cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    process_group=0,  # a Ctrl-C at the terminal reaches only the launcher, which ends all in order
+                )
         except OSError as error:
             self._heard(f"{plan.command[0]} cannot be started: {error.strerror}.")
             return 127
@@ -148,7 +160,7 @@ class Supervised:
         reader.join(_DRAIN_S)  # a child of it that lives on may hold the other end of the pipe
         return status
 
-    def _read(self, process: subprocess.Popen[bytes]) -> None:
+    def _read(self, process: subprocess.Popen[bytes] | ForkedProcess) -> None:
         assert process.stdout is not None
         with process.stdout as stream:
             while line := stream.readline(_LONGEST_LINE):
@@ -157,6 +169,14 @@ class Supervised:
     def _heard(self, line: str) -> None:
         self._tail.append(line)
         self._on_line(self.plan.label, line)
+
+
+def environment_of(plan: ProcessPlan, extra: Mapping[str, str]) -> dict[str, str]:
+    """The whole environment of a process: of its plan, and what the launcher adds."""
+    environment = {**plan.environment, **extra, "PYTHONUNBUFFERED": "1"}
+    path = [*plan.python_path, *environment.get("PYTHONPATH", "").split(os.pathsep)]
+    environment["PYTHONPATH"] = os.pathsep.join(dict.fromkeys(filter(None, path)))
+    return environment
 
 
 def usage_of(label: str, pid: int) -> Usage | None:
@@ -174,6 +194,8 @@ def usage_of(label: str, pid: int) -> Usage | None:
 
 def ended_how(status: int) -> str:
     """A status of `subprocess` in words."""
+    if status == UNKNOWN_STATUS:
+        return "ended, nobody can tell how"
     if status >= 0:
         return f"ended with status {status}"
     try:

@@ -1,0 +1,113 @@
+"""`toolhand bench startup`: how long commands and the graph take until they do something, of one or two venvs."""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import resource
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from agent_node.console.terminal import AsJson, emit, say
+from bench.stats import machine
+from rclpy_zenoh.launch.packages import share_folder
+from rclpy_zenoh.launch.process import usage_of
+from tool_nodes.results import ErrorCode, ToolError
+
+SENTENCE = "pick up the red box"
+FIRST_MOTION = "robot.execute_grasp"
+"""The call that moves the arm first, as `toolhand run` tells it."""
+
+GRAPH = "graph, until it is ready"
+HELP = (("--help",), ("run", "--help"), ("stop", "--help"), ("up", "--help"), ("runs", "--help"))
+_TABLE_ROW = re.compile(r"^\S.*?\s+\d+\s+[\d.]+\s+[\d.]+\s+(?P<cpu_s>[\d.]+)$")
+"""A process in the table of `toolhand up --usage`."""
+
+
+def bench_startup(n: int = 5, graph: bool = True, beside: Path | None = None, as_json: AsJson = False) -> int:
+    """Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.
+
+    Processor time, user and system together, is less disturbed by other work on the machine than the wall clock.
+
+    Args:
+        n: Runs of each; of two installations they take turns.
+        graph: Start the simulated graph, too.
+        beside: The command `toolhand` of another installation, to compare with.
+    """
+    if n < 1:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more, got {n}.")
+    if beside is not None and not os.access(beside, os.X_OK):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{beside} is no program; name the toolhand of a venv.")
+    commands = {"this": [sys.executable, "-m", "toolhand"]} | ({"other": [str(beside)]} if beside is not None else {})
+    rows = []
+    for name, measure in _measurements(graph).items():
+        say(f"  {name}")
+        taken: dict[str, list[float]] = {which: [] for which in commands}
+        for _ in range(n):
+            for which, command in commands.items():
+                taken[which].append(measure(command))
+        rows.append({"what": name} | {which: round(statistics.median(seconds), 3) for which, seconds in taken.items()})
+    if as_json:
+        emit({"n": n, "machine": machine(), "rows": rows})
+        return 0
+    print(f"{'processor time, median [s]':44}" + "".join(f"{which:>9}" for which in commands))
+    for row in rows:
+        print(f"{row['what']:44}" + "".join(f"{row[which]:9.3f}" for which in commands))
+    return 0
+
+
+def _measurements(graph: bool) -> dict[str, Callable[[Sequence[str]], float]]:
+    """Name to what measures it: given the command `toolhand`, the processor time [s]."""
+    found: dict[str, Callable[[Sequence[str]], float]] = {
+        " ".join(("toolhand", *arguments)): functools.partial(_to_the_end, arguments=arguments) for arguments in HELP
+    }
+    found[f'toolhand run "{SENTENCE}", until the arm moves'] = _to_first_motion
+    return found | ({GRAPH: _graph} if graph else {})
+
+
+def _to_the_end(command: Sequence[str], arguments: Sequence[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def _to_first_motion(command: Sequence[str]) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [*command, "run", SENTENCE, "--no-animation", "--runs-dir", folder]
+        with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if FIRST_MOTION in line:
+                    usage = usage_of("run", process.pid)
+                    process.kill()
+                    if usage is not None:
+                        return usage.cpu_s
+    raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} run ended before it moved the arm.")
+
+
+def _graph(command: Sequence[str]) -> float:
+    """Of all processes of the graph, without that of the launcher."""
+    file = share_folder("toolhand_bringup") / "launch" / "sim.launch.yaml"
+    with tempfile.TemporaryDirectory() as folder:
+        options = ["--router-port", "0", "--usage", "--domain", str(1 + os.getpid() % 200)]
+        arguments = [*command, "up", str(file), "lockstep:=true", f"runs_dir:={folder}", *options]
+        with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+            assert process.stderr is not None
+            seconds = 0.0
+            for line in process.stderr:
+                row: Any = _TABLE_ROW.match(line.rstrip())
+                if row:
+                    seconds += float(row["cpu_s"])
+                if row and line.startswith("agent "):  # the last of the launch file
+                    process.send_signal(signal.SIGINT)
+    if not seconds:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} up ended before the graph was ready.")
+    return seconds

@@ -1,0 +1,44 @@
+"""The entries of this room in the registry: the simulator's truth, with noise, as backends of the perception ports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sim.perception import PerceptionNoise, SimPerception
+from tool_nodes.perception.over_frames import OverFrames
+from tool_nodes.port_names import PortNames
+from tool_nodes.registry import Shared
+
+SIM = PortNames(
+    pointer="sim", detector="sim+drawings", segmenter="sim+drawings", depth="sim", reader="sim", grasps="analytic"
+)
+"""What a good network would answer, from what the simulator stores with its pictures."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the simulator's perception is told.
+
+    Attributes:
+        objects: Names of the catalogue items that the ids of a frame mean, in their order.
+        noise: How far it is from the truth.
+    """
+
+    objects: Sequence[str] = ()
+    noise: PerceptionNoise = field(default_factory=PerceptionNoise)
+
+
+def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> OverFrames:
+    """The truth about camera frames: ids come with the frame, or for a node from the simulator's topics."""
+
+    def make() -> OverFrames:
+        if node is not None:
+            from sim.ros.perception import RosSimPerception, topics_of
+
+            return OverFrames(RosSimPerception(topics_of(node), seed))
+        told = truth or Truth()
+        return OverFrames(SimPerception(told.objects, told.noise, seed))
+
+    return shared.once(perception, make)

@@ -1,0 +1,40 @@
+"""`bench startup`: two installations take turns, and what cannot be measured is told."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bench.startup import _to_first_motion, bench_startup
+from tool_nodes.results import ToolError
+
+
+def test_this_installation_is_measured_beside_another(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bench.startup.HELP", (("--help",),))
+    other = tmp_path / "toolhand"
+    moves = "import sys, time\nprint('calls robot.execute_grasp', file=sys.stderr, flush=True)\ntime.sleep(60)"
+    other.write_text(f"#!{sys.executable}\nimport sys\nif 'run' not in sys.argv:\n    sys.exit()\n{moves}\n")
+    other.chmod(0o755)
+    assert bench_startup(n=1, graph=False, beside=other, as_json=True) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["what"] for row in rows] == [
+        "toolhand --help", 'toolhand run "pick up the red box", until the arm moves',
+    ]  # fmt: skip
+    assert all(0 < row["other"] < row["this"] for row in rows)
+
+
+def test_wrong_input_is_told(tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="n must be 1 or more, got 0"):
+        bench_startup(n=0)
+    with pytest.raises(ToolError, match="is no program"):
+        bench_startup(beside=tmp_path / "none")
+
+
+def test_a_command_that_never_moves_the_arm_is_told() -> None:
+    with pytest.raises(ToolError, match="ended before it moved the arm"):
+        _to_first_motion([sys.executable, "-c", "pass"])

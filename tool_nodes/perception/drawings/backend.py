@@ -1,0 +1,46 @@
+"""The backend `drawings`: pictures seen by their colours alone, whatever they show and wherever they come from."""
+
+from __future__ import annotations
+
+from tool_nodes.perception.drawings.finder import FlatPerception
+from tool_nodes.perception.instances import Instance
+from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from tool_nodes.ports import Answer
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
+
+
+class Drawings:
+    """Detector and Segmenter of plain shapes; it looks at the pixels that are shown and at nothing else.
+
+    Args:
+        finder: Finds the shapes.
+    """
+
+    takes = ALL_PROMPTS
+
+    def __init__(self, finder: FlatPerception | None = None) -> None:
+        self._finder = finder or FlatPerception()
+        self.backend = self._finder.backend
+
+    def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
+        """See ports.Detector."""
+        with signed(self.backend):
+            found = self._finder.find(image.rgb, text)
+            return Answer([Instance.of_mask(one.mask, one.score, text).detection for one in found], self.backend)
+
+    def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
+        """See ports.Segmenter."""
+        with signed(self.backend):
+            return Answer(self._segment(image, prompt), self.backend)
+
+    def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
+        match prompt:
+            case PointPrompt(points):
+                return [self._finder.at(image.rgb, points)]
+            case BoxPrompt(box):
+                return [best_in_box(self._finder.everything(image.rgb), box)]
+            case TextPrompt(text):
+                return self._finder.find(image.rgb, text)
+            case Everything():
+                return self._finder.everything(image.rgb)

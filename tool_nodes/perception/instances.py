@@ -1,0 +1,44 @@
+"""One thing in a picture: its mask with what follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tool_nodes.perception.box_overlap import Box
+from tool_nodes.perception.masks import inner_point, window_of
+from tool_nodes.types import BoolArray, Detection
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """One thing in a picture.
+
+    Attributes:
+        mask: bool (H, W) of the picture.
+        point: Normalized (x, y) on it.
+        box: (left, top, right, bottom) [px], right and bottom exclusive.
+        score: Predicted IoU of the mask, in [0, 1].
+        label: What was looked for; empty where nothing was.
+    """
+
+    mask: BoolArray
+    point: tuple[float, float]
+    box: Box
+    score: float
+    label: str = ""
+
+    @classmethod
+    def of_mask(cls, mask: BoolArray, score: float, label: str = "") -> Instance:
+        """The instance of a mask (H, W) that is not empty."""
+        return cls(mask, inner_point(mask), box_of(mask), score, label)
+
+    @property
+    def detection(self) -> Detection:
+        """The thing as a Detector tells of it."""
+        return Detection(self.box, self.label, self.score, self.point)
+
+
+def box_of(mask: BoolArray) -> Box:
+    """The box around a mask (H, W) that is not empty."""
+    rows, columns = window_of(mask)
+    return columns.start, rows.start, columns.stop, rows.stop

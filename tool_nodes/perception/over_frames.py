@@ -1,0 +1,161 @@
+"""The perception ports over what can only look at whole camera frames with depth.
+
+Such a backend is asked about the whole frame, and the answer is cut to what the picture shows: a crop of an object
+alone has no table in it that the object could stand out of. What is drawn over a camera picture is not seen by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.perception.instances import Instance
+from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from tool_nodes.ports import Answer
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import BoxPrompt, Detection, Everything, Frame, PointPrompt, Prompt, Segmentation, TextPrompt
+
+_SHOWN_SHARE = 0.4
+"""So much of a thing must be inside a crop for the crop to show it."""
+
+Points = Sequence[tuple[float, float]]
+"""Normalized (x, y)."""
+
+
+class FramePerception(Protocol):
+    """Sees things in whole camera frames: `tool_nodes.perception.pixels.PixelPerception`, the simulator's truth."""
+
+    @property
+    def backend(self) -> str:
+        """Its name, e.g. "pixels"."""
+
+    def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
+        """Normalized points of the frame on every match, best first. Raises ToolError OBJECT_NOT_FOUND."""
+
+    def segment(self, frame: Frame, points: Points) -> list[Segmentation]:
+        """Masks of the object under the points, best first. Raises ToolError EMPTY_MASK where there is none."""
+
+    def segment_all(self, frame: Frame) -> list[Segmentation]:
+        """Every object, best first."""
+
+    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+        """Depth (H, W) [m], NaN where unknown, and the focal length [px]."""
+
+
+class OverFrames:
+    """Pointer, Detector, Segmenter and DepthEstimator; each is UNAVAILABLE for a picture without a camera frame.
+
+    Args:
+        perception: What looks at the frames.
+
+    Attributes:
+        reads_truth: True if it needs what the simulator stores with a frame, which no real camera has.
+    """
+
+    takes = ALL_PROMPTS
+
+    def __init__(self, perception: FramePerception) -> None:
+        self.perception = perception
+        self.backend = perception.backend
+        self.reads_truth: bool = getattr(perception, "reads_truth", False)
+
+    def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
+        """See ports.Pointer."""
+        with signed(self.backend):
+            found = image.from_frame(self.perception.points(image.require_frame(), text))
+            points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
+            if not points:
+                raise ToolError(
+                    ErrorCode.OBJECT_NOT_FOUND,
+                    f"{text[:60]!r} is not in the part of the camera picture that this image shows.",
+                    "Look at the whole picture.",
+                )
+            return Answer(points, self.backend)
+
+    def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
+        """See ports.Detector: what is pointed at is outlined, and the outline is framed."""
+        with signed(self.backend):
+            found = [Instance.of_mask(one.mask, one.score, text).detection for one in self._named(image, text)]
+            return Answer(found, self.backend)
+
+    def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
+        """See ports.Segmenter."""
+        with signed(self.backend):
+            return Answer(self._segment(image, prompt), self.backend)
+
+    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
+        """See ports.DepthEstimator."""
+        with signed(self.backend):
+            depth, focal = self.perception.estimate(image.require_frame())
+            return Answer((np.ascontiguousarray(image.cut(depth)), focal), self.backend)
+
+    def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
+        match prompt:
+            case PointPrompt(points):
+                return self._at(image, points)
+            case BoxPrompt(box):
+                return [best_in_box(self._everything(image), box)]
+            case TextPrompt(text):
+                return self._named(image, text)
+            case Everything():
+                return self._everything(image)
+
+    def _at(self, image: SessionImage, points: Points) -> list[Segmentation]:
+        frame = image.require_frame()
+        prompts = [(float(x), float(y)) for x, y in image.to_frame(points)]
+        found = [_cut(one, image) for one in self.perception.segment(frame, prompts)]
+        found = [one for one in found if one.mask.any()]
+        if not found:
+            where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
+            raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
+        return found
+
+    def _named(self, image: SessionImage, text: str) -> list[Segmentation]:
+        frame = image.require_frame()
+        found = _distinct(self._outlined(frame, self.perception.points(frame, text)))
+        if not found:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
+        shown = _shown(image, found)
+        if not shown:
+            raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"This part of the picture does not show {text[:60]!r}.")
+        return shown
+
+    def _outlined(self, frame: Frame, points: Points) -> Iterator[Segmentation]:
+        """The thing under each point that has one; free space is pointed at too."""
+        for point in points:
+            try:
+                yield self.perception.segment(frame, [point])[0]
+            except ToolError as error:
+                if error.code is not ErrorCode.EMPTY_MASK:
+                    raise
+
+    def _everything(self, image: SessionImage) -> list[Segmentation]:
+        return _shown(image, self.perception.segment_all(image.require_frame()))
+
+
+def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
+    """A mask of the frame as a mask of the picture."""
+    return Segmentation(np.ascontiguousarray(image.cut(one.mask)), one.score)
+
+
+def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:
+    """The masks of the frame that the picture shows enough of, cut to it."""
+    shown = []
+    for one in found:
+        cut = _cut(one, image)
+        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * np.count_nonzero(one.mask) and cut.mask.any():
+            shown.append(cut)
+    return shown
+
+
+def _distinct(found: Iterable[Segmentation]) -> list[Segmentation]:
+    """Without the masks that came before: two points may lie on one thing."""
+    kept: list[Segmentation] = []
+    for one in found:
+        if not any(np.array_equal(one.mask, other.mask) for other in kept):
+            kept.append(one)
+    return kept

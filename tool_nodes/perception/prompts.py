@@ -1,0 +1,147 @@
+"""What the perception ports share: prompts, who has raised an error, and backends that stand in for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from tool_nodes.perception.box_overlap import box_iou
+from tool_nodes.perception.instances import box_of
+from tool_nodes.ports import Answer, Detector, Segmenter
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
+
+ALL_PROMPTS: frozenset[type[Prompt]] = frozenset({PointPrompt, BoxPrompt, TextPrompt, Everything})
+
+
+@contextmanager
+def signed(backend: str) -> Iterator[None]:
+    """A ToolError that comes out of the block names the backend, if it names none yet."""
+    try:
+        yield
+    except ToolError as error:
+        error.backend = error.backend or backend
+        raise
+
+
+def best_in_box(found: Sequence[Segmentation], box: tuple[float, float, float, float]) -> Segmentation:
+    """Of masks (H, W), none empty, the one whose own box overlaps a box [px] best. Raises ToolError EMPTY_MASK."""
+    overlaps = [box_iou(box_of(one.mask), box) for one in found]
+    if not overlaps or max(overlaps) <= 0.0:
+        raise ToolError(
+            ErrorCode.EMPTY_MASK, f"There is no object in the box {[round(side) for side in box]}.", "Frame an object."
+        )
+    return found[int(np.argmax(overlaps))]
+
+
+class WordsToBoxes:
+    """A Segmenter that takes words too: a Detector finds what they name, and the segmenter outlines it.
+
+    Args:
+        segmenter: Takes points or boxes, no words.
+        detector: Finds by words.
+    """
+
+    def __init__(self, segmenter: Segmenter, detector: Detector) -> None:
+        self._segmenter = segmenter
+        self._detector = detector
+        self.backend = segmenter.backend
+        self.takes = segmenter.takes | {TextPrompt}
+
+    def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
+        """See ports.Segmenter."""
+        if not isinstance(prompt, TextPrompt):
+            return segment_by(self._segmenter, image, prompt)
+        found, backend = [], self.backend
+        for one in self._detector.detect(image, prompt.text).value:
+            try:
+                answer = segment_by(self._segmenter, image, prompt_for(one, self._segmenter))
+            except ToolError as error:
+                if error.code is not ErrorCode.EMPTY_MASK:
+                    raise
+                continue
+            found.append(answer.value[0])
+            backend = answer.backend
+        if not found:
+            raise ToolError(
+                ErrorCode.OBJECT_NOT_FOUND, f"{prompt.text[:60]!r} is nothing that has an outline.", backend=backend
+            )
+        return Answer(found, backend)
+
+
+def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
+    """The segmenter's masks that are not empty; of points and boxes at least one.
+
+    Raises:
+        ToolError: EMPTY_MASK; UNAVAILABLE where it does not take such prompts; what the segmenter raises.
+    """
+    if type(prompt) not in segmenter.takes:
+        asked = {PointPrompt: "points", BoxPrompt: "boxes", TextPrompt: "words", Everything: "everything at once"}
+        known = ", ".join(words for kind, words in asked.items() if kind in segmenter.takes)
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"The segmenter {segmenter.backend!r} does not outline by {asked[type(prompt)]}; it takes {known}.",
+            backend=segmenter.backend,
+        )
+    answer = segmenter.segment(image, prompt)
+    height, width = image.rgb.shape[:2]
+    wrong = next((one.mask.shape for one in answer.value if one.mask.shape != (height, width)), None)
+    if wrong is not None:
+        raise ToolError(
+            ErrorCode.INTERNAL,
+            f"The segmenter {answer.backend!r} gave a mask of shape {wrong} for a picture of {width}x{height} px.",
+        )
+    found = [one for one in answer.value if one.mask.any()]
+    if not found and isinstance(prompt, PointPrompt | BoxPrompt):
+        raise ToolError(
+            ErrorCode.EMPTY_MASK, "There is no object there.", "Point at an object first.", backend=answer.backend
+        )
+    return Answer(found, answer.backend)
+
+
+def prompt_for(one: Detection, segmenter: Segmenter) -> Prompt:
+    """What outlines a detected thing: the point that is on it for sure, or else its box."""
+    if one.point is not None and PointPrompt in segmenter.takes:
+        return PointPrompt([one.point])
+    return BoxPrompt(one.box)
+
+
+S = TypeVar("S", bound=Detector | Segmenter)
+
+
+class _ByPicture(Generic[S]):
+    """One backend for camera pictures with depth, another for all others."""
+
+    def __init__(self, with_depth: S, without: S) -> None:
+        self._with_depth = with_depth
+        self._without = without
+        self.backend = with_depth.backend
+        self.reads_truth: bool = getattr(with_depth, "reads_truth", False)
+
+    def _for(self, image: SessionImage) -> S:
+        known = image.frame is not None and np.isfinite(image.frame.depth).any()
+        return self._with_depth if known else self._without
+
+
+class DetectorByPicture(_ByPicture[Detector]):
+    """A Detector for camera pictures with depth, and another one for all others."""
+
+    def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
+        """See ports.Detector."""
+        return self._for(image).detect(image, text)
+
+
+class SegmenterByPicture(_ByPicture[Segmenter]):
+    """A Segmenter for camera pictures with depth, and another one for all others."""
+
+    def __init__(self, with_depth: Segmenter, without: Segmenter) -> None:
+        super().__init__(with_depth, without)
+        self.takes = with_depth.takes & without.takes
+
+    def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
+        """See ports.Segmenter."""
+        return self._for(image).segment(image, prompt)

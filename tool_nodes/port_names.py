@@ -1,0 +1,76 @@
+"""The ports by name: a preset names one backend for each port, and each can be chosen on its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+from tool_nodes import registry
+from tool_nodes.results import ErrorCode, ToolError
+
+
+@dataclass(frozen=True)
+class PortNames:
+    """Which backend stands behind a port; where the name is left out, the one that --perception names.
+
+    Attributes:
+        pointer: What points at things by words.
+        detector: What frames things by words.
+        segmenter: What outlines things by points, boxes and words.
+        depth: What estimates depth.
+        reader: What reads text.
+        grasps: What proposes grasps.
+    """
+
+    pointer: str = ""
+    detector: str = ""
+    segmenter: str = ""
+    depth: str = ""
+    reader: str = ""
+    grasps: str = ""
+
+    @property
+    def chosen(self) -> dict[str, str]:
+        """The names that were given, by port."""
+        return {port: name for port, name in vars(self).items() if name}
+
+    def over(self, preset: str) -> PortNames:
+        """A name for each port: one's own, or the preset's. Raises ToolError INVALID_ARGUMENT."""
+        named: PortNames = registry.load("perception", preset)
+        return replace(named, **self.chosen)
+
+    def require_known(self, preset: str) -> None:
+        """Refuse what names no preset or no backend, without making one. Raises ToolError INVALID_ARGUMENT."""
+        chosen = self.over(preset)
+        for port in PORTS:
+            for part in chosen.parts(port):
+                registry.find(port, part)
+
+    def parts(self, port: str) -> list[str]:
+        """The backend that a port names, and the one for pictures without depth where it names two.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for too many.
+        """
+        parts: list[str] = getattr(self, port).split("+")
+        if len(parts) > (2 if port in ("detector", "segmenter") else 1):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The {port} {'+'.join(parts)[:60]!r} names too many: a detector or a segmenter is NAME or NAME+OTHER, "
+                "all else NAME.",
+            )
+        return parts
+
+
+DEFAULT_PRESET = "sim"
+"""What stands behind the ports where nothing is said: this project works without a robot."""
+
+
+def presets() -> tuple[str, ...]:
+    """Every preset, the default one first. Raises ToolError UNAVAILABLE where this installation knows none."""
+    return tuple(sorted(registry.names("perception"), key=lambda name: (name != DEFAULT_PRESET, name)))
+
+
+PORTS = tuple(entry.name for entry in fields(PortNames))
+
+AS_PRESET = PortNames()
+"""Every port has what the preset names."""

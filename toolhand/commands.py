@@ -1,0 +1,142 @@
+"""The commands of `toolhand`: what each is for and where it is; only the module of the one that is run is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Command:
+    """A function whose signature and docstring are its help.
+
+    Attributes:
+        target: Where it is, as "module:function"; it returns the exit status.
+        summary: What it is for, the first sentence of its docstring.
+    """
+
+    target: str
+    summary: str
+
+    def load(self) -> Callable[..., int]:
+        """The function; its module is imported now."""
+        module, _, name = self.target.partition(":")
+        function: Callable[..., int] = getattr(import_module(module), name)
+        return function
+
+
+@dataclass(frozen=True)
+class Program(Command):
+    """A function that parses its own arguments, as ros2 does or faster, and prints its own errors."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands below a word of their own, such as `toolhand bench grasp`."""
+
+    summary: str
+    commands: Mapping[str, Command]
+
+
+BENCHMARKS = {
+    "manipulation": Command(
+        "bench.manipulation:bench_manipulation",
+        "Run the paper's 20 sentences over random scenes and print success with 95 % intervals.",
+    ),
+    "grasp": Command(
+        "bench.grasp:bench_grasp", "Grasp things of every kind, in turn alone and in clutter; first attempts only."
+    ),
+    "crowded": Command(
+        "bench.crowded:bench_crowded",
+        "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",
+    ),
+    "perception": Command(
+        "bench.perception:bench_perception",
+        "Compare both perceptions with the simulator's truth: pointing, masks, boxes, depth, counts and free space.",
+    ),
+    "tools": Command(
+        "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
+    ),
+    "agent": Command(
+        "bench.agent:bench_agent",
+        "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
+    ),
+    "redteam": Command(
+        "bench.redteam.command:bench_redteam",
+        "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
+    ),
+    "ros": Command(
+        "bench.ros.latency:bench_ros",
+        "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
+    ),
+    "startup": Command(
+        "bench.startup:bench_startup",
+        "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
+    ),
+    "sentences": Command(
+        "bench.sentences:bench_sentences",
+        "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
+    ),
+}
+
+COMMANDS: Mapping[str, Command | Group] = {
+    "run": Command("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
+    "runs": Command("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
+    "replay": Command(
+        "toolhand.replay:replay", "Tell a recorded run once more, as `toolhand run` told it, with the same result."
+    ),
+    "scene": Command(
+        "toolhand.scene:scene",
+        "Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.",
+    ),
+    "tools": Command(
+        "toolhand.tools:tools",
+        "List the tools and their arguments; with --json, their schemas in the function-calling form.",
+    ),
+    "call": Command(
+        "toolhand.tools:call",
+        "Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px "
+        "exist.",
+    ),
+    "mock": Group(
+        "Make data sets for the mock robot.",
+        {
+            "record": Command(
+                "toolhand.mock:mock_record",
+                "Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.",
+            )
+        },
+    ),
+    "mcp": Command(
+        "toolhand.mcp:mcp",
+        "Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.",
+    ),
+    "approve": Command(
+        "toolhand.approve:approve",
+        "Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.",
+    ),
+    "doctor": Command(
+        "toolhand.doctor:doctor",
+        "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
+    ),
+    "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
+    "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
+    "stop": Program(
+        "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."
+    ),
+    "ros": Program(
+        "toolhand.ros:main",
+        "Look into a ROS 2 graph, call and command it: the ros2 command without ROS 2.",
+    ),
+}
+
+
+def every(commands: Mapping[str, Any] = COMMANDS) -> list[Command]:
+    """All commands, those of groups too."""
+    return [
+        command
+        for entry in commands.values()
+        for command in (every(entry.commands) if isinstance(entry, Group) else [entry])
+    ]

@@ -1,0 +1,69 @@
+"""`toolhand doctor`: what works here."""
+
+from __future__ import annotations
+
+import platform
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agent_node.console.terminal import AsJson, emit
+from tool_nodes import registry
+from tool_nodes.extras import pip_install
+from tool_nodes.version import version
+from toolhand import options
+
+if TYPE_CHECKING:
+    from sim.station import Station
+
+
+def doctor(as_json: AsJson = False) -> int:
+    """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has."""
+    findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
+    problems = []
+    for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro", "docstring_parser"):
+        try:
+            findings[package] = getattr(import_module(package), "__version__", "present")
+        except ImportError as error:
+            problems.append(f"{package} cannot be imported: {error}.")
+    try:
+        station = options.named_station("example")
+        width, height = station.camera.capture().size
+        findings["camera"] = f"ray camera, {width}x{height}"
+        station.world.step()
+        findings["physics"] = f"{station.world.model.nbody} bodies at t={station.world.time:.2f} s"
+        findings["tools"] = len(station.toolbox.specs)
+        findings["plan"] = f"{_plan_home(station):.2f} s to the home position"
+    except Exception as error:
+        problems.append(f"{type(error).__name__}: {error}")
+    try:
+        options.named_station("example", camera="gl")
+        findings["gl_camera"] = "available"
+    except Exception:
+        findings["gl_camera"] = "not available (not needed)"
+    backends = {port: registry.offers(port) for port in registry.GROUPS}
+    if not backends["perception"]:
+        problems.append(f"No backend is installed; install this checkout once more: {pip_install('-e .')}")
+    findings["problems"] = problems
+    if as_json:
+        emit(findings | {"backends": {port: [vars(o) for o in offers] for port, offers in backends.items()}})
+        return 1 if problems else 0
+    for name, value in findings.items():
+        print(f"{name:17}{'; '.join(value) or 'none' if isinstance(value, list) else value}")
+    print("\nBackends by port:")
+    for port, offers in backends.items():
+        for k, offer in enumerate(offers):
+            print(f"{'' if k else port:17}{_described(offer)}")
+    return 1 if problems else 0
+
+
+def _described(offer: registry.Offer) -> str:
+    package = "" if offer.package == registry.PROJECT else f" (of {offer.package})"
+    return f"{offer.name}{package}" + (f"; needs: {offer.missing}" if offer.missing else "")
+
+
+def _plan_home(station: Station) -> float:
+    """Duration of a planned motion from here to the home position [s]."""
+    from tool_nodes.types import CollisionScene, JointGoal
+
+    home = JointGoal(station.robot.named_states["Home"])
+    return station.planner.plan(station.arm.state().q, home, CollisionScene()).duration

@@ -1,0 +1,56 @@
+"""`toolhand scene`: what stands on the table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import tyro
+
+from agent_node.console.terminal import AsJson, emit, save_png
+from toolhand import options
+from toolhand.options import PngFile, SceneName
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from sim.scene.scenes import Scene
+
+
+def scene(
+    scene: Annotated[SceneName, tyro.conf.Positional] = "example",
+    image: PngFile = None,
+    view: Literal["scene", "wrist", "overview"] = "scene",
+    as_json: AsJson = False,
+) -> int:
+    """Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.
+
+    Args:
+        view: Which picture: of the scene camera, of the camera on the wrist, or a spectator's.
+    """
+    from sim.scene.files import scene_document
+
+    chosen = options.named_scene(scene)
+    if image is not None:
+        save_png(image, _picture(chosen, view))
+    document = scene_document(chosen)
+    if as_json:
+        emit(document)
+        return 0
+    print(f"{'name':24}{'kind':10}{'colour':14}{'x':>7}{'y':>7}   size [m]")
+    for entry in document["objects"]:
+        x, y, _ = entry["position_m"]
+        size = " x ".join(f"{s:.3f}" for s in entry["size_m"])
+        print(f"{entry['name']:24}{entry['kind']:10}{entry['colour']:14}{x:7.3f}{y:7.3f}   {size}")
+    return 0
+
+
+def _picture(scene: Scene, view: str) -> NDArray[np.uint8]:
+    from sim.camera.ray import overview_camera
+    from sim.station import Station
+    from tool_nodes.workspace import IMAGE_SIZE
+
+    station = Station(scene)
+    if view == "overview":
+        return station.make_camera(overview_camera(IMAGE_SIZE)).capture().rgb
+    return (station.wrist_camera if view == "wrist" else station.camera).capture().rgb

@@ -1,0 +1,41 @@
+"""`toolhand up`: the launcher of rclpy_zenoh, with Toolhand's keys and what can be typed next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+
+from rclpy_zenoh.launch import LaunchedGraph
+from rclpy_zenoh.launch.cli import Launcher
+from rclpy_zenoh.launch.cli import main as launch_command
+from rclpy_zenoh.launch.keys import ServiceKeys
+
+DEFAULT_SCENE = "example"
+"""Of launch/sim.launch.yaml."""
+
+STOP_KEYS = ServiceKeys(
+    {" ": "/stop", "s": "/stop", "S": "/stop", "r": "/reset_stop", "R": "/reset_stop"},
+    "Space or s stops the arm (/stop), r allows motions again (/reset_stop).",
+)
+
+
+def main(argv: list[str]) -> int:
+    """Run a launch file until Ctrl-C. Returns the exit status, see `rclpy_zenoh.launch.cli.main`."""
+    return launch_command(argv, Launcher("toolhand up", "launch/sim.launch.yaml", STOP_KEYS, next_steps))
+
+
+def next_steps(graph: LaunchedGraph, settings: str, arguments: Mapping[str, str]) -> list[str]:
+    """Command lines, for another shell, that do something with a graph that is ready.
+
+    Args:
+        graph: Where it has an agent, a sentence can be given to it.
+        settings: What a line begins with that is for this graph.
+        arguments: Of the launch file; `scene` is looked at.
+    """
+    steps = [f"{settings}toolhand ros node list"]
+    if "agent" in graph.labels:
+        scene = arguments.get("scene", DEFAULT_SCENE)
+        thing = "red box" if scene == DEFAULT_SCENE else "..."
+        steps.insert(0, f"toolhand scene {shlex.quote(scene)}    # what stands on the table")
+        steps.insert(1, f'{settings}toolhand run "pick up the {thing}" --transport ros')
+    return steps
