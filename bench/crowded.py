@@ -134,7 +134,7 @@ def bench_crowded(
     ports.require_known(perception)
     began = time.monotonic()
     say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {perception}")
-    work = [Job(seed, perception, ports) for seed in range(first_seed, first_seed + n)]
+    work = [CrowdJob(seed, perception, ports) for seed in range(first_seed, first_seed + n)]
     records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
     document = {
         "bench": "crowded",

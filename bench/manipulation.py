@@ -28,7 +28,7 @@ from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
-class Job:
+class EpisodeJob:
     """One episode: sentence, scene, perception, protocol, turns and robot, tools in process or in a ROS 2 graph."""
 
     sentence: int
@@ -171,7 +171,7 @@ def bench_manipulation(
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        Job(sentence, seed, perception, transport, protocol, turns, ports, robot)
+        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]

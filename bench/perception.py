@@ -98,7 +98,7 @@ def run_one(job: SceneJob) -> SceneRecord:
         ports = make_ports(preset, setting=replace(setting, shared=Shared()))
         seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
         findings[preset] = measure(truth, seen, ports, job.seed)
-    return Record(job, findings)
+    return SceneRecord(job, findings)
 
 
 def crashed(job: SceneJob, why: str) -> SceneRecord:
@@ -106,7 +106,7 @@ def crashed(job: SceneJob, why: str) -> SceneRecord:
     return SceneRecord(job, {}, why or "it crashed")
 
 
-def measure(truth: Truth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
+def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
     """Ask a perception about a frame and compare with the truth.
 
     Args:
@@ -158,7 +158,7 @@ def _told(error: ToolError) -> str:
 
 def _measure_mask(
     findings: Findings,
-    truth: Truth,
+    truth: PictureTruth,
     image: SessionImage,
     ports: Ports,
     placed: PlacedObject,
@@ -202,7 +202,7 @@ def _measure_counts(
 
 def _measure_free_space(
     findings: Findings,
-    truth: Truth,
+    truth: PictureTruth,
     image: SessionImage,
     ports: Ports,
     unique: Sequence[PlacedObject],
@@ -219,7 +219,7 @@ def _measure_free_space(
 
 
 def _place_fault(
-    truth: Truth,
+    truth: PictureTruth,
     image: SessionImage,
     ports: Ports,
     phrase: str,
@@ -278,7 +278,7 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")
-    records = run_jobs(run_one, [Job(seed) for seed in chosen], jobs, crashed, _note)
+    records = run_jobs(run_one, [SceneJob(seed) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records

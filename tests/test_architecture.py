@@ -112,9 +112,7 @@ def test_files_stay_short_enough_to_read() -> None:
 
 
 SAME_NAME = {
-    "Perception": "two protocols, of the tools and of the nodes, that ask for the same",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
-    "Motion": "a planned motion, and one that the simulator carries out",
 }
 """Types of one name in several modules, and why."""
 

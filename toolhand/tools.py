@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-Robot = Annotated[
+RobotChoice = Annotated[
     Literal["sim", "mock"],
     tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
 ]

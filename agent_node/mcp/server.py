@@ -126,7 +126,7 @@ def _result(answer: ToolResponse) -> mcp_types.CallToolResult:
     return mcp_types.CallToolResult(content=content, is_error=True, structured_content={"error": error})
 
 
-def _listed(robot: Robot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
+def _listed(robot: SharedRobot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
     for schema in robot.toolbox.schemas():
         yield robot.toolbox.find(schema["function"]["name"]), schema["function"]
 

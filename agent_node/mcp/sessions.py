@@ -77,7 +77,7 @@ def let_go(session: Session) -> None:
 
 
 @dataclass
-class Conversation:
+class ToolSession:
     """What one client has collected.
 
     Attributes:
@@ -161,7 +161,7 @@ class SharedRobot:
 
     def open(self) -> ToolSession:
         """A new conversation."""
-        return Conversation()
+        return ToolSession()
 
     def submit(
         self,
@@ -175,7 +175,7 @@ class SharedRobot:
 
         `on_stage` is called from that thread with the name of each stage of a motion that begins before.
         """
-        job = Job(conversation, name, arguments, self.toolbox.is_motion(name), on_end, on_stage)
+        job = QueuedCall(conversation, name, arguments, self.toolbox.is_motion(name), on_end, on_stage)
         with self._lock:
             if self._closed:
                 job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")

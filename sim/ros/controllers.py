@@ -160,8 +160,8 @@ class TrajectoryController(Controller[MotionOutcome]):
         fault: The injected fault.
     """
 
-    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: Fault) -> None:
-        super().__init__(node, physics, Part.ARM, FollowJointTrajectory, robot.trajectory_action)
+    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: FaultSource) -> None:
+        super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, robot.trajectory_action)
         self._robot = robot
         self._fault = fault
 
@@ -293,7 +293,7 @@ class GripperController(Controller[GripperOutcome]):
         self._parallel = action == "ParallelGripperCommand"
         action_type = ParallelGripperCommand if self._parallel else GripperCommand
         self._position = 0.0
-        super().__init__(node, physics, Part.GRIPPER, action_type, robot.gripper_action)
+        super().__init__(node, physics, MovingPart.GRIPPER, action_type, robot.gripper_action)
 
     def motion(self, goal: Any) -> MotionFactory[GripperOutcome]:
         """See `Controller.motion`."""

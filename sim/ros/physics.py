@@ -165,8 +165,8 @@ class Physics:
         self._resting_place: FloatArray | None = None
         self._resting_since = 0.0
         self._reference_change: FloatArray = np.zeros(world.robot.dof)
-        self._runs: dict[Part, Run[Any]] = {}
-        self._requests: deque[Steps] = deque()
+        self._runs: dict[MovingPart, Run[Any]] = {}
+        self._requests: deque[StepRequest] = deque()
         self._jobs: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closing = False

@@ -109,7 +109,7 @@ def truth() -> PictureTruth:
     return truth_of(Station(generate_scene(3)))
 
 
-def test_a_perception_that_is_right_scores_everything(truth: Truth) -> None:
+def test_a_perception_that_is_right_scores_everything(truth: PictureTruth) -> None:
     found = measure(truth, truth.frame, ports(Right(truth)))
     exact = [metric for metric in RATES if not metric.startswith("box3d")]
     assert {metric: np.mean(found.hits[metric]) for metric in exact} == dict.fromkeys(exact, 1.0)
@@ -120,7 +120,7 @@ def test_a_perception_that_is_right_scores_everything(truth: Truth) -> None:
     assert all(fault.startswith("box3d") for fault in found.faults)
 
 
-def test_a_perception_that_is_wrong_scores_nothing(truth: Truth) -> None:
+def test_a_perception_that_is_wrong_scores_nothing(truth: PictureTruth) -> None:
     found = measure(truth, truth.frame, ports(Wrong(truth)))
     assert {metric: np.mean(found.hits[metric]) for metric in RATES} == dict.fromkeys(RATES, 0.0)
     assert {value for metric in ("mask_iou", "box_iou", "box3d_iou") for value in found.values[metric]} == {0.0}

@@ -32,7 +32,7 @@ _MANY_PX = 4000.0
 
 
 @dataclass(frozen=True)
-class Motion:
+class PlannedMotion:
     """One planned motion, as it would be run.
 
     Attributes:
@@ -130,7 +130,7 @@ class NobodyApprover:
         return Decision(False, "nobody can be asked here: there is no terminal or console", request.hash, "nobody")
 
 
-def motion_hash(motion: Motion, request_id: str = "") -> str:
+def motion_hash(motion: PlannedMotion, request_id: str = "") -> str:
     """SHA-256, in hex, over everything that an approval of a motion covers.
 
     Joint names, times, positions and velocities of each leg and the jaw openings as little-endian float64, in their
@@ -165,7 +165,7 @@ def _array(update: Callable[[bytes], None], values: ArrayLike) -> None:
     update(repr(np.shape(values)).encode() + array.tobytes())
 
 
-def make_request(motion: Motion, request_id: str, kinematics: Kinematics) -> MotionRequest:
+def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics) -> MotionRequest:
     """The question about a motion."""
     picture = None if motion.frame is None else overlay(motion, motion.frame, kinematics)
     return MotionRequest(
@@ -180,7 +180,7 @@ def make_request(motion: Motion, request_id: str, kinematics: Kinematics) -> Mot
     )
 
 
-def overlay(motion: Motion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
+def overlay(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
     """The frame's picture with the path of the point between the fingertips and the gripper at the end; a new array."""
     opening = next((step for step in motion.steps if not isinstance(step, Trajectory)), 0.0)
     points = kinematics.robot.gripper.points(float(opening))

@@ -25,9 +25,9 @@ from tool_nodes.geometry import rotation_angle
 from tool_nodes.motion.approval import (
     Approver,
     Decision,
-    Motion,
     MotionStep,
     NobodyApprover,
+    PlannedMotion,
     make_request,
     motion_hash,
     step_hash,
@@ -122,7 +122,7 @@ class Permit:
         kinematics: For the continuations.
     """
 
-    def __init__(self, motion: Motion, kinematics: Kinematics) -> None:
+    def __init__(self, motion: PlannedMotion, kinematics: Kinematics) -> None:
         self._steps = deque(step_hash(step) for step in motion.steps)
         self._kinematics = kinematics
         self._continued: dict[str, int] = {}
@@ -237,9 +237,9 @@ class MotionGuard:
     @contextmanager
     def permit(
         self,
-        motion: Callable[[], Motion],
+        motion: Callable[[], PlannedMotion],
         opening_m: float,
-        unchanged: Callable[[Motion], None],
+        unchanged: Callable[[PlannedMotion], None],
     ) -> Iterator[None]:
         """Within it the motion may run, and nothing else; refused motions never get in.
 
@@ -274,10 +274,10 @@ class MotionGuard:
 
     def _authorise(
         self,
-        planned: Motion,
-        motion: Callable[[], Motion],
+        planned: PlannedMotion,
+        motion: Callable[[], PlannedMotion],
         opening_m: float,
-        unchanged: Callable[[Motion], None],
+        unchanged: Callable[[PlannedMotion], None],
         entry: dict[str, str],
     ) -> None:
         jaws = opening_m
@@ -301,9 +301,9 @@ class MotionGuard:
 
     def _ask(
         self,
-        planned: Motion,
-        motion: Callable[[], Motion],
-        unchanged: Callable[[Motion], None],
+        planned: PlannedMotion,
+        motion: Callable[[], PlannedMotion],
+        unchanged: Callable[[PlannedMotion], None],
         entry: dict[str, str],
     ) -> None:
         request_id = uuid.uuid4().hex

@@ -14,7 +14,7 @@ import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.approval import Motion, MotionStep
+from tool_nodes.motion.approval import MotionStep, PlannedMotion
 from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
 from tool_nodes.motion.kinematics import Kinematics
@@ -118,7 +118,7 @@ class Manipulator:
             self._on_stage("waiting for approval")
         return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
 
-    def _unchanged(self, motion: Motion) -> None:
+    def _unchanged(self, motion: PlannedMotion) -> None:
         """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
         start, now = (self._kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
         turn = rotation_angle(start[:3, :3], now[:3, :3])
@@ -224,7 +224,7 @@ class Manipulator:
 
     def _plan_park(self, q: FloatArray) -> ParkPlan:
         self._on_stage("the return from where the arm was left")
-        steps: list[Step] = [] if self.held is not None else [self._gripper.max_opening]
+        steps: list[MotionStep] = [] if self.held is not None else [self._gripper.max_opening]
         scene = self._last_scene if self.held is None else replace(self._last_scene, attached=(self.held.box,))
         T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.

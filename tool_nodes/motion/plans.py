@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.approval import MotionStep, PlannedMotion
 from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
@@ -45,9 +45,9 @@ class GraspPlan:
     frame: Frame
     opening_m: float
 
-    def motion(self) -> Motion:
+    def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
-        return Motion(
+        return PlannedMotion(
             f"Grasp with the gripper at {_where(self.T_base_gripper[:3, 3])}",
             (self.opening_m, *self.legs, 0.0),
             self.T_base_gripper,
@@ -76,9 +76,9 @@ class PlacePlan:
     release_m: float
     frame: Frame
 
-    def motion(self) -> Motion:
+    def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
-        return Motion(
+        return PlannedMotion(
             f"Place the held object at {_where(self.candidate.point)}",
             (*self.legs, self.release_m),
             self.candidate.T_base_gripper,
@@ -103,10 +103,12 @@ class ParkPlan:
     T_park: FloatArray
     frame: Frame | None
 
-    def motion(self) -> Motion:
+    def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
         what = f"Return to the park position, with the gripper at {_where(self.T_park[:3, 3])}"
-        return Motion(what, self.steps, self.T_park, "straight to the park position if the way up fails", self.frame)
+        return PlannedMotion(
+            what, self.steps, self.T_park, "straight to the park position if the way up fails", self.frame
+        )
 
 
 def _where(point: FloatArray) -> str:

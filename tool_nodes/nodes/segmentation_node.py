@@ -81,7 +81,7 @@ def _prompts(request: Any, image: SessionImage) -> list[Prompt]:
     if request.everything:
         return [Everything()]
     if request.text:
-        return [TextPrompt(checked(TextKind(), request.text, "segment: text"))]
+        return [TextPrompt(checked(TextArgument(), request.text, "segment: text"))]
     return [_box(message, image.size) for message in request.boxes]
 
 

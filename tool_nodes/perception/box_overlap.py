@@ -11,7 +11,7 @@ from tool_nodes.types import BoolArray
 PixelBox = tuple[int, int, int, int]
 """(left, top, right, bottom) [px]."""
 
-AnyBox = Box | tuple[float, float, float, float]
+AnyBox = PixelBox | tuple[float, float, float, float]
 
 
 def box_iou(a: AnyBox, b: AnyBox) -> float:

@@ -201,7 +201,7 @@ class Session:
         return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
 
 
-InSession = Annotated[Session, SessionKind()]
+InSession = Annotated[Session, SessionArgument()]
 """A parameter of a tool that is given the conversation, by the toolbox: what a tool remembers of it is kept there."""
 
 

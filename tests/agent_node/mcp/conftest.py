@@ -145,8 +145,8 @@ def closing() -> Iterator[Callable[[SharedRobot], SharedRobot]]:
 
 
 @pytest.fixture
-def robot(arm: FakeArm, closing: Callable[[Robot], Robot]) -> Robot:
-    shared = closing(Robot(Toolbox([FakeTools(arm)]), arm))
+def robot(arm: FakeArm, closing: Callable[[SharedRobot], SharedRobot]) -> SharedRobot:
+    shared = closing(SharedRobot(Toolbox([FakeTools(arm)]), arm))
     arm.on_stage = shared.enter
     return shared
 

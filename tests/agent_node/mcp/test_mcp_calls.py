@@ -227,7 +227,7 @@ async def test_after_many_pictures_the_first_and_the_newest_are_usable(robot: Sh
 
 
 async def test_a_long_conversation_holds_no_more_than_a_short_one(fake_toolbox: Toolbox) -> None:
-    conversation = Conversation()
+    conversation = ToolSession()
     sizes = []
     for k in range(150):
         for name, arguments in (("robot.capture_image", {}), ("fake.keep", {"name": f"v{k}"})):

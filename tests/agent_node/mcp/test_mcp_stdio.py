@@ -49,7 +49,7 @@ class Tools:
         print("braked", flush=True)
         raise ToolError(ErrorCode.STOPPED, "Stopped.")
 
-sys.exit(serve_stdio(Robot(Toolbox([Tools()]), arm)))
+sys.exit(serve_stdio(SharedRobot(Toolbox([Tools()]), arm)))
 """
 
 

@@ -22,7 +22,7 @@ from tests.gen3 import (
     time_waypoints,
 )
 from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.approval import Motion
+from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, between, check_trajectory
@@ -171,7 +171,7 @@ def test_a_guarded_arm_is_not_given_a_sparse_lift() -> None:
             return type("State", (), {"opening_m": MAX_OPENING})()
 
     guard = MotionGuard()
-    motion = Motion("Test", (), KINEMATICS.fk(PARK), "nothing", None)
+    motion = PlannedMotion("Test", (), KINEMATICS.fk(PARK), "nothing", None)
     with (
         guard.permit(lambda: motion, MAX_OPENING, lambda motion: None),
         pytest.raises(ToolError, match="apart") as caught,

@@ -12,7 +12,7 @@ from PIL import Image
 from tool_nodes.perception.text.decoding import BLANK_EM, COLUMN_EM, Character, decode
 from tool_nodes.perception.text.glyphs import X_HEIGHT_EM
 from tool_nodes.perception.text.layout import reading_order, with_scripts
-from tool_nodes.perception.text.lines import Box, Strip, find_strips
+from tool_nodes.perception.text.lines import Strip, TextBox, find_strips
 from tool_nodes.ports import Answer
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan

@@ -126,7 +126,7 @@ class PixelsArgument:
 
 PictureNumber = Annotated[int, PictureNumberArgument()]
 PixelRegion = Annotated[list[FloatArray], PixelsArgument("[x1, y1, x2, y2]", 4, 0)]
-Points = Annotated[list[FloatArray], PixelsArgument("a list of points, each [x, y]", 2, 1)]
+PixelPoints = Annotated[list[FloatArray], PixelsArgument("a list of points, each [x, y]", 2, 1)]
 Boxes = Annotated[list[FloatArray], PixelsArgument("a list of boxes, each [x1, y1, x2, y2]", 4, 1)]
 Trajectories = Annotated[
     list[FloatArray],
@@ -254,7 +254,7 @@ class EvicTools:
         return ToolResult(value={"region": list(region)}, text=text, image=crop.rgb, source=crop)
 
     @tool("draw_point", stepwise=True)
-    def draw_point(self, *, image_idx: PictureNumber = 0, points: Points, session: CallingSession) -> ToolResult:
+    def draw_point(self, *, image_idx: PictureNumber = 0, points: PixelPoints, session: CallingSession) -> ToolResult:
         """Place visible point markers at specified locations on the image to indicate positions, objects, or areas of
         interest.
 
