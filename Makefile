@@ -2,12 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# A module's tests stay with one worker as long as the other has its own: graphs that they share are started once.
+PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 export TASK ?= Pick up the cinnamon and place it in front of the rice box
-JOBS ?= 2
+# More than there are cores: tests of graphs wait for other processes.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
-.PHONY: run test lint clean
+.PHONY: run check test lint docs clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -20,6 +23,10 @@ $(VENV)/.dev: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[dev]'
 	@touch $@
 
+$(VENV)/.docs: $(VENV)/.core
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[docs]'
+	@touch $@
+
 run: $(VENV)/.core
 	@$(BIN)/toolhand run "$$TASK" --transport ros
 
@@ -28,8 +35,17 @@ lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Lint, types and the tests that need no other process: the command between two edits.
+check: lint
+	$(PYTEST) --fast tests
+
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(PYTEST)
+
+# The documentation site: build/docs/index.html. A broken link fails; nothing is downloaded.
+docs: $(VENV)/.docs
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs/site . build/docs
+	@echo "build/docs/index.html"
 
 clean:
 	rm -rf $(VENV) build *.egg-info

@@ -6,11 +6,54 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import pytest
 from hypothesis import settings
+
+SLOW = {
+    Path(__file__).parent / place
+    for place in (
+        "agent_node/mcp",
+        "agent_node/policies",
+        "agent_node/scripted/test_every_word.py",
+        "agent_node/test_protocol_suites.py",
+        "bench",
+        "papers/test_peria_text.py",
+        "properties",
+        "redteam",
+        "ros",
+        "sim/mock/test_data.py",
+        "sim/scene/test_crowds.py",
+        "sim/scene/test_scenes.py",
+        "sim/tasks/test_tasks.py",
+        "sim/test_world.py",
+        "sim/test_world_changes.py",
+        "test_examples.py",
+        "tool_nodes/grasp/test_sampling.py",
+        "tool_nodes/motion/test_approval.py",
+        "tool_nodes/motion/test_stop.py",
+        "tool_nodes/perception/test_free_space.py",
+        "tool_nodes/sandbox",
+        "tool_nodes/tools/test_manipulation.py",
+        "toolhand",
+        "training",
+    )
+}
+"""What starts processes, graphs or models, runs whole episodes, or computes for ten seconds and more: left out by
+`--fast`, which `make check` gives. A new file is fast until it is listed."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--fast` is for `make check`."""
+    parser.addoption("--fast", action="store_true", help="leave out the folders and files of SLOW")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out what is slow where that is asked for; True is yes, None asks the next in line."""
+    return True if config.getoption("--fast") and collection_path in SLOW else None
 
 
 @pytest.fixture(scope="module", autouse=True)

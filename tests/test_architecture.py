@@ -140,7 +140,10 @@ def test_no_two_types_share_a_name() -> None:
 
 def test_nothing_refers_to_a_machine_or_a_registry() -> None:
     forbidden = ("/" + "work/", "/" + "root/", "/" + "home/", "pypi" + ".org", "index" + "-url http")
-    for path in [*MODULES.values(), *ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), ROOT / "Makefile"]:
+    folders = [path for folder in ("docs", "examples", ".github") for path in (ROOT / folder).rglob("*")]
+    files = [path for path in folders if path.suffix in (".md", ".py", ".rst", ".yml")]
+    files += [*MODULES.values(), *ROOT.glob("*.md"), ROOT / "Makefile", ROOT / ".pre-commit-config.yaml"]
+    for path in files:
         text = path.read_text(encoding="utf-8")
         assert not [word for word in forbidden if word in text], path
 

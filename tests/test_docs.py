@@ -20,7 +20,10 @@ from tool_nodes.tools.suites import SUITES
 from training.goal_from_text import task_from_text
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "AGENTS.md", "examples/README.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 
 
 def test_every_tool_is_described() -> None:

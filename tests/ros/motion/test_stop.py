@@ -13,6 +13,7 @@ from simulation_interfaces.srv import ResetSimulation
 from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
+from bench.ros import stop
 from bench.ros.stop import measure_stops, stop_rows
 from tests.gen3 import NAMED_STATES
 from tool_nodes.ros.stop_state import QOS
@@ -20,7 +21,8 @@ from tool_nodes.ros.stop_state import QOS
 Record = Callable[[str, object], None]
 
 
-def test_stops_at_random_moments(sim_cell: Any, record_property: Record) -> None:
+def test_stops_at_random_moments(sim_cell: Any, record_property: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stop, "FAST", 16.0)  # between the stops, where nothing is measured
     samples = measure_stops(sim_cell.operator, n=10, seed=1)
     rows = stop_rows(samples)
     record_property("rows", rows)

@@ -1,0 +1,98 @@
+"""The documentation site: `make docs` writes it to build/docs. Its pages are the Markdown files of the repository.
+
+The source folder is the repository itself, so a link means the same here and in a viewer of the repository. What only a
+site has (its menu, the code of the examples, the docstrings) is added while it is built, and nothing is downloaded.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "ros2_ws" / "src" / "rclpy_zenoh")]
+
+project = "Toolhand"
+html_title = "Toolhand"
+copyright = "The authors of Toolhand. Apache-2.0"
+root_doc = "README"
+include_patterns = [
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/*.rst", "examples/README.md",
+    "launch/README.md", "ros2_ws/README.md", "training/README.md", "urdf/README.md",
+]  # fmt: skip
+exclude_patterns = [".venv", ".git", "build", "runs", "tests", "**/__pycache__"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+myst_heading_anchors = 4
+default_role = "code"  # `name` in a docstring
+napoleon_use_ivar = True
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+html_theme = "furo"
+html_show_sourcelink = False
+html_theme_options = {"light_css_variables": {"code-font-size": "0.78rem"}, "dark_css_variables": {}}
+html_static_path = ["wide.css"]
+html_css_files = ["wide.css"]
+html_extra_path = ["index.html"]
+
+MENU = """
+
+```{toctree}
+:hidden:
+:caption: Use
+docs/ros
+docs/mcp
+docs/scenes
+docs/recording
+docs/tools
+docs/skills
+```
+```{toctree}
+:hidden:
+:caption: Extend
+examples/README
+docs/guides/README
+training/README
+urdf/README
+docs/architecture
+docs/site/api
+CONTRIBUTING
+```
+```{toctree}
+:hidden:
+:caption: Trust
+docs/safety
+docs/benchmarks
+ros2_ws/README
+launch/README
+CHANGELOG
+```
+"""
+
+
+def _complete(app: object, name: str, source: list[str]) -> None:
+    """Give the front page its menu, and the list of the examples their code."""
+    if name == "README":
+        source[0] += MENU
+    if name == "docs/guides/README":
+        pages = re.findall(r"\]\((\w+)\.md\)", source[0])
+        source[0] += "\n```{toctree}\n:hidden:\n" + "\n".join(pages) + "\n```\n"
+    if name == "examples/README":
+        for file in re.findall(r"\]\((\d\d_\w+)\.py\)", source[0]):
+            title = file.replace("_", " ")
+            source[0] += f"\n## {title}\n\n```{{literalinclude}} {file}.py\n:language: python\n```\n"
+
+
+def _code_is_code(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """What is indented after a colon and a blank line is code, as Markdown has it."""
+    for k in range(len(lines) - 2):
+        if lines[k].endswith(":") and not lines[k + 1] and lines[k + 2].startswith("    "):
+            lines[k] += ":"
+
+
+def setup(app) -> None:  # type: ignore[no-untyped-def]
+    """Called by Sphinx."""
+    app.connect("source-read", _complete)
+    app.connect("autodoc-process-docstring", _code_is_code)

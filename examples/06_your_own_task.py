@@ -1,0 +1,88 @@
+"""Your own task: a sentence, a scene, and a score that knows the truth and no policy's parser.
+
+This one asks a question and moves nothing; `sim/tasks/pick.py` is one in which something has to happen.
+
+    python examples/06_your_own_task.py
+
+You will see:
+
+    How many red things are on the table? (there are 2)
+    {'counted': True, 'looked': True} success
+    {'counted': False, 'looked': True} not 2: There are 3.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from agent_node.policy import Message, Reply
+from sim.scene.files import parse_scene
+from sim.scene.scenes import Scene
+from sim.station import Station
+from sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from training.episode import run_episode
+
+
+@dataclass(frozen=True)
+class CountTask:
+    """The operator asks how many things of a colour there are.
+
+    **Success**: `counted`, the answer has the number; `looked`, a picture was taken before it was given.
+    """
+
+    colour: str
+    scene: Scene
+    source: str = TASK_GOAL
+    holds_s: tuple[float, ...] = ()  # nothing has to stand still before it is judged
+
+    @property
+    def text(self) -> str:
+        """What the operator says."""
+        return f"How many {self.colour} things are on the table?"
+
+    @property
+    def truth(self) -> int:
+        """From the scene, as it was made."""
+        return sum(self.colour in placed.product.colour for placed in self.scene.objects)
+
+    @property
+    def goal(self) -> str:
+        """For results and reports."""
+        return f"answer {self.truth}"
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """Named terms, each in 0..1."""
+        counted = re.findall(r"\d+", transcript.answer) == [str(self.truth)]
+        looked = any(record.name == "robot.capture_image" for record in transcript.records)
+        reasons = () if counted else (f"not {self.truth}: {transcript.answer}",)
+        return Score({"counted": counted, "looked": looked}, counted and looked, reasons)
+
+
+class Guesses:
+    """Looks once, and says a number that it was born with."""
+
+    name = "guesses"
+
+    def __init__(self, number: int) -> None:
+        self._number = number
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """Look, then answer."""
+        if conversation[-1].role == "user":
+            return Reply(f"<tool_call>{json.dumps({'name': 'robot.capture_image', 'arguments': {}})}</tool_call>")
+        return Reply(f"<answer>There are {self._number}.</answer>")
+
+
+TABLE = """
+objects:
+  - {name: red box, position: [0.45, 0.10]}
+  - {name: apple, position: [0.40, -0.20]}
+  - {name: tea box, position: [0.55, 0.25]}
+"""
+task = CountTask("red", parse_scene(TABLE))
+print(task.text, f"(there are {task.truth})")
+for guess in (2, 3):
+    score = run_episode(Station(task.scene), Guesses(guess), task).truth
+    assert score is not None  # None only after an infrastructure error
+    print(dict(score.terms), "success" if score.success else " ".join(score.reasons))

@@ -1,0 +1,68 @@
+"""Every example prints what its own docstring promises; every Python block of a guide stands in an example."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*.py"))
+GUIDES = sorted((ROOT / "docs" / "guides").glob("[a-z]*.md"))
+NEEDS = {"09_an_mcp_client": "mcp"}
+"""Examples that need the package of an extra."""
+
+
+def promise(example: Path) -> str:
+    """The indented lines after "You will see:" of an example's docstring."""
+    doc = ast.get_docstring(ast.parse(example.read_text(encoding="utf-8")))
+    assert doc is not None
+    assert f"python examples/{example.name}\n" in doc
+    lines = doc.partition("\nYou will see:\n")[2].splitlines()
+    assert any(lines), "it says what is printed"
+    return "\n".join(line.removeprefix("    ") for line in lines).strip("\n") + "\n"
+
+
+def as_pattern(promised: str) -> str:
+    """`...` stands for anything within a line, on a line of its own for any number of lines."""
+    lines = ["(?:.*\n)*" if line == "..." else f"{re.escape(line)}\n" for line in promised.splitlines()]
+    return "".join(lines).replace(re.escape("..."), ".*")
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_prints_what_its_docstring_promises(example: Path) -> None:
+    package = NEEDS.get(example.stem)
+    if package is not None and importlib.util.find_spec(package) is None:
+        pytest.skip(f"needs the package {package}")
+    run = subprocess.run([sys.executable, example], cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
+    assert run.returncode == 0, run.stderr
+    assert re.fullmatch(as_pattern(promise(example)), run.stdout), run.stdout
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_is_short_enough_to_copy(example: Path) -> None:
+    assert example.read_text(encoding="utf-8").count("\n") <= 90
+
+
+def test_the_list_of_the_examples_is_complete() -> None:
+    page = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\]\((\d\d_\w+\.py)\)", page) == [example.name for example in EXAMPLES]
+
+
+def blocks(page: Path) -> list[str]:
+    """Its Python, without indentation."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+
+
+@pytest.mark.parametrize("page", [*GUIDES, ROOT / "README.md"], ids=lambda path: path.stem)
+def test_the_python_of_a_guide_stands_word_for_word_in_an_example(page: Path) -> None:
+    code = [example.read_text(encoding="utf-8") for example in EXAMPLES]
+    assert blocks(page)
+    for block in blocks(page):
+        for part in block.split("\n...\n"):  # what is left out
+            assert any(part.strip() in text for text in code), part
