@@ -79,7 +79,7 @@ class EmbeddedPlanner:
     def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
         self.robot = robot = robot or load_robot()
         self._seed = seed
-        self._kinematics = Kinematics(seed, robot)
+        self._kinematics = Kinematics(robot)
         self._models = SceneModels(robot=robot)
         park = self._kinematics.fk(robot.park)
         axes = self._kinematics.axes(robot.park)
