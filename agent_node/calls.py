@@ -116,11 +116,6 @@ def python_call(text: str) -> ToolCall:
         return ToolCall("", {}, f"the tool call cannot be read: {error}")
 
 
-def action_call(text: str) -> ToolCall:
-    """What an `<action>` holds: PERIA's JSON object where it begins with a brace, else LAST's expression."""
-    return json_call(text) if text.lstrip().startswith("{") else python_call(text)
-
-
 def boxed_answers(text: str) -> list[str]:
     r"""The contents of every outermost `\boxed{...}`, stripped, in order; braces inside are matched, `\{` is a sign.
 

@@ -33,7 +33,7 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.ros.joint_log import JointLog
-from agent_node.ros.progress import Progress
+from agent_node.ros.progress import TurnProgress
 from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
 from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
 from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
@@ -98,7 +98,7 @@ def _park(node: Node, deadlines: Deadlines) -> None:
             node.get_logger().warning(f"The arm was not parked: {answer.message}")
 
 
-class Command:
+class RunningCommand:
     """One command while it is carried out: why it should stop, if it should.
 
     Args:
@@ -135,8 +135,8 @@ class CommandNode(Node):
     `response_deadline_s`, `motion_deadline_s`.
 
     Args:
-        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and what tells that it is stopped;
-            those of `robot_toolbox` where None.
+        make_toolbox: Makes the tools of a command, from a node of its own, deadlines and a function that says whether
+            it is stopped; those of `robot_toolbox` where None.
         make_policy: Makes the policy of a command; `agent_node.policies.registry.make_policy` where None.
         options: For `rclpy.node.Node`.
     """
@@ -216,7 +216,8 @@ class CommandNode(Node):
         """The result of a command; ends its goal. Raises ToolError where it cannot begin, or leave a report."""
         request = goal.request
         mode = request.mode or self._policy
-        if mode not in (self._policy, SCRIPTED):  # whoever may send a command may not choose where pictures are sent
+        # A client that may send commands may not choose where pictures are sent.
+        if mode not in (self._policy, SCRIPTED):
             allowed = " or ".join(sorted({self._policy, SCRIPTED}))
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"mode must be {allowed}, got {mode[:80]!r}.")
         if watch.halted:
@@ -224,7 +225,7 @@ class CommandNode(Node):
         run_dir = new_run_dir(self._runs_dir)
         about = self._started_with | {"policy": mode, "began": time_now()}
         attempted = self._others.attempts()
-        command = Command(goal, lambda: self.count_subscribers(self._feedback_topic))
+        command = RunningCommand(goal, lambda: self.count_subscribers(self._feedback_topic))
         protocol = self._protocol
         self.get_logger().info(f"Begins: {request.text[:200]!r}")
         # A fresh node, so that no command inherits anything from the one before, and nothing is left of its clients.
@@ -240,7 +241,7 @@ class CommandNode(Node):
             toolbox = self._make_toolbox(node, self._deadlines, command.stopped)
             options = PolicyOptions(turns=self._turns, stopped=lambda: watch.halted or command.stopped())
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
-            progress = Progress(policy, functools.partial(self._tell, goal))
+            progress = TurnProgress(policy, functools.partial(self._tell, goal))
             recorder = Recorder(request.text, self._now, progress.listen)
             agent = Agent(progress, toolbox, self._turns, options.stopped, recorder.listen, protocol)
             episode = agent.run(request.text)
@@ -268,7 +269,7 @@ class CommandNode(Node):
         )
 
     def _tell(self, goal: Any, step: CommandStep, picture: NDArray[np.uint8] | None) -> None:
-        """Tell the operator a step, and show its picture to whoever looks."""
+        """Publish a step for the operator, and its picture for viewers."""
         self._steps.append(step)
         if picture is not None and self._pictures.get_subscription_count():
             header = Header(stamp=self.get_clock().now().to_msg(), frame_id=step.picture)

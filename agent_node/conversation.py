@@ -27,13 +27,13 @@ from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
 from agent_node.recovery import (
-    ENDED_BY_SOMEBODY,
+    ENDED_BY_A_PERSON,
     Recovery,
-    Watch,
-    achieved,
+    RecoveryState,
     ends_the_command,
+    ignored_calls_note,
     malformed,
-    passed_over,
+    summarize_progress,
     too_many_calls,
 )
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
@@ -98,7 +98,7 @@ class Conversation:
         self.episode = Episode(task, messages, [], Session(), protocol)
         self.done = False
         self._stepping = threading.Lock()
-        self._watch = Watch(self._recovery, toolbox, self.episode.session)
+        self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)
         self._guarded(self._begin)
 
     @property
@@ -212,7 +212,7 @@ class Conversation:
             self._listener("thought", turn.thought)
 
     def _run_calls(self, turn: Turn) -> ToolError | None:
-        """Run a turn's calls and note what the policy is told; the error that ends the command, if there is one."""
+        """Run a turn's calls and keep what the policy reads; the error that ends the command, if there is one."""
         parsed = turn.parsed
         if parsed.problem:
             turn.exchanges.append(Exchange(None, f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}."))
@@ -233,7 +233,7 @@ class Conversation:
                 self._toolbox.is_motion(call.name) and (exchange.record is None or not exchange.record.result.ok)
             )
         if turn.exchanges:
-            turn.exchanges[-1] = turn.exchanges[-1].noted(passed_over(parsed.ignored))
+            turn.exchanges[-1] = turn.exchanges[-1].noted(ignored_calls_note(parsed.ignored))
         return None
 
     def _exchange(self, call: ToolCall, motion_failed: bool) -> Exchange:
@@ -272,18 +272,20 @@ class Conversation:
         self.done = True
 
     def _fail(self, error: ToolError) -> None:
-        """The operator is told why, and what had come of it until then, which no policy has a say in."""
+        """Answer the operator with the reason and what the motions came to, in which no policy has a say."""
         episode = self.episode
-        told = str(error) if error.code in ENDED_BY_SOMEBODY else f"{error} {achieved(episode.records)}".strip()
-        episode.error_code, episode.answer = error.code, told
+        answer = str(error)
+        if error.code not in ENDED_BY_A_PERSON:
+            answer = f"{error} {summarize_progress(episode.records)}".strip()
+        episode.error_code, episode.answer = error.code, answer
         self.done = True
-        self._listener("answer", f"{error.code}: {told}")
+        self._listener("answer", f"{error.code}: {answer}")
 
 
 def _message(exchange: Exchange, session: Session) -> Message:
     index = exchange.image_index
     picture = None if index is None else session.images[index].rgb
-    return Message("tool", exchange.response, exchange.told, index, picture)
+    return Message("tool", exchange.response, exchange.shown, index, picture)
 
 
 def _is_malformed(turn: ParsedTurn) -> bool:

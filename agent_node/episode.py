@@ -17,7 +17,7 @@ class Exchange:
 
     Attributes:
         call: The call as the policy wrote it; None when the whole turn was refused.
-        words: What the policy is told, without the protocol's dress.
+        words: What the policy reads, without protocol markup.
         record: What the tool did, without its arrays; None when the call was not run.
         notes: What the agent adds for the policy.
     """
@@ -35,10 +35,10 @@ class Exchange:
     @property
     def response(self) -> str:
         """The text that the policy reads."""
-        return render_response(self.told, self.image_index)
+        return render_response(self.shown, self.image_index)
 
     @property
-    def told(self) -> str:
+    def shown(self) -> str:
         """The words with the notes."""
         return "".join((self.words, *(f"{NOTE}{note}" for note in self.notes))).removeprefix("\n")
 
@@ -94,7 +94,7 @@ class Episode:
         turns: What the policy wrote, and what came of it.
         session: Pictures and `$variables` that the calls have left.
         protocol: How the policy writes.
-        answer: What the operator is told, without the code; empty until the end.
+        answer: The answer to the operator, without the code; empty until the end.
         success: Every part of the command was carried out, as the tools reported it.
         error_code: The stage that failed, or None.
         wall_s: Wall time of the whole command [s], the policy's included.

@@ -1,4 +1,4 @@
-"""What a long conversation keeps: the rule, and how old pictures and variables are let go.
+"""Memory of a long conversation: which old pictures and variables are dropped, and when.
 
 | what | kept | what happens to the rest |
 |---|---|---|

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.results import ErrorCode, ToolError
 
-Role = Literal["system", "user", "assistant", "tool"]
+MessageRole = Literal["system", "user", "assistant", "tool"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,12 +21,12 @@ class Message:
     Attributes:
         role: Who speaks.
         text: The words as the protocol writes them. A picture appears as `<image K>`, K being the index of later calls.
-        words: What is said without the protocol's dress: the operator's sentence, a tool's text.
+        words: What is said without protocol markup: the operator's sentence, a tool's text.
         image_index: K of the picture that came with it, or None.
         picture: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
     """
 
-    role: Role
+    role: MessageRole
     text: str
     words: str = ""
     image_index: int | None = None
@@ -48,7 +48,7 @@ class Reply:
         cost: In the currency that the policy was given prices in; 0 without prices.
         latency_s: From the request to the last word [s].
         first_token_s: From the request to the first word [s]; None where it is not known.
-        details: What else the policy tells of the turn, e.g. the server's own form of its calls.
+        details: What else is known of the turn, e.g. the server's own form of its calls.
         token_ids: Of every token that the model wrote in this turn, in its own vocabulary, the one that ended the turn
             included; empty where the policy does not know them.
         logprobs: Natural logarithm of each token's probability under the model itself, at temperature 1 whatever it was

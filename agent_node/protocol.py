@@ -162,7 +162,7 @@ class Protocol:
 def as_data(text: str) -> str:
     """A tool's words in which no marker of a protocol or a chat template is spelt: its `<` becomes a look-alike.
 
-    A tool repeats what it has read in pictures, names of things and arguments; none of it may speak for somebody else.
+    A tool repeats what it has read in pictures, names of things and arguments; none of it may speak in another's name.
     """
     return _SPOKEN_BY_OTHERS.sub("\u2039", text)
 

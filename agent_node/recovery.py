@@ -1,6 +1,6 @@
-"""What the agent does when a command does not go as meant: the same for every policy, whatever it writes.
+"""Recovery of the agent when a command does not go as meant: the same rules for every policy.
 
-| what happens | what the policy is told | what else |
+| what happens | note to the policy | what else |
 |---|---|---|
 | a tool fails | the error, its code and its hint | the rest of the turn is run |
 | a motion fails | as above, and what to do first | the rest of the turn is not run |
@@ -9,7 +9,7 @@
 | something moved since the newest picture | SCENE_CHANGED: it has moved, look again | the motion is not run |
 | the same call gives the same answer as before | that nothing is new | after `same_results` the command ends |
 | a malformed turn, too many calls, too long a text | what is wrong | none runs; after `malformed_turns` it ends |
-| calls that the protocol passes over | how many | they are logged |
+| calls that the protocol ignores | how many | they are logged |
 | reasoning alone | to go on | |
 | one turn is left | that it must answer | |
 | no turn is left | | TURN_BUDGET, with what was achieved |
@@ -58,7 +58,7 @@ _NOT_BEGUN = frozenset(
     }
 )  # fmt: skip
 """Failures of a motion before anything moved."""
-ENDED_BY_SOMEBODY = frozenset({ErrorCode.STOPPED, ErrorCode.CANCELLED})
+ENDED_BY_A_PERSON = frozenset({ErrorCode.STOPPED, ErrorCode.CANCELLED})
 """A motion that ended so was ended by a person: what goes on after it is for a person to say."""
 _EMPTY = frozenset({ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
 
@@ -72,10 +72,10 @@ class Recovery:
         look_before_retry: The same motion call is not run again after it failed until there was a look.
         check_scene: Before a motion a fresh picture is compared with the newest one of the conversation.
         go_on: A turn of reasoning alone is answered by a note.
-        announce_last_turn: The policy is told that one turn is left.
+        announce_last_turn: A note says when one turn is left.
         same_results: The command ends when the same call has given the same answer so many times in a row.
         malformed_turns: The command ends after so many malformed turns in a row.
-        given_up: The code of such an end.
+        giveup_code: The code of such an end.
         calls_in_a_turn: A turn with more calls is malformed.
         turn_characters: A longer turn is malformed.
     """
@@ -87,14 +87,14 @@ class Recovery:
     announce_last_turn: bool = True
     same_results: int = 6
     malformed_turns: int = 5
-    given_up: ErrorCode = ErrorCode.TURN_BUDGET
+    giveup_code: ErrorCode = ErrorCode.TURN_BUDGET
     calls_in_a_turn: int = 16
     turn_characters: int = 200_000
 
 
 @dataclass
-class Watch:
-    """What has happened in one command, as far as recovery needs it.
+class RecoveryState:
+    """State of one command, as far as recovery needs it.
 
     Args:
         rules: What is done about it.
@@ -111,7 +111,7 @@ class Watch:
     _malformed: int = 0
 
     def refusal(self, call: ToolCall) -> str:
-        """Why a call is not run now, as the policy is told; empty if it may run."""
+        """Error for the policy: why a call is not run now; empty if it may run."""
         if not self.toolbox.is_motion(call.name):
             return ""
         key, _ = self._key(call)
@@ -139,7 +139,7 @@ class Watch:
         return changed(seen, now)
 
     def note(self, call: ToolCall, record: CallRecord) -> str:
-        """What the policy is told beside the tool's own words; empty if nothing."""
+        """Note for the policy beside the tool's own words; empty if none."""
         error = record.result.error
         spec = self.toolbox.specs.get(record.name)
         if record.motion:
@@ -163,14 +163,14 @@ class Watch:
         self._count(call, words)
 
     def turn_ended(self, malformed: bool) -> None:
-        """Count a turn. Raises ToolError with the code `given_up` where the policy gets nowhere."""
+        """Count a turn. Raises ToolError with the code `giveup_code` where the policy gets nowhere."""
         rules = self.rules
         self._malformed = self._malformed + 1 if malformed else 0
         if self._malformed >= rules.malformed_turns:
-            raise ToolError(rules.given_up, f"The last {self._malformed} turns of the policy were malformed.")
+            raise ToolError(rules.giveup_code, f"The last {self._malformed} turns of the policy were malformed.")
         if self._same >= rules.same_results:
             raise ToolError(
-                rules.given_up, f"The policy made the same call {self._same} times in a row, with the same answer."
+                rules.giveup_code, f"The policy made the same call {self._same} times in a row, with the same answer."
             )
 
     def _count(self, call: ToolCall, words: str) -> int:
@@ -189,11 +189,11 @@ class Watch:
 
 
 def ends_the_command(record: CallRecord) -> bool:
-    """True after a call that no policy has a say about: the system failed inside, or somebody stopped the robot."""
+    """True after a call that no policy has a say about: the system failed inside, or a person stopped the robot."""
     error = record.result.error
     if error is None:
         return False
-    return error.code is ErrorCode.INTERNAL or (record.motion and error.code in ENDED_BY_SOMEBODY)
+    return error.code is ErrorCode.INTERNAL or (record.motion and error.code in ENDED_BY_A_PERSON)
 
 
 def malformed(rules: Recovery, text: str) -> str:
@@ -210,8 +210,8 @@ def too_many_calls(rules: Recovery, calls: Sequence[ToolCall]) -> str:
     return f"a turn may hold {rules.calls_in_a_turn} calls, this one holds {len(calls)}, and none was run"
 
 
-def passed_over(count: int) -> str:
-    """What the policy is told of calls that its protocol passes over, which are logged too; empty if there are none."""
+def ignored_calls_note(count: int) -> str:
+    """Note for the policy on calls that its protocol ignores, which are logged too; empty if there are none."""
     if not count:
         return ""
     logger.warning("ignored %d calls after the first one of a turn", count)
@@ -219,7 +219,7 @@ def passed_over(count: int) -> str:
     return f"{calls} ignored: write one call a turn."
 
 
-def achieved(records: Sequence[CallRecord]) -> str:
+def summarize_progress(records: Sequence[CallRecord]) -> str:
     """What the motions of a command came to, as the tools reported it, in one sentence."""
     motions = [record for record in records if record.motion]
     codes = [None if record.result.error is None else record.result.error.code for record in motions]
@@ -230,7 +230,7 @@ def achieved(records: Sequence[CallRecord]) -> str:
 
 
 def _holding(motions: Sequence[CallRecord]) -> str:
-    """What the gripper holds after some motions; a motion before which nothing moved tells nothing."""
+    """What the gripper holds after some motions; one that failed before anything moved says nothing."""
     for record in reversed(motions):
         error = record.result.error
         if error is None and record.name == "robot.execute_grasp":

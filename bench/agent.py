@@ -12,13 +12,13 @@ from typing import Any
 
 from agent_node.agent import Agent
 from agent_node.calls import ToolCall
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from agent_node.episode import Episode
 from agent_node.memory import held_bytes
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol, protocol_names
-from bench.stats import format_rows, machine, timing_row
+from bench.stats import format_rows, machine, publish, timing_row
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -125,7 +125,7 @@ def token_row(name: str, task: str = TASK) -> dict[str, Any]:
 
 
 def rss_bytes() -> int | None:
-    """Resident memory of this process; None where the system does not tell."""
+    """Resident memory of this process; None where the system does not report it."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError):
@@ -174,10 +174,7 @@ def bench_agent(n: int = 20, turns: int = 200, as_json: AsJson = False) -> int:
         "tokens": [token_row(name) for name in protocol_names()],
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(_report(document))
+    publish(document, _report, as_json)
     return 0
 
 

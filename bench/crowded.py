@@ -1,4 +1,4 @@
-"""`toolhand bench crowded`: things that stand closer together than perception or fingers can easily tell apart."""
+"""`toolhand bench crowded`: things that stand closer together than perception or fingers can easily separate."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.terminal import AsJson, PortOptions, emit, say
+from agent_node.console.terminal import AsJson, PortOptions, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from bench.stats import format_report, machine, rate_row
+from bench.stats import format_report, machine, publish, rate_row
 from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Judge
@@ -21,7 +21,7 @@ from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
-class Job:
+class CrowdJob:
     """Everything that is asked in one crowded scene, each in a station of its own."""
 
     seed: int
@@ -30,7 +30,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Record:
+class CrowdRecord:
     """What one sentence gave.
 
     Attributes:
@@ -58,7 +58,7 @@ class Record:
     reasons: tuple[str, ...] = ()
 
 
-def run_one(job: Job) -> list[Record]:
+def run_one(job: CrowdJob) -> list[CrowdRecord]:
     """Run and judge every sentence of a scene."""
     records = []
     for task in crowded_tasks(job.seed):
@@ -68,7 +68,7 @@ def run_one(job: Job) -> list[Record]:
         lifted = judge.history(()).lifted
         truth = outcome.truth
         records.append(
-            Record(
+            CrowdRecord(
                 job.seed,
                 1000 * crowd_gap(job.seed),
                 crowd_pairing(job.seed),
@@ -87,13 +87,15 @@ def run_one(job: Job) -> list[Record]:
     return records
 
 
-def crashed(job: Job, why: str) -> list[Record]:
+def crashed(job: CrowdJob, why: str) -> list[CrowdRecord]:
     """The record of a scene that gave none: counted, never scored."""
     pairing = crowd_pairing(job.seed)
-    return [Record(job.seed, 1000 * crowd_gap(job.seed), pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)]
+    return [
+        CrowdRecord(job.seed, 1000 * crowd_gap(job.seed), pairing, "", "", error_code=ErrorCode.INTERNAL, answer=why)
+    ]
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
     """Done as asked by gap and by what the neighbours have in common, and how the others ended."""
     scored = [r for r in records if r.scored]
     rows = []
@@ -132,7 +134,7 @@ def bench_crowded(
     ports.require_known(perception)
     began = time.monotonic()
     say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {perception}")
-    work = [Job(seed, perception, ports) for seed in range(first_seed, first_seed + n)]
+    work = [CrowdJob(seed, perception, ports) for seed in range(first_seed, first_seed + n)]
     records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
     document = {
         "bench": "crowded",
@@ -154,10 +156,7 @@ def bench_crowded(
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    if as_json:
-        emit(document)
-    else:
-        print(format_report(document, "error_codes", _failure_line))
+    publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
     return 0
 
 

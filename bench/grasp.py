@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
-from bench.stats import format_report, machine, rate_row, timing_row
+from agent_node.console.terminal import AsJson, say
+from bench.stats import format_report, machine, publish, rate_row, timing_row
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
@@ -24,7 +24,7 @@ from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
-class Job:
+class GraspJob:
     """One grasp: which product, which scene, alone or in clutter."""
 
     item: str
@@ -33,7 +33,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Record:
+class GraspRecord:
     """What one first attempt gave.
 
     Attributes:
@@ -44,7 +44,7 @@ class Record:
         generator_s: Wall time of compute_grasp [s], None if it gave no grasp.
     """
 
-    job: Job
+    job: GraspJob
     kind: str
     reported: bool
     success: bool
@@ -64,7 +64,7 @@ def _visible_point(frame: Frame, index: int) -> list[float]:
     return [float((columns[middle] + 0.5) / width), float((rows[middle] + 0.5) / height)]
 
 
-def run_one(job: Job) -> Record:
+def run_one(job: GraspJob) -> GraspRecord:
     """Grasp one object by the tools alone, no agent: segment, compute_grasp, execute_grasp."""
     scene = generate_scene(job.seed, required=(job.item,), n_objects=None if job.clutter else 1)
     index, target = next((i, p) for i, p in enumerate(scene.objects) if p.item == job.item)
@@ -73,10 +73,10 @@ def run_one(job: Job) -> Record:
     error, generator_s = _grasp(station, index)
     kind = load_catalogue()[job.item].kind
     if error is not None and error.code in INFRASTRUCTURE_ERRORS:
-        return Record(job, kind, False, False, False, error.code, generator_s)
+        return GraspRecord(job, kind, False, False, False, error.code, generator_s)
     success = judge_pick(before, station.world.hold(THRESHOLDS.hold_s), (target.id,))
     cause = error.code if error is not None else "" if success else "not held up at the end"
-    return Record(job, kind, error is None, success, True, str(cause), generator_s)
+    return GraspRecord(job, kind, error is None, success, True, str(cause), generator_s)
 
 
 def _grasp(station: Station, index: int) -> tuple[ToolError | None, float | None]:
@@ -108,7 +108,7 @@ def _grasp(station: Station, index: int) -> tuple[ToolError | None, float | None
     return None, generator_s
 
 
-def jobs_of(n: int, first_seed: int) -> list[Job]:
+def jobs_of(n: int, first_seed: int) -> list[GraspJob]:
     """The first n grasps: kinds take turns, alone and in clutter take turns, and each round swaps those two.
 
     So any n is spread over both and over the kinds, and two rounds grasp each product alone and in clutter.
@@ -121,16 +121,16 @@ def jobs_of(n: int, first_seed: int) -> list[Job]:
     jobs = []
     for k in range(n):
         turn, place = divmod(k, len(items))
-        jobs.append(Job(items[place], first_seed + k, (turn + place) % 2 == 1))
+        jobs.append(GraspJob(items[place], first_seed + k, (turn + place) % 2 == 1))
     return jobs
 
 
-def crashed(job: Job, why: str) -> Record:
+def crashed(job: GraspJob, why: str) -> GraspRecord:
     """The record of a job that gave none: counted, never scored."""
-    return Record(job, load_catalogue()[job.item].kind, False, False, False, f"{ErrorCode.INTERNAL}: {why}", None)
+    return GraspRecord(job, load_catalogue()[job.item].kind, False, False, False, f"{ErrorCode.INTERNAL}: {why}", None)
 
 
-def _note(records: Sequence[Record]) -> str:
+def _note(records: Sequence[GraspRecord]) -> str:
     return f"{sum(r.success for r in records)} of {len(records)} succeeded"
 
 
@@ -164,18 +164,15 @@ def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJso
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(format_report(document, "causes", _failure_line))
+    publish(document, lambda document: format_report(document, "causes", _failure_line), as_json)
     return 0
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[GraspRecord]) -> list[dict[str, Any]]:
     """Rates of all, of alone and in clutter and of every kind, false successes, and the generator's time."""
     scored = [r for r in records if r.scored]
 
-    def rate(name: str, chosen: Sequence[Record]) -> dict[str, Any]:
+    def rate(name: str, chosen: Sequence[GraspRecord]) -> dict[str, Any]:
         return rate_row(name, sum(r.success for r in chosen), len(chosen))
 
     return [

@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.terminal import AsJson, PortOptions, emit, say
+from agent_node.console.terminal import AsJson, PortOptions, say
 from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
-from bench.stats import format_report, machine, rate_row, timing_row
+from bench.stats import format_report, machine, publish, rate_row, timing_row
 from bench.timing import TimedPlanner, camera_rows
 from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
@@ -28,7 +28,7 @@ from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
-class Job:
+class EpisodeJob:
     """One episode: sentence, scene, perception, protocol, turns and robot, tools in process or in a ROS 2 graph."""
 
     sentence: int
@@ -42,7 +42,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Record:
+class EpisodeRecord:
     """What one episode gave.
 
     Attributes:
@@ -72,7 +72,7 @@ class Record:
     turns: int = 0
 
 
-def run_one(job: Job) -> Record:
+def run_one(job: EpisodeJob) -> EpisodeRecord:
     """Run and judge one episode in its own station."""
     task = paper_task(job.sentence, job.seed)
     config = StationConfig(perception=job.perception, seed=job.seed, ports=job.ports, robot=job.robot)
@@ -84,12 +84,12 @@ def run_one(job: Job) -> Record:
     return _record(job, task, station, planning)
 
 
-def _record(job: Job, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]) -> Record:
+def _record(job: EpisodeJob, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]) -> EpisodeRecord:
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
     outcome = run_episode(station, policy, task, job.turns, protocol=protocol)
     episode, truth = outcome.episode, outcome.truth
-    return Record(
+    return EpisodeRecord(
         sentence=job.sentence,
         seed=job.seed,
         category=task.category,
@@ -109,17 +109,17 @@ def _record(job: Job, task: GeneratedTask, station: JudgedStation, planning: Seq
     )
 
 
-def crashed(job: Job, why: str) -> Record:
+def crashed(job: EpisodeJob, why: str) -> EpisodeRecord:
     """The record of an episode that gave none: counted, never scored."""
     text = PAPER_SENTENCES[job.sentence]
-    return Record(job.sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)
+    return EpisodeRecord(job.sentence, job.seed, "", text, error_code=ErrorCode.INTERNAL, answer=why)
 
 
-def _note(records: Sequence[Record]) -> str:
+def _note(records: Sequence[EpisodeRecord]) -> str:
     return f"{sum(r.success for r in records)} of {len(records)} succeeded"
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
     """Rates per category, false successes, and timings."""
     scored = [r for r in records if r.scored]
     rows = []
@@ -171,7 +171,7 @@ def bench_manipulation(
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        Job(sentence, seed, perception, transport, protocol, turns, ports, robot)
+        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
@@ -204,14 +204,11 @@ def bench_manipulation(
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    if as_json:
-        emit(document)
-    else:
-        print(format_report(document, "error_codes", _failure_line))
+    publish(document, lambda document: format_report(document, "error_codes", _failure_line), as_json)
     return 0
 
 
-def _turns(records: Sequence[Record], budget: int) -> dict[str, float]:
+def _turns(records: Sequence[EpisodeRecord], budget: int) -> dict[str, float]:
     """What the episodes took of the turn budget."""
     taken = [record.turns for record in records if record.turns]
     return {"budget": budget} | ({"mean": round(sum(taken) / len(taken), 1), "most": max(taken)} if taken else {})

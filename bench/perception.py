@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from bench.perception_metrics import (
     box_iou,
     box_of_corners,
@@ -21,8 +21,8 @@ from bench.perception_metrics import (
     mean_row,
     outline_iou,
 )
-from bench.perception_truth import Truth, place_fault, side_fault, true_box, truth_of
-from bench.stats import format_report, machine, rate_row
+from bench.perception_truth import PictureTruth, place_fault, side_fault, true_box, truth_of
+from bench.stats import format_report, machine, publish, rate_row
 from sim.backends import Truth as SimTruth
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
@@ -73,22 +73,22 @@ class Findings:
 
 
 @dataclass(frozen=True)
-class Job:
+class SceneJob:
     """One scene, for all perceptions."""
 
     seed: int
 
 
 @dataclass(frozen=True)
-class Record:
+class SceneRecord:
     """What a job gave, by perception; `crash` says why where it gave nothing."""
 
-    job: Job
+    job: SceneJob
     findings: Mapping[str, Findings]
     crash: str = ""
 
 
-def run_one(job: Job) -> Record:
+def run_one(job: SceneJob) -> SceneRecord:
     """Show the same picture of a generated scene to each perception and compare."""
     station = Station(generate_scene(job.seed), StationConfig(seed=job.seed))
     truth, frame = truth_of(station), station.camera.capture()
@@ -98,15 +98,15 @@ def run_one(job: Job) -> Record:
         ports = make_ports(preset, setting=replace(setting, shared=Shared()))
         seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
         findings[preset] = measure(truth, seen, ports, job.seed)
-    return Record(job, findings)
+    return SceneRecord(job, findings)
 
 
-def crashed(job: Job, why: str) -> Record:
+def crashed(job: SceneJob, why: str) -> SceneRecord:
     """The record of a job that gave none: counted, never scored."""
-    return Record(job, {}, why or "it crashed")
+    return SceneRecord(job, {}, why or "it crashed")
 
 
-def measure(truth: Truth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
+def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
     """Ask a perception about a frame and compare with the truth.
 
     Args:
@@ -136,7 +136,7 @@ def measure(truth: Truth, frame: Frame, ports: Ports, seed: int = 0) -> Findings
     return findings
 
 
-def _count(truth: Truth, item: str) -> int:
+def _count(truth: PictureTruth, item: str) -> int:
     return sum(other.item == item for other in truth.scene.objects)
 
 
@@ -158,7 +158,7 @@ def _told(error: ToolError) -> str:
 
 def _measure_mask(
     findings: Findings,
-    truth: Truth,
+    truth: PictureTruth,
     image: SessionImage,
     ports: Ports,
     placed: PlacedObject,
@@ -202,7 +202,7 @@ def _measure_counts(
 
 def _measure_free_space(
     findings: Findings,
-    truth: Truth,
+    truth: PictureTruth,
     image: SessionImage,
     ports: Ports,
     unique: Sequence[PlacedObject],
@@ -219,7 +219,7 @@ def _measure_free_space(
 
 
 def _place_fault(
-    truth: Truth,
+    truth: PictureTruth,
     image: SessionImage,
     ports: Ports,
     phrase: str,
@@ -248,7 +248,7 @@ RATES = (
 MEANS = ("mask_iou", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
 
 
-def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
+def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
     """For each perception the rates, then the means with intervals over scenes."""
     rows: list[dict[str, Any]] = []
     for perception in presets():
@@ -261,7 +261,7 @@ def rows_of(records: Sequence[Record]) -> list[dict[str, Any]]:
     return rows
 
 
-def _note(records: Sequence[Record]) -> str:
+def _note(records: Sequence[SceneRecord]) -> str:
     return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
 
 
@@ -278,7 +278,7 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")
-    records = run_jobs(run_one, [Job(seed) for seed in chosen], jobs, crashed, _note)
+    records = run_jobs(run_one, [SceneJob(seed) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records
@@ -297,12 +297,13 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
         "failures": failures,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(format_means([row for row in rows if "mean" in row]))
-        print(format_report(document, "crashes", _failure_line))
+    publish(document, _report, as_json)
     return 0
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    means = format_means([row for row in document["rows"] if "mean" in row])
+    return f"{means}\n{format_report(document, 'crashes', _failure_line)}"
 
 
 def _failure_line(failure: Mapping[str, Any]) -> str:

@@ -27,7 +27,7 @@ _PROBE = "toy block"
 
 
 @dataclass(frozen=True)
-class Truth:
+class PictureTruth:
     """What the simulator knows of one picture.
 
     Attributes:
@@ -55,7 +55,7 @@ class Truth:
         return convex_outline(points[:, :2])
 
 
-def truth_of(station: Station) -> Truth:
+def truth_of(station: Station) -> PictureTruth:
     """What the simulator knows of the station's present picture."""
     world, lamp = station.world, np.asarray(station.scene.light_position_m)
     clean = make_camera(
@@ -67,10 +67,10 @@ def truth_of(station: Station) -> Truth:
         lamp_position=lamp,
         depth_noise=0.0,
     ).capture()
-    return Truth(station.scene, world.snapshot().objects, clean, clean.depth)
+    return PictureTruth(station.scene, world.snapshot().objects, clean, clean.depth)
 
 
-def true_box(truth: Truth, frame: Frame, placed: PlacedObject, like: Box) -> Box:
+def true_box(truth: PictureTruth, frame: Frame, placed: PlacedObject, like: Box) -> Box:
     """An object's true box in the camera frame. What is round has no yaw of its own: it is given that of `like`."""
     state = truth.states[placed.id]
     T_base_object = pose(matrix_from_quat_wxyz(state.quat_wxyz), state.position_m)
@@ -87,7 +87,7 @@ def true_box(truth: Truth, frame: Frame, placed: PlacedObject, like: Box) -> Box
     return Box(invert(frame.T_base_camera) @ T_base_object, half)
 
 
-def _on_table(truth: Truth, point: tuple[float, float]) -> FloatArray:
+def _on_table(truth: PictureTruth, point: tuple[float, float]) -> FloatArray:
     """(3,) what the picture truly shows at a normalized point, base frame [m]."""
     u, v = pixel(point, truth.frame.size)
     cloud = backproject(truth.depth[v : v + 1, u : u + 1], _shifted(truth.frame.K, u, v))
@@ -101,7 +101,7 @@ def _shifted(K: FloatArray, u: int, v: int) -> FloatArray:
     return shifted
 
 
-def place_fault(truth: Truth, point: tuple[float, float]) -> str | None:
+def place_fault(truth: PictureTruth, point: tuple[float, float]) -> str | None:
     """Why a normalized point (x, y) is not on free table with `CLEARANCE_M` around it, None if it is."""
     where = _on_table(truth, point)
     (x0, x1), (y0, y1) = workspace.TABLE_X, workspace.TABLE_Y
@@ -114,7 +114,7 @@ def place_fault(truth: Truth, point: tuple[float, float]) -> str | None:
     return None
 
 
-def side_fault(truth: Truth, point: tuple[float, float], side: Relation, reference: PlacedObject) -> str | None:
+def side_fault(truth: PictureTruth, point: tuple[float, float], side: Relation, reference: PlacedObject) -> str | None:
     """Why something small at a point would not stand on a side of the reference by the rules of the tasks, or None."""
     x, y, _ = _on_table(truth, point)
     probe = PlacedObject("it", _PROBE, (x, y, workspace.TABLE_Z), 0.0)

@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.sentence_maker import Sentence, make_sentences
-from bench.stats import format_report, machine, rate_row
+from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import task_of
 from tool_nodes.language.referring import refer
@@ -29,7 +29,7 @@ RESULTS: tuple[Result, ...] = (
     "done as meant", "refused rightly", "refused though fine", "refused in other words", "false success",
 )  # fmt: skip
 _STAYED_M = 0.01
-"""What nobody asked to move has moved by less than this [m]."""
+"""What was not to be moved has moved by less than this [m]."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Judgement:
 
 
 def judge_refusal(sentence: Sentence, answer: str) -> Result:
-    """Whether a refusal is right, and tells the operator which words to change."""
+    """Whether a refusal is right, and names the words that the operator should change."""
     if sentence.wanted == "deed":
         return "refused though fine"
     said = " ".join(answer.lower().replace("-", " ").split())
@@ -170,10 +170,7 @@ def bench_sentences(n: int = 400, seed: int = 0, physics: int = 0, jobs: int = 1
         ],
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
-    if as_json:
-        emit(document)
-    else:
-        print(format_report({**document, "errors": {}}, "errors", _failure_line))
+    publish(document, lambda document: format_report({**document, "errors": {}}, "errors", _failure_line), as_json)
     return 1 if false else 0
 
 

@@ -9,11 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.console.terminal import emit
+
 Z95 = 1.959963984540054
+"""Quantile of the standard normal distribution for two-sided 95 % intervals [-]."""
 
 SHOWN_FAILURES = 12
+"""A report for people names this many failures; the JSON document has all of them."""
 LINE_WIDTH = 140
-"""A report for people names this many failures, one line each; the JSON document has all of them."""
+"""And shows of each a line of so many characters."""
 
 
 def wilson(success: int, n: int) -> tuple[float, float]:
@@ -71,6 +75,14 @@ def format_rows(rows: Sequence[dict[str, Any]]) -> str:
             cells = [f"{row[k]:.0f} ms" if row[k] is not None else "-" for k in ("p50_ms", "p95_ms", "p99_ms")]
             lines.append(f"{row['name']:28}{row['n']:>6}" + "".join(f"{cell:>11}" for cell in cells))
     return "\n".join(lines)
+
+
+def publish(document: Mapping[str, Any], report: Callable[[Mapping[str, Any]], str], as_json: bool) -> None:
+    """Print a benchmark's document on stdout: as one JSON document, or as text that `report` makes of it."""
+    if as_json:
+        emit(document)
+    else:
+        print(report(document))
 
 
 def format_report(document: Mapping[str, Any], tally: str, failure_line: Callable[[Mapping[str, Any]], str]) -> str:

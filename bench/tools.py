@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
-from bench.stats import format_rows, machine, timing_row
+from agent_node.console.terminal import AsJson, say
+from bench.stats import format_rows, machine, publish, timing_row
 from bench.tool_examples import EXAMPLES, Example, example_picture, set_up
 from sim.camera.ray import CameraModel
 from sim.scene.files import EXAMPLE_SCENE, load_scene
@@ -156,10 +156,7 @@ def bench_tools(n: int = 30, suite: str = "all", size: str = "640x480,1280x720",
         "failures": timings.failures,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(_report(document))
+    publish(document, _report, as_json)
     return 0
 
 

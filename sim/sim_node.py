@@ -21,7 +21,7 @@ from sim.ros.services import Services
 from sim.ros.settings import changed, declare
 from sim.ros.simulation import Simulation
 from sim.ros.state import StatePublisher
-from sim.ros.truth import Truth
+from sim.ros.truth import TruthServer
 from sim.world import World
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import load_robot
@@ -60,7 +60,7 @@ class SimNode(Node):
         services = Services(self, self.physics)
         self._simulation = Simulation(services, self.settings.lockstep, self.settings.scene)
         self._entity_server = Entities(services)
-        self._truth_server = Truth(services)
+        self._truth_server = TruthServer(services)
         self._trajectory_controller = TrajectoryController(self, self.physics, robot, lambda: self.settings.fault)
         self._gripper_controller = GripperController(self, self.physics, robot, self.settings.gripper_action)
         self._settings_lock = threading.Lock()

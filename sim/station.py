@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 
 from sim.arm import SimArm
 from sim.backends import Truth
-from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.ray import CameraKind, CameraModel, jittered, make_camera, scene_camera, wrist_camera
 from sim.perception import PerceptionNoise
 from sim.scene.scenes import Scene
 from sim.world import World
@@ -31,8 +30,6 @@ from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
-
-CameraKind = Literal["ray", "gl", "auto"]
 
 
 @dataclass(frozen=True)

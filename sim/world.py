@@ -234,7 +234,7 @@ class World:
             self._next_log += LOG_PERIOD_S
 
     def _check_health(self, since: float) -> None:
-        """Raises ToolError INTERNAL on a MuJoCo warning or NaN; `since` is told because MuJoCo resets its clock."""
+        """Raises ToolError INTERNAL on a MuJoCo warning or NaN; `since` is given because MuJoCo resets its clock."""
         for kind in range(mujoco.mjtWarning.mjNWARNING):
             if self.data.warning[kind].number:
                 name = mujoco.mjtWarning(kind).name.removeprefix("mjWARN_")

@@ -111,6 +111,33 @@ def test_files_stay_short_enough_to_read() -> None:
     assert not long, f"split these or give a reason here: {long}"
 
 
+SAME_NAME = {
+    "Relation": "the relations of places in sentences, and those of them that the judge knows",
+}
+"""Types of one name in several modules, and why."""
+
+
+def type_names(path: Path) -> set[str]:
+    """Classes and type aliases at the top of a module; neither private ones nor type variables."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        match node:
+            case ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Subscript() | ast.BinOp()) if not name.isupper():
+                names.add(name)
+    return {name for name in names if name[0].isupper()}
+
+
+def test_no_two_types_share_a_name() -> None:
+    homes: dict[str, list[str]] = {}
+    for module, path in MODULES.items():
+        for name in type_names(path):
+            homes.setdefault(name, []).append(module)
+    shared = {name: modules for name, modules in homes.items() if len(modules) > 1}
+    assert set(shared) == set(SAME_NAME), shared
+
+
 def test_nothing_refers_to_a_machine_or_a_registry() -> None:
     forbidden = ("/" + "work/", "/" + "root/", "/" + "home/", "pypi" + ".org", "index" + "-url http")
     folders = [path for folder in ("docs", "examples", ".github") for path in (ROOT / folder).rglob("*")]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from tool_nodes.toolbox.images import SessionImage, View
+    from tool_nodes.toolbox.images import CameraView, SessionImage
 
 
 class ErrorCode(StrEnum):
@@ -91,7 +91,7 @@ class ToolResult:
     variables: Mapping[str, Any] = field(default_factory=dict)
     error: ToolError | None = None
     source: SessionImage | None = None
-    view: View | None = None
+    view: CameraView | None = None
     backend: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 

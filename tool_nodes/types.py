@@ -44,7 +44,7 @@ class Frame:
         ids: int32 (H, W) object index in the scene, -1 elsewhere. Only simulator perception reads
             it and the two below; None on a real camera.
         labels: What each id is called; None where the scene says so.
-        texts: What is printed where in the picture; None where nobody knows.
+        texts: What is printed where in the picture; None where not known.
     """
 
     rgb: NDArray[np.uint8]
@@ -78,7 +78,7 @@ class ObjectView:
         position_m: (3,) centre in the base frame.
         size_m: (3,) extents along the object's own axes, z up.
         container: True if things can be put in it.
-        several: True if it may be several things that touch and could not be told apart.
+        several: True if it may be several things that touch and could not be separated.
     """
 
     name: str
@@ -232,7 +232,7 @@ class MotionStatus(StrEnum):
 class MotionOutcome:
     """Outcome of a trajectory: final joint error [rad] and how long it took [s].
 
-    `faulty` where the arm did not do what its controller says that it did: nobody knows what it will do next.
+    `faulty` where the arm did not do what its controller says that it did: what it will do next is unknown.
     """
 
     status: MotionStatus

@@ -16,19 +16,24 @@ TABLE_Z = 0.0
 """Height of the table top in the base frame [m]."""
 
 TABLE_X = (0.16, 0.86)
+"""Extent along x of the table area that cameras and scenes use [m]; chosen by hand."""
 TABLE_Y = (-0.60, 0.60)
-"""The table area that cameras and scenes use [m]."""
+"""Its extent along y [m]."""
 
 REACH_RADIUS = (0.27, 0.69)
 """Distance from the base axis within which scenes put things and free places are found [m]."""
 
 REACH_X_MIN = 0.20
+"""Nothing is picked or placed nearer to the robot than this x [m]; chosen by hand."""
 REACH_Y_MAX = 0.44
+"""Nor further to a side than this |y| [m]; chosen by hand."""
 
 SCENE_CAMERA_POSITION = np.array([0.98, 0.0, 0.88])
+"""Where the scene camera stands: opposite the robot, looking down at the table, base frame [m]; chosen by hand."""
 SCENE_CAMERA_TARGET = np.array([0.50, 0.0, 0.0])
+"""What it looks at, base frame [m]."""
 SCENE_CAMERA_FOCAL_PX = 660.0
-"""ZED-like scene camera opposite the robot, looking down at the table: 640x480, pinhole."""
+"""Its focal length at 640x480 [px]; like a ZED's."""
 
 IMAGE_SIZE = (640, 480)
 """(width, height) of the pictures that tools see [px]."""

@@ -19,7 +19,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from agent_node.console.terminal import INTERRUPTED, emit, exit_status, say
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.commands import COMMANDS, Command, Program
+from toolhand.commands import COMMANDS, CliCommand, Program
 
 BROKEN_PIPE = 141
 """Exit status that a shell gives to programs ended by a reader that has gone away."""
@@ -56,7 +56,7 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
     while words and words[0] in commands:
         name = words.pop(0)
         entry, prog = commands[name], f"{prog} {name}"
-        if isinstance(entry, Command):
+        if isinstance(entry, CliCommand):
             return tyro.cli(_bound(entry.load()), args=words, prog=prog)
         commands, description = entry.commands, entry.summary
     overview = tyro.extras.SubcommandApp()

@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Command:
+class CliCommand:
     """A function whose signature and docstring are its help.
 
     Attributes:
@@ -28,7 +28,7 @@ class Command:
 
 
 @dataclass(frozen=True)
-class Program(Command):
+class Program(CliCommand):
     """A function that parses its own arguments, as ros2 does or faster, and prints its own errors."""
 
 
@@ -37,65 +37,65 @@ class Group:
     """Commands below a word of their own, such as `toolhand bench grasp`."""
 
     summary: str
-    commands: Mapping[str, Command]
+    commands: Mapping[str, CliCommand]
 
 
 BENCHMARKS = {
-    "manipulation": Command(
+    "manipulation": CliCommand(
         "bench.manipulation:bench_manipulation",
         "Run the paper's 20 sentences over random scenes and print success with 95 % intervals.",
     ),
-    "grasp": Command(
+    "grasp": CliCommand(
         "bench.grasp:bench_grasp", "Grasp things of every kind, in turn alone and in clutter; first attempts only."
     ),
-    "crowded": Command(
+    "crowded": CliCommand(
         "bench.crowded:bench_crowded",
         "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",
     ),
-    "perception": Command(
+    "perception": CliCommand(
         "bench.perception:bench_perception",
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts and free space.",
     ),
-    "tools": Command(
+    "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
-    "agent": Command(
+    "agent": CliCommand(
         "bench.agent:bench_agent",
         "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
     ),
-    "redteam": Command(
+    "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
     ),
-    "ros": Command(
+    "ros": CliCommand(
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
-    "startup": Command(
+    "startup": CliCommand(
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
     ),
-    "sentences": Command(
+    "sentences": CliCommand(
         "bench.sentences:bench_sentences",
         "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
     ),
 }
 
-COMMANDS: Mapping[str, Command | Group] = {
-    "run": Command("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
-    "runs": Command("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
-    "replay": Command(
+COMMANDS: Mapping[str, CliCommand | Group] = {
+    "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
+    "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
+    "replay": CliCommand(
         "toolhand.replay:replay", "Tell a recorded run once more, as `toolhand run` told it, with the same result."
     ),
-    "scene": Command(
+    "scene": CliCommand(
         "toolhand.scene:scene",
         "Show a scene: what stands on the table, where, and how large it is; --image writes a picture of it.",
     ),
-    "tools": Command(
+    "tools": CliCommand(
         "toolhand.tools:tools",
         "List the tools and their arguments; with --json, their schemas in the function-calling form.",
     ),
-    "call": Command(
+    "call": CliCommand(
         "toolhand.tools:call",
         "Call one tool on a fresh scene. Image 0 is a picture of it; $depth_map, $point_cloud and $focal_length_px "
         "exist.",
@@ -103,21 +103,21 @@ COMMANDS: Mapping[str, Command | Group] = {
     "mock": Group(
         "Make data sets for the mock robot.",
         {
-            "record": Command(
+            "record": CliCommand(
                 "toolhand.mock:mock_record",
                 "Record pictures, depth and object ids of random simulated scenes as a data set for the mock robot.",
             )
         },
     ),
-    "mcp": Command(
+    "mcp": CliCommand(
         "toolhand.mcp:mcp",
         "Offer the tools to clients of the Model Context Protocol, until stdin ends or Ctrl-C, which stops the arm.",
     ),
-    "approve": Command(
+    "approve": CliCommand(
         "toolhand.approve:approve",
         "Show each motion that a ROS 2 graph asks about, and answer with y or n at this terminal, until Ctrl-C.",
     ),
-    "doctor": Command(
+    "doctor": CliCommand(
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
     ),
@@ -133,7 +133,7 @@ COMMANDS: Mapping[str, Command | Group] = {
 }
 
 
-def every(commands: Mapping[str, Any] = COMMANDS) -> list[Command]:
+def every(commands: Mapping[str, Any] = COMMANDS) -> list[CliCommand]:
     """All commands, those of groups too."""
     return [
         command

@@ -12,15 +12,15 @@ from agent_node.console.terminal import INTERRUPTED, PortOptions, say
 from tool_nodes.extras import install_extra
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, Role, SceneName, Seed, Suite, named_scene
-from toolhand.tools import Robot
+from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole, named_scene
+from toolhand.tools import RobotChoice
 
 if TYPE_CHECKING:
-    from agent_node.mcp.sessions import Robot as SharedRobot
+    from agent_node.mcp.sessions import SharedRobot
 
 EXTRA = "The MCP server needs the extra mcp."
 
-Approval = Annotated[
+McpApproval = Annotated[
     Literal["auto", "ask-motion", "dry-run"],
     tyro.conf.arg(
         help='"auto" runs motions at once, "dry-run" only plans them; with "ask-motion" none runs that nobody approved.'
@@ -38,12 +38,12 @@ def mcp(
     perception: Perception = DEFAULT_PRESET,
     ports: PortOptions = AS_PRESET,
     seed: Seed = 0,
-    robot: Robot = "sim",
+    robot: RobotChoice = "sim",
     data: Path | None = None,
     frame: int = 0,
     transport: McpTransport = "stdio",
-    role: Role = "operator",
-    approval: Approval = "auto",
+    role: ToolboxRole = "operator",
+    approval: McpApproval = "auto",
     port: int = 0,
     token: str = "",
     host: tuple[str, ...] = (),
@@ -107,7 +107,7 @@ def _robot(
 ) -> SharedRobot:
     """The robot that the command line describes, for any number of conversations."""
     from agent_node.console.approve import TerminalApprover
-    from agent_node.mcp.sessions import Robot as SharedRobot
+    from agent_node.mcp.sessions import SharedRobot
     from sim.mock.data import SHIPPED, read_dataset
     from sim.mock.station import MockStation
     from sim.station import Station, StationConfig

@@ -45,7 +45,7 @@ Suite = Annotated[
 ]
 PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 
-Role = Annotated[
+ToolboxRole = Annotated[
     Literal["operator", "observer"],
     tyro.conf.arg(help='"operator" has all tools, "observer" none that moves the robot.'),
 ]

@@ -1,4 +1,4 @@
-"""How a run is recorded and repeated: every option of `toolhand run`, and the command line that gives them again."""
+"""Recording and repeating a run: every option of `toolhand run`, and the command line that gives them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`toolhand replay`: a recorded run once more, at the terminal or in the simulator; and how a run is told."""
+"""`toolhand replay`: a recorded run once more, at the terminal or in the simulator; and its narration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def replay(
     again: bool = False,
     as_json: AsJson = False,
 ) -> int:
-    """Tell a recorded run once more, as `toolhand run` told it, with the same result.
+    """Print a recorded run once more, as `toolhand run` printed it, with the same result.
 
     Args:
         run: Folder of the run, or its run.mcap.
@@ -62,7 +62,7 @@ def replay(
 
 
 @dataclass(frozen=True)
-class Record:
+class ReplayedRun:
     """A run as it was recorded.
 
     Attributes:
@@ -77,7 +77,7 @@ class Record:
     steps: tuple[tuple[float, str, Any], ...]
 
 
-def load(run: Path) -> Record:
+def load(run: Path) -> ReplayedRun:
     """Read a run, and check that its files are whole and belong together.
 
     Args:
@@ -101,11 +101,11 @@ def load(run: Path) -> Record:
             )
         result = written
     steps = tuple((step.time_s, step.kind, step.payload) for step in recorded.steps)
-    return Record(folder, recorded.task, result, steps)
+    return ReplayedRun(folder, recorded.task, result, steps)
 
 
 def play(
-    record: Record, listener: Listener, speed: float | None = None, sleep: Callable[[float], None] = time.sleep
+    record: ReplayedRun, listener: Listener, speed: float | None = None, sleep: Callable[[float], None] = time.sleep
 ) -> None:
     """Let a listener hear the steps of a run.
 
@@ -130,7 +130,7 @@ def _pauses(seconds: float) -> Iterator[float]:
         seconds -= _LONGEST_SLEEP_S
 
 
-def _again(record: Record, as_json: bool) -> int:
+def _again(record: ReplayedRun, as_json: bool) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
     from agent_node.console.approve import TerminalApprover
     from agent_node.policies.replay import Replay

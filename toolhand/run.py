@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
@@ -22,16 +22,14 @@ from agent_node.console.terminal import (
     exit_status,
     say,
 )
+from agent_node.policies.options import ModelSettings, PolicyOptions
 from sim.ros.graph import Transport
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
-from toolhand.options import DEFAULT_ROBOT, Perception, RobotName, Role, SceneName, Seed, Suite
+from toolhand.options import DEFAULT_ROBOT, Perception, RobotName, SceneName, Seed, Suite, ToolboxRole
 from toolhand.repeating import command_line, recorded
-
-if TYPE_CHECKING:
-    from agent_node.policies.options import PolicyOptions
 
 Approval = Annotated[
     Literal["auto", "ask-motion", "dry-run"],
@@ -56,31 +54,7 @@ ProtocolName = Annotated[
     ),
 ]
 
-
-@dataclass(frozen=True)
-class ModelSettings:
-    """Settings of a model; the scripted policy needs none.
-
-    Attributes:
-        temperature: Of sampling; 0 takes the likeliest token. Where it is not given, Anthropic's API is sent none, and
-            everything else 0.
-        max_tokens: Longest turn.
-        deadline_s: Longest time of a turn, with every attempt [s].
-        token_budget: Tokens of the whole command, read and written.
-        cost_budget: Money of the whole command, by the two prices.
-        price_prompt: Price of a million tokens read.
-        price_completion: Price of a million tokens written.
-        logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl.
-    """
-
-    temperature: float | None = None
-    max_tokens: int = 2048
-    deadline_s: float = 180.0
-    token_budget: int | None = None
-    cost_budget: float | None = None
-    price_prompt: float = 0.0
-    price_completion: float = 0.0
-    logprobs: bool = False
+_DEFAULT_MODEL = ModelSettings()
 
 
 def run(
@@ -92,14 +66,14 @@ def run(
     protocol: ProtocolName = "spacetools",
     seed: Seed = 0,
     suite: Suite = "spacetools",
-    role: Role = "operator",
+    role: ToolboxRole = "operator",
     approval: Approval = "auto",
     turns: int = 24,
     runs_dir: Path = Path("runs"),
     animation: bool = True,
     transport: Transport = "process",
     robot: RobotName = DEFAULT_ROBOT,
-    model: ModelSettings = ModelSettings(),
+    model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
     """Carry out one sentence on the simulated robot and write a report.
@@ -167,7 +141,7 @@ def run(
     station = stations.named_station(
         scene, perception, seed, suite=suite, guard=guard, role=role, ports=ports, robot=robot
     )
-    options = _options(model, seed, turns, stopped)
+    options = PolicyOptions(**asdict(model), seed=seed, turns=turns, stopped=stopped)
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
@@ -217,21 +191,3 @@ def _attempts_logged(file: Path) -> Iterator[None]:
         log.removeHandler(handler)
         log.setLevel(level)
         handler.close()
-
-
-def _options(model: ModelSettings, seed: int, turns: int, stopped: Any) -> PolicyOptions:
-    from agent_node.policies.options import PolicyOptions
-
-    return PolicyOptions(
-        seed=seed,
-        turns=turns,
-        temperature=model.temperature,
-        max_tokens=model.max_tokens,
-        whole_s=model.deadline_s,
-        token_budget=model.token_budget,
-        cost_budget=model.cost_budget,
-        price_prompt=model.price_prompt,
-        price_completion=model.price_completion,
-        logprobs=model.logprobs,
-        stopped=stopped,
-    )

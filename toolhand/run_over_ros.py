@@ -30,7 +30,7 @@ from training.episode import judged, summarize
 from training.goal_from_text import task_from_text
 
 _OF_THE_CLIENT = ("animation", "began", "version")
-"""Options and facts that are the client's own; the rest is told by the graph, where one runs already."""
+"""Options and facts that are the client's own; the rest comes from the graph, where one runs already."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def run_over_ros(
 
     Args:
         listener: Hears every step, as of agent_node.conversation.Listener.
-        more: Further entries of the result; a graph that runs already tells itself what it was started with.
+        more: Further entries of the result; a graph that runs already reports its own.
 
     Raises:
         ToolError: UNAVAILABLE where there is no graph and none can be started.

@@ -56,10 +56,10 @@ def _line(entry: RunEntry) -> str:
     if entry.success is None:
         result = "?"
     wall = "" if entry.wall_s is None else f"{entry.wall_s:.1f} s"
-    told = entry.problem if entry.task is None else entry.task
+    described = entry.problem if entry.task is None else entry.task
     turns = "" if entry.turns is None else entry.turns
     began = entry.began[:16].replace("T", " ")
-    task = _shown(told or "", _TASK_CHARACTERS)
+    task = _shown(described or "", _TASK_CHARACTERS)
     return f"{_shown(entry.id, 60):20}{began:18}{_shown(result, 18):20}{turns:>6}{wall:>9}  {task}"
 
 

@@ -64,7 +64,7 @@ def _over_zenoh(name: str, domain: int | None, router: str | None) -> int:
     except WireError as error:
         return not_confirmed(str(error))
     done = all(answer.success for answer in answers)
-    return told(done, " ".join(dict.fromkeys(answer.message for answer in answers if answer.success == done)))
+    return report(done, " ".join(dict.fromkeys(answer.message for answer in answers if answer.success == done)))
 
 
 def _over_rclpy(name: str, domain: int | None, router: str | None) -> int:
@@ -76,14 +76,14 @@ def _over_rclpy(name: str, domain: int | None, router: str | None) -> int:
     from tool_nodes.ros.trigger import NoAnswerError, NoServerError, call_trigger
 
     try:
-        return told(*call_trigger(name, domain, ANSWER_S))
+        return report(*call_trigger(name, domain, ANSWER_S))
     except NoServerError as error:
         return no_graph(str(error))
     except NoAnswerError as error:
         return not_confirmed(str(error))
 
 
-def told(done: bool, message: str) -> int:
+def report(done: bool, message: str) -> int:
     """Show an answer. Returns the exit status."""
     if not done:
         return not_confirmed(message)
@@ -98,7 +98,7 @@ def not_confirmed(message: str) -> int:
 
 
 def no_graph(why: str) -> int:
-    """Say that nobody was there to be told. Returns the exit status."""
+    """Say that no graph could be reached. Returns the exit status."""
     _say(f"UNAVAILABLE: Nobody was told: {why} An arm that moves all the same has an emergency stop of its own.")
     return NOT_CONFIRMED
 

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-Robot = Annotated[
+RobotChoice = Annotated[
     Literal["sim", "mock"],
     tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
 ]
 
 
-def tools(suite: Suite = "spacetools", robot: Robot = "sim", as_json: AsJson = False) -> int:
+def tools(suite: Suite = "spacetools", robot: RobotChoice = "sim", as_json: AsJson = False) -> int:
     """List the tools and their arguments; with --json, their schemas in the function-calling form."""
     toolbox = _station("example", DEFAULT_PRESET, 0, suite, robot, None).toolbox
     if as_json:
@@ -54,7 +54,7 @@ def call(
     ports: PortOptions = AS_PRESET,
     seed: Seed = 0,
     suite: Suite = "all",
-    robot: Robot = "sim",
+    robot: RobotChoice = "sim",
     data: Path | None = None,
     frame: int = 0,
     picture: Path | None = None,
@@ -150,14 +150,14 @@ def _foreign(path: Path) -> SessionImage:
     from PIL import Image, ImageOps
 
     from tool_nodes.toolbox.images import SessionImage
-    from tool_nodes.toolbox.limits import Limits
+    from tool_nodes.toolbox.limits import CallLimits
     from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
     def refused(why: object) -> ToolError:
         return ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {why}.")
 
     try:
-        with opened(path, USUAL, Limits().picture_side) as picture:
+        with opened(path, USUAL, CallLimits().picture_side) as picture:
             if picture.mode.startswith(("I", "F")):
                 raise PictureFileError(f"its pixels have more than 8 bits a channel (mode {picture.mode})")
             upright = ImageOps.exif_transpose(picture).convert("RGBA")

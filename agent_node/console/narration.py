@@ -10,14 +10,14 @@ from agent_node.console.terminal import plain, say
 
 
 def print_header(task: str, about: Mapping[str, Any]) -> None:
-    """Tell what a run is about. `about` is its result.json, or those entries of it that are known before it ends."""
+    """Print what a run is about. `about` is its result.json, or those entries of it that are known before it ends."""
     known = [f"{key} {about[key]}" for key in ("scene", "perception", "policy", "seed") if key in about]
     head = ", ".join(known) or "run"
     say(plain(f"{head[0].upper()}{head[1:]}: {task[:200]!r}"))
 
 
 def print_step(kind: str, payload: Any) -> None:
-    """Tell one step of a run at the terminal; a listener as of agent_node.conversation.Listener."""
+    """Print one step of a run; a listener as of agent_node.conversation.Listener."""
     if kind == "thought":
         say(plain(f"  thinks  {payload}"))
     elif kind == "call":
@@ -28,7 +28,7 @@ def print_step(kind: str, payload: Any) -> None:
 
 
 def print_summary(result: Mapping[str, Any]) -> None:
-    """Tell how a run ended, from its result.json."""
+    """Print how a run ended, from its result.json."""
     verdict = "done" if result.get("success") else f"not done ({result.get('error_code')})"
     say(plain(f"\n{result.get('answer')}\n  {verdict}; simulator's judgement: {result.get('truth')}"))
     basis = result.get("judged_against")

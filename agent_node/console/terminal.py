@@ -50,7 +50,7 @@ def emit(document: Any) -> None:
 
 
 def say(text: str) -> None:
-    """Tell the person at the terminal; a terminal that has gone away is no reason to stop."""
+    """Print to stderr; a terminal that has gone away is no reason to stop."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""One call of a client: run in the robot's thread, told of as it moves, braked where nobody waits for it any more."""
+"""One call of a client: runs in the robot's thread, reports progress, and brakes when its caller has gone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 import anyio
 
-from agent_node.mcp.sessions import Answer, Conversation, Job, Robot
+from agent_node.mcp.sessions import QueuedCall, SharedRobot, ToolResponse, ToolSession
 from tool_nodes.motion.stages import SHARES
 
 STOPPING_S = 10.0
 """So long is waited for a braked arm to come to rest before a cancelled call is left [s]."""
 
 Report = Callable[[float, float, str], Awaitable[None]]
-"""Tells a client (progress, total, sentence)."""
+"""Sends a client (progress, total, sentence)."""
 
 _STEP = 0.01
 """By so much progress grows at least: the protocol wants each notification to be further on."""
@@ -27,23 +27,23 @@ _DIGITS = {"integer": re.compile(r"-?[0-9]{1,9}"), "number": re.compile(r"-?[0-9
 
 
 async def run_call(
-    robot: Robot, conversation: Conversation, name: str, arguments: Any, gone: anyio.Event | None, report: Report
-) -> Answer:
+    robot: SharedRobot, conversation: ToolSession, name: str, arguments: Any, gone: anyio.Event | None, report: Report
+) -> ToolResponse:
     """Run one call; a motion whose caller cancels it or goes away is braked, and the arm at rest when this returns.
 
     Args:
         robot: Carries it out.
         conversation: Of the caller.
         name, arguments: As the toolbox takes them.
-        gone: Set once the caller has gone away; None where only a cancellation tells.
-        report: Told of each stage of a motion when it begins.
+        gone: Set once the caller has gone away; None where only a cancellation says so.
+        report: Called with each stage of a motion when it begins.
     """
     loop = asyncio.get_running_loop()
     ended = anyio.Event()
     begun, stages = anyio.create_memory_object_stream[str](math.inf)
 
     def on_stage(stage: str) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
+        with contextlib.suppress(RuntimeError):  # the loop has ended: no caller waits
             loop.call_soon_threadsafe(hear, stage)
 
     def hear(stage: str) -> None:
@@ -87,11 +87,11 @@ async def _tell(stages: anyio.abc.ObjectReceiveStream[str], report: Report) -> N
         if stage != last:
             last = stage
             progress = max(SHARES.get(stage, 0.0), progress + _STEP)
-            with contextlib.suppress(Exception):  # a client that cannot be told is still given its answer
+            with contextlib.suppress(Exception):  # a client that cannot be notified is still given its answer
                 await report(round(progress, 2), 1.0, f"{stage[0].upper()}{stage[1:]} begins.")
 
 
-async def _give_up(robot: Robot, job: Job, ended: anyio.Event) -> None:
+async def _give_up(robot: SharedRobot, job: QueuedCall, ended: anyio.Event) -> None:
     if robot.cancel(job):
         with anyio.move_on_after(STOPPING_S, shield=True):
             await ended.wait()

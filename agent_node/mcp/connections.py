@@ -1,7 +1,8 @@
 """Connections of the MCP server over HTTP: who has shown the token, how long a request may take to come, and how many.
 
 A connection is a stranger's until a request with the token came over it. Strangers have a few places of their own and a
-deadline, and the oldest makes room for the newest: whoever holds connections open without the token is in nobody's way.
+deadline, and the oldest makes room for the newest: a client that holds connections open without the token
+blocks no other.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def protocol_of(door: Door) -> Callable[..., asyncio.Protocol]:
 class Sessions(StreamableHTTPSessionManager):
     """The sessions of the server. Where there is no room, the one that was idle longest makes it.
 
-    Many clients leave without a word (the TypeScript SDK's `close` sends no DELETE), and a session that nobody uses
+    Many clients leave without a word (the TypeScript SDK's `close` sends no DELETE), and an unused session
     would keep others out for as long as it may be idle. One in which a call runs stays; where all do, there is no room.
     """
 

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agent_node.mcp.connections import Door, Sessions, protocol_of
 from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from tool_nodes.results import ErrorCode, ToolError
 
 logger = logging.getLogger("toolhand.mcp")
@@ -36,7 +36,7 @@ logger = logging.getLogger("toolhand.mcp")
 PATH = "/mcp"
 ADDRESS = "127.0.0.1"
 RETRY_S = b"10"
-"""What a client is told to wait where every session has a call that runs [s]."""
+"""Retry-After where every session has a call that runs [s]."""
 TOKEN_CHARACTERS = 16
 """A token that is given must have at least so many."""
 
@@ -77,7 +77,7 @@ class Gate:
         app: What is behind it.
         hosts, origins: Allowed values of the two headers.
         token: The bearer token.
-        door: Told of clients that have shown the token.
+        door: Lets in clients that have shown the token.
     """
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str], origins: Iterable[str], token: str, door: Door) -> None:
@@ -102,7 +102,7 @@ class Gate:
         self._door.let_in(scope["client"])
         gone = anyio.Event()
 
-        async def watched() -> Message:
+        async def receive_watched() -> Message:
             message = await self._next(receive)
             if message["type"] == "http.disconnect":
                 gone.set()
@@ -110,7 +110,7 @@ class Gate:
 
         begun, over = False, False
 
-        async def told(message: Message) -> None:
+        async def send_watched(message: Message) -> None:
             nonlocal begun, over
             begun = True
             if message["type"] == "http.response.start" and message["status"] == 503:
@@ -118,7 +118,7 @@ class Gate:
             over = message["type"] == "http.response.body" and not message.get("more_body", False)
             await send(message)
 
-        await self._app({**scope, GONE: gone}, watched, told)
+        await self._app({**scope, GONE: gone}, receive_watched, send_watched)
         if self._ending.is_set() and begun and not over:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
@@ -169,13 +169,13 @@ class _Uvicorn(uvicorn.Server):
         yield
 
 
-def serve_http(robot: Robot, settings: HttpSettings, announce: Callable[[str, str], None]) -> int:
+def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[str, str], None]) -> int:
     """Serve until SIGINT or SIGTERM, which stop the arm.
 
     Args:
         robot: What all sessions share; shut down at the end.
         settings: How to listen.
-        announce: Told the address and the token once requests can be made; the token is empty if it was given.
+        announce: Called with the address and the token once requests can be made; the token is empty if it was given.
 
     Returns:
         The signal's number.
@@ -218,7 +218,7 @@ def _listen(port: int) -> socket.socket:
 
 @contextlib.asynccontextmanager
 async def listening_server(
-    robot: Robot, settings: HttpSettings, port: int, token: str
+    robot: SharedRobot, settings: HttpSettings, port: int, token: str
 ) -> AsyncIterator[uvicorn.Server]:
     """A server whose `serve(sockets=[...])` answers requests to a port; every session ends with the block."""
     own = [f"{name}:{port}" for name in (ADDRESS, "localhost")]
@@ -253,7 +253,7 @@ async def listening_server(
 
 
 async def _serve(
-    robot: Robot,
+    robot: SharedRobot,
     settings: HttpSettings,
     listening: socket.socket,
     token: str,

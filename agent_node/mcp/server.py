@@ -28,7 +28,7 @@ from mcp.shared.message import SessionMessage
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
 from agent_node.mcp.calls import plain_numbers, run_call
-from agent_node.mcp.sessions import Answer, Conversation, Robot
+from agent_node.mcp.sessions import SharedRobot, ToolResponse, ToolSession
 from tool_nodes.toolbox.toolbox import ToolSpec
 
 LINE_BYTES = 4 << 20
@@ -59,21 +59,21 @@ def mcp_name(name: str) -> str:
     return name.replace(".", "-")
 
 
-def make_server(robot: Robot) -> Server[Conversation]:
+def make_server(robot: SharedRobot) -> Server[ToolSession]:
     """The server; a connection in process or over stdio is one conversation, over HTTP a session is."""
     names = _names(robot)
     listed = [_tool(spec, schema) for spec, schema in _listed(robot)]
     schemas = {tool.name: tool.input_schema for tool in listed}
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: Server[Conversation]) -> AsyncIterator[Conversation]:
+    async def lifespan(_: Server[ToolSession]) -> AsyncIterator[ToolSession]:
         yield robot.open()
 
     async def list_tools(ctx: Any, params: Any) -> mcp_types.ListToolsResult:
         return mcp_types.ListToolsResult(tools=listed)
 
     async def call_tool(
-        ctx: ServerRequestContext[Conversation], params: mcp_types.CallToolRequestParams
+        ctx: ServerRequestContext[ToolSession], params: mcp_types.CallToolRequestParams
     ) -> mcp_types.CallToolResult:
         name = names.get(params.name, params.name)
         arguments = plain_numbers(schemas.get(mcp_name(name), {}), params.arguments or {})
@@ -105,17 +105,17 @@ async def _sessions_only(ctx: ServerRequestContext[Any], call_next: CallNext) ->
     return await call_next(ctx)
 
 
-def _conversation(robot: Robot, ctx: ServerRequestContext[Conversation]) -> Conversation:
+def _conversation(robot: SharedRobot, ctx: ServerRequestContext[ToolSession]) -> ToolSession:
     if ctx.request is None:
         return ctx.lifespan_context
     state = ctx.session._connection.state  # lives exactly as long as the HTTP session; the SDK has no public way to it
     if "conversation" not in state:
         state["conversation"] = robot.open()
-    found: Conversation = state["conversation"]
+    found: ToolSession = state["conversation"]
     return found
 
 
-def _result(answer: Answer) -> mcp_types.CallToolResult:
+def _result(answer: ToolResponse) -> mcp_types.CallToolResult:
     content: list[mcp_types.ContentBlock] = [mcp_types.TextContent(text=answer.text)]
     if answer.picture is not None:
         data = base64.b64encode(answer.picture).decode()
@@ -126,12 +126,12 @@ def _result(answer: Answer) -> mcp_types.CallToolResult:
     return mcp_types.CallToolResult(content=content, is_error=True, structured_content={"error": error})
 
 
-def _listed(robot: Robot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
+def _listed(robot: SharedRobot) -> Iterator[tuple[ToolSpec, dict[str, Any]]]:
     for schema in robot.toolbox.schemas():
         yield robot.toolbox.find(schema["function"]["name"]), schema["function"]
 
 
-def _names(robot: Robot) -> dict[str, str]:
+def _names(robot: SharedRobot) -> dict[str, str]:
     """Client's name to the toolbox's, aliases included. Raises ValueError where two tools would get one name."""
     names: dict[str, str] = {}
     for spec in robot.toolbox.specs.values():
@@ -165,7 +165,7 @@ def _version() -> str:
 # -- stdio -----------------------------------------------------------------------------------------
 
 
-def serve_stdio(robot: Robot) -> int:
+def serve_stdio(robot: SharedRobot) -> int:
     """Serve one client over stdin and stdout until it closes stdin, or until SIGINT or SIGTERM.
 
     While it runs, whatever else the process prints goes to stderr.
@@ -198,7 +198,7 @@ def _claimed_stdio() -> Iterator[tuple[int, int]]:
         os.dup2(write_fd, 1)  # the copies stay open: a thread may still read from one
 
 
-async def serve_pipes(robot: Robot, read_fd: int, write_fd: int) -> int:
+async def serve_pipes(robot: SharedRobot, read_fd: int, write_fd: int) -> int:
     """Serve one client over two file descriptors; as `serve_stdio`."""
     server = make_server(robot)
     to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
@@ -216,7 +216,7 @@ async def serve_pipes(robot: Robot, read_fd: int, write_fd: int) -> int:
 
     async def write() -> None:
         await _write_messages(from_server, write_fd)
-        group.cancel_scope.cancel()  # everything is written, or nobody reads any more
+        group.cancel_scope.cancel()  # everything is written, or the reader has gone
 
     answers = to_client.clone()
     arguments = (read_fd, loop, to_server, answers)

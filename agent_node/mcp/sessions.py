@@ -1,7 +1,7 @@
 """Several conversations over one robot: each has its own `$variables` and pictures; the robot and its tools are shared.
 
 Every call of every conversation runs in one thread, one after the other: two motions never overlap, no picture is taken
-in the middle of somebody else's motion, and what one conversation has seen never stands for what another has seen.
+in the middle of another client's motion, and what one conversation has seen never stands for what another has seen.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _NOT_BEGUN = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, Erro
 
 
 _STOPPED = -1
-"""`Conversation.looked_after` from a stop to the next look."""
+"""`ToolSession.looked_after` from a stop to the next look."""
 
 _AFTER_A_STOP = "Ask the operator whether to go on; then look again: call robot.capture_image."
 
@@ -77,7 +77,7 @@ def let_go(session: Session) -> None:
 
 
 @dataclass
-class Conversation:
+class ToolSession:
     """What one client has collected.
 
     Attributes:
@@ -94,7 +94,7 @@ class Conversation:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolResponse:
     """What a call gives back, ready to be sent.
 
     Attributes:
@@ -116,12 +116,12 @@ class _State(Enum):
     OVER = "over"
 
 
-class Job:
-    """One call on its way through the robot's thread; made by `Robot.submit`."""
+class QueuedCall:
+    """One call on its way through the robot's thread; made by `SharedRobot.submit`."""
 
     def __init__(
         self,
-        conversation: Conversation,
+        conversation: ToolSession,
         name: str,
         arguments: Any,
         motion: bool,
@@ -140,7 +140,7 @@ class Job:
         self.cancelled = False
 
 
-class Robot:
+class SharedRobot:
     """The robot that all conversations share.
 
     Args:
@@ -153,29 +153,29 @@ class Robot:
         self._brake = brake or NoBrake()
         self._motions = 0
         self._closed = False
-        self._running: Job | None = None
+        self._running: QueuedCall | None = None
         self._lock = threading.Lock()
-        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[QueuedCall | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="robot", daemon=True)
         self._thread.start()
 
-    def open(self) -> Conversation:
+    def open(self) -> ToolSession:
         """A new conversation."""
-        return Conversation()
+        return ToolSession()
 
     def submit(
         self,
-        conversation: Conversation,
+        conversation: ToolSession,
         name: str,
         arguments: Any,
         on_end: Callable[[], None],
         on_stage: Callable[[str], None] = lambda stage: None,
-    ) -> Job:
+    ) -> QueuedCall:
         """Hand in a call; `on_end` is called once, from the robot's thread, when its `answer` is there.
 
         `on_stage` is called from that thread with the name of each stage of a motion that begins before.
         """
-        job = Job(conversation, name, arguments, self.toolbox.is_motion(name), on_end, on_stage)
+        job = QueuedCall(conversation, name, arguments, self.toolbox.is_motion(name), on_end, on_stage)
         with self._lock:
             if self._closed:
                 job.answer = _refusal(ErrorCode.STOPPED, "The server is ending; the arm holds its position.")
@@ -190,7 +190,7 @@ class Robot:
         on_end()
         return job
 
-    def cancel(self, job: Job) -> bool:
+    def cancel(self, job: QueuedCall) -> bool:
         """Give a call up. One that waits is not run, a motion is braked; anything else runs to its end, unheard.
 
         Returns:
@@ -220,7 +220,7 @@ class Robot:
 
     @property
     def interrupted(self) -> bool:
-        """True while a call runs that nobody waits for any more, or after `shut_down`: time to stop asking a person."""
+        """True while a call runs whose caller has gone, or after `shut_down`: time to stop asking a person."""
         with self._lock:
             return self._closed or (self._running is not None and self._running.cancelled)
 
@@ -245,7 +245,7 @@ class Robot:
                     self._brake.reset_stop()  # the latch was this cancellation's own
             job.on_end()
 
-    def _run(self, job: Job) -> Answer:
+    def _run(self, job: QueuedCall) -> ToolResponse:
         """The answer to a call; nothing that goes wrong may end the thread."""
         conversation = job.conversation
         try:
@@ -260,7 +260,7 @@ class Robot:
             logger.exception("%.60r failed in the server", job.name)
             return _refusal(ErrorCode.INTERNAL, f"{job.name[:60]!r} failed in the server: {type(error).__name__}.")
 
-    def _check_motion(self, job: Job) -> None:
+    def _check_motion(self, job: QueuedCall) -> None:
         """Refuse a motion that is wrong, or thought out on what is no longer so. Raises ToolError."""
         conversation = job.conversation
         self.toolbox.check(job.name, job.arguments, conversation.session)
@@ -279,7 +279,7 @@ class Robot:
                 "Look again: call robot.capture_image.",
             )
 
-    def _note(self, job: Job, record: CallRecord) -> None:
+    def _note(self, job: QueuedCall, record: CallRecord) -> None:
         """Keep up with who has seen which state of the table."""
         conversation, result = job.conversation, record.result
         let_go(conversation.session)
@@ -295,12 +295,12 @@ class Robot:
             conversation.looked_after = self._motions
 
 
-def _answer(record: CallRecord) -> Answer:
+def _answer(record: CallRecord) -> ToolResponse:
     result = record.result
     if result.image is None:
-        return Answer(result.text, error=result.error)
+        return ToolResponse(result.text, error=result.error)
     text = f"{result.text} This picture has the image_index {record.image_index}.".lstrip()
-    return Answer(text, *encoded(result.image), result.error)
+    return ToolResponse(text, *encoded(result.image), result.error)
 
 
 def encoded(rgb: NDArray[np.uint8]) -> tuple[bytes, str]:
@@ -318,9 +318,9 @@ def encoded(rgb: NDArray[np.uint8]) -> tuple[bytes, str]:
     return buffer.getvalue(), "image/jpeg"
 
 
-def _refusal(code: ErrorCode, message: str, hint: str = "") -> Answer:
+def _refusal(code: ErrorCode, message: str, hint: str = "") -> ToolResponse:
     return _refused(ToolError(code, message, hint))
 
 
-def _refused(error: ToolError) -> Answer:
-    return Answer(f"Error {error.code}: {error}", error=error)
+def _refused(error: ToolError) -> ToolResponse:
+    return ToolResponse(f"Error {error.code}: {error}", error=error)

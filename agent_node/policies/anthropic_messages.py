@@ -7,31 +7,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import (
-    MAX_CHARACTERS,
-    Completion,
-    NativeTurn,
-    Part,
-    Pictures,
-    ToolNames,
-    canonical,
-    native_turns,
-    picture_words,
-    text_of,
-    text_turns,
-)
-from agent_node.policies.options import Account, PolicyOptions
-from agent_node.policies.transport import Client, Endpoint, Fault
-from agent_node.policy import Message, Reply
+from agent_node.policies.chat import Completion, ContentPart, NativeTurn, picture_words
+from agent_node.policies.chat_server import ChatServer, failure, require_length
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.transport import Endpoint, Fault
+from agent_node.policy import Message
 from agent_node.protocol import Protocol
 
 VERSION = "2023-06-01"
 """Of the API."""
-_OPTIONAL = frozenset({"temperature", "stop_sequences"})
-"""Parameters that some models refuse and that a turn can do without."""
 
 
-class AnthropicMessages:
+class AnthropicMessages(ChatServer):
     """A model behind the Messages API.
 
     As `OpenAIChat`, in text mode or with the protocol `native`; here the pictures of results stay in their
@@ -49,6 +36,9 @@ class AnthropicMessages:
         ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take.
     """
 
+    OPTIONAL = frozenset({"temperature", "stop_sequences"})
+    ANSWER = "message"
+
     def __init__(
         self,
         model: str,
@@ -58,59 +48,21 @@ class AnthropicMessages:
         options: PolicyOptions,
         key: str = "",
     ) -> None:
-        self.name = f"anthropic:{model}"
-        self._model = model
-        self._protocol = protocol
-        self._native = protocol.tools == "none"
-        self._names = ToolNames(schemas if self._native else ())
-        self._tools = [_offered(schema, self._names) for schema in schemas] if self._native else []
-        self._options = options
-        self._pictures = Pictures(options.picture_format)
-        self._account = Account(options)
-        self._refused: set[str] = set()
         headers = {"anthropic-version": VERSION} | ({"x-api-key": key} if key else {})
-        self._client = Client(Endpoint(f"{base_url}/v1/messages", headers, key), options)
-        self._began = 0.0
-        self._first_s: float | None = None
+        endpoint = Endpoint(f"{base_url}/v1/messages", headers, key)
+        super().__init__("anthropic", model, endpoint, protocol, schemas, options)
 
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """The next assistant turn.
-
-        Raises:
-            ToolError: UNAVAILABLE, TIMEOUT or STOPPED; TURN_BUDGET where tokens, money or the context are spent.
-        """
-        self._began, self._first_s = time.monotonic(), None
-        body = self._body(conversation, self._account.allowance())
-        completion = self._client.call(body, self._read, lambda names: self._adapt(body, names))
-        cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
-        protocol, native = self._protocol, self._native
-        return Reply(
-            canonical(completion, protocol, self._names) if native else text_of(completion, protocol),
-            completion.prompt_tokens,
-            completion.completion_tokens,
-            cost,
-            time.monotonic() - self._began,
-            self._first_s,
-            {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
-            | ({"calls": completion.calls} if completion.calls else {}),
-        )
+    def _offered(self, function: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "name": self._names.sent(function["name"]),
+            "description": function["description"],
+            "input_schema": function["parameters"],
+        }
 
     def _body(self, conversation: Sequence[Message], longest: int) -> dict[str, Any]:
         protocol, options = self._protocol, self._options
         system = "\n".join(message.text for message in conversation if message.role == "system")
-        if self._native:
-            messages = [
-                message
-                for turn in native_turns(conversation, protocol, self._names)
-                if turn.role != "system"
-                for message in self._native_messages(turn)
-            ]
-        else:
-            messages = [
-                {"role": turn.role, "content": self._content(turn.parts)}
-                for turn in text_turns(conversation)
-                if turn.role != "system"
-            ]
+        messages = self._messages([message for message in conversation if message.role != "system"])
         body: dict[str, Any] = {"model": self._model, "max_tokens": longest, "messages": messages}
         wanted: dict[str, Any] = {"temperature": options.temperature}
         if system:
@@ -121,16 +73,9 @@ class AnthropicMessages:
             body["tools"] = self._tools
         if options.streams:
             body["stream"] = True
-        return body | {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
+        return body | self._wanted(wanted)
 
-    def _adapt(self, body: dict[str, Any], names: frozenset[str]) -> bool:
-        dropped = names & _OPTIONAL & body.keys()
-        self._refused |= dropped
-        for name in dropped:
-            del body[name]
-        return bool(dropped)
-
-    def _content(self, parts: Sequence[Part]) -> list[dict[str, Any]]:
+    def _content(self, parts: Sequence[ContentPart]) -> list[dict[str, Any]]:
         """Content blocks. The API refuses empty text, and text of white space alone."""
         blocks: list[dict[str, Any]] = []
         for part in parts:
@@ -170,12 +115,10 @@ class AnthropicMessages:
         self._first_s = None
         found, blocks, finished = Completion(), dict[Any, dict[str, Any]](), False
         for event in events:
-            document = _object(event)
+            document = self._document(event)
             kind = document.get("type")
             if kind == "error":
-                error = document.get("error")
-                said = error.get("message") if isinstance(error, Mapping) else error
-                raise Fault("failed in its answer", said=str(said))
+                raise failure(document.get("error"))
             if kind == "message":
                 content = document.get("content")
                 blocks = dict(enumerate(content)) if isinstance(content, list) else {}
@@ -203,20 +146,18 @@ class AnthropicMessages:
                 finished = True
                 break
             elif not isinstance(kind, str):
-                raise _no_message(document)
-            if sum(_length(block) for block in blocks.values()) > MAX_CHARACTERS:
-                raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
+                raise self._unexpected(document)
+            require_length(sum(_length(block) for block in blocks.values()))
         if not finished:
             raise Fault("broke off in the middle of its answer", passing=True)
         _sort(blocks.values(), found)
-        if found.size > MAX_CHARACTERS:
-            raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
+        require_length(found.size)
         return found
 
     def _add(self, document: Mapping[str, Any], blocks: dict[Any, dict[str, Any]]) -> None:
         delta, block = document.get("delta"), blocks.get(document.get("index"))
         if not isinstance(delta, Mapping) or block is None:
-            raise _no_message(document)
+            raise self._unexpected(document)
         if self._first_s is None:
             self._first_s = time.monotonic() - self._began
         for source, target in (("text", "text"), ("thinking", "thinking"), ("partial_json", "input")):
@@ -277,26 +218,3 @@ def _use(usage: Any, found: Completion) -> None:
     written = usage.get("output_tokens")
     found.prompt_tokens = prompt or found.prompt_tokens
     found.completion_tokens = written if isinstance(written, int) and written > 0 else found.completion_tokens
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise Fault("answered with something that is no JSON", said=text, shown=60) from None
-    if not isinstance(document, Mapping):
-        raise _no_message(document)
-    return document
-
-
-def _no_message(document: Any) -> Fault:
-    return Fault("answered with something that is no message", said=str(document), shown=60)
-
-
-def _offered(schema: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
-    function = schema["function"]
-    return {
-        "name": names.sent(function["name"]),
-        "description": function["description"],
-        "input_schema": function["parameters"],
-    }

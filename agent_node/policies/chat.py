@@ -29,7 +29,7 @@ from agent_node.policy import Message
 from agent_node.protocol import Protocol, as_data
 from tool_nodes.results import ErrorCode, ToolError
 
-Part = str | NDArray[np.uint8]
+ContentPart = str | NDArray[np.uint8]
 """Words, or a uint8 RGB (H, W, 3) picture."""
 
 MAX_CHARACTERS = 400_000
@@ -45,7 +45,7 @@ class ChatTurn:
     """One message of text mode: who speaks, and words and pictures in order."""
 
     role: Literal["system", "user", "assistant"]
-    parts: tuple[Part, ...]
+    parts: tuple[ContentPart, ...]
 
 
 def text_turns(conversation: Sequence[Message]) -> list[ChatTurn]:
@@ -73,7 +73,7 @@ def without_control(text: str) -> str:
     return re.sub(r"<(?=[|\uff5c])", "< ", text)
 
 
-def _parts(message: Message) -> tuple[Part, ...]:
+def _parts(message: Message) -> tuple[ContentPart, ...]:
     text = without_control(message.text)
     if message.picture is None or message.image_index is None:
         return (text,)
@@ -82,8 +82,8 @@ def _parts(message: Message) -> tuple[Part, ...]:
     return _joined((f"{before}{marker}" if marker else text, message.picture, after if marker else ""))
 
 
-def _joined(parts: Sequence[Part]) -> tuple[Part, ...]:
-    joined: list[Part] = []
+def _joined(parts: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
+    joined: list[ContentPart] = []
     for part in parts:
         if isinstance(part, str) and joined and isinstance(joined[-1], str):
             joined[-1] += part
@@ -143,7 +143,7 @@ class ToolNames:
         return name.replace(".", "__")
 
     def ours(self, name: str) -> str:
-        """The toolbox's name; one that nobody offered is for the toolbox to refuse."""
+        """The toolbox's name; an unknown name is for the toolbox to refuse."""
         return self._ours.get(name, name.replace("__", "."))
 
 
@@ -168,7 +168,7 @@ class NativeResult:
 
 @dataclass
 class NativeTurn:
-    """One step of native mode: what somebody said, the calls made with it, and their results."""
+    """One step of native mode: what was said, the calls made with it, and their results."""
 
     role: Literal["system", "user", "assistant"]
     words: str
@@ -179,7 +179,7 @@ class NativeTurn:
 def native_turns(conversation: Sequence[Message], protocol: Protocol, names: ToolNames) -> list[NativeTurn]:
     """The conversation with calls and results tied by ids of nine letters and digits, as the strictest server asks.
 
-    The ids are ours, made from the turn's number: a server that gives two calls one id confuses nobody.
+    The ids are ours, made from the turn's number: a server that gives two calls one id does no harm.
     """
     turns: list[NativeTurn] = []
     waiting: list[NativeCall] = []
@@ -226,7 +226,7 @@ class Completion:
 
     Attributes:
         words: What it said.
-        thought: Its reasoning, where the server tells it apart.
+        thought: Its reasoning, where the server separates it.
         calls: (name, arguments as the JSON text that the model wrote) of each call.
         cut: The longest turn was reached.
         stopped_at: The stop string that ended it; "" where it ended by itself; None where the server does not say.
@@ -311,7 +311,7 @@ def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> s
 
 
 def _thinking(thought: str, protocol: Protocol) -> str:
-    """Reasoning that a server tells apart, as the protocol writes it."""
+    """Reasoning that a server separates, as the protocol writes it."""
     shown = plain(thought.strip(), protocol)
     return f"<{protocol.thought}>{shown}</{protocol.thought}>\n" if shown and protocol.thought else shown
 

@@ -8,36 +8,19 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from agent_node.policies.chat import (
-    MAX_CHARACTERS,
-    Completion,
-    NativeTurn,
-    Part,
-    Pictures,
-    ToolNames,
-    canonical,
-    native_turns,
-    picture_words,
-    text_of,
-    text_turns,
-)
-from agent_node.policies.options import Account, PolicyOptions
-from agent_node.policies.transport import Client, Endpoint, Fault
-from agent_node.policy import Message, Reply
+from agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
+from agent_node.policies.chat_server import ChatServer, failure, require_length
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.transport import Endpoint, Fault
+from agent_node.policy import Message
 from agent_node.protocol import Protocol
 
-CHARACTERS_A_TOKEN = 4
-"""Of a server that does not count, so that a budget means something there too."""
-_OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options", "logprobs", "return_token_ids"})
-"""Parameters that some models refuse and that a turn can do without: stop strings are also cut here."""
 
-
-class OpenAIChat:
+class OpenAIChat(ChatServer):
     """A model behind an OpenAI-compatible server.
 
-    With a protocol that lists the tools itself, the request has none and the model writes the protocol's text. With the
-    protocol `native` the request carries the tools and what the server makes of them. Pictures are data URLs in user
-    messages: OpenAI and many gateways refuse them in tool messages, so those of results follow in a user message.
+    Pictures are data URLs in user messages: OpenAI and many gateways refuse them in tool messages, so those of results
+    follow in a user message.
 
     Args:
         model: As the server names it.
@@ -51,6 +34,10 @@ class OpenAIChat:
         ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take.
     """
 
+    OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options", "logprobs", "return_token_ids"})
+    """As of `ChatServer`: stop strings are also cut here."""
+    ANSWER = "chat completion"
+
     def __init__(
         self,
         model: str,
@@ -60,59 +47,17 @@ class OpenAIChat:
         options: PolicyOptions,
         key: str = "",
     ) -> None:
-        self.name = f"openai:{model}"
-        self._model = model
-        self._protocol = protocol
-        self._native = protocol.tools == "none"
-        self._names = ToolNames(schemas if self._native else ())
-        self._tools = [_offered(schema, self._names) for schema in schemas] if self._native else []
-        self._options = options
-        self._pictures = Pictures(options.picture_format)
-        self._account = Account(options)
-        self._refused: set[str] = set()
-        self._limit = "max_tokens"
         headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._client = Client(Endpoint(f"{base_url}/chat/completions", headers, key), options)
-        self._began = 0.0
-        self._first_s: float | None = None
-
-    def respond(self, conversation: Sequence[Message]) -> Reply:
-        """The next assistant turn.
-
-        Raises:
-            ToolError: UNAVAILABLE, TIMEOUT or STOPPED; TURN_BUDGET where tokens, money or the context are spent.
-        """
-        self._began, self._first_s = time.monotonic(), None
-        body = self._body(conversation, self._account.allowance())
-        completion = self._client.call(body, self._read, lambda names: self._adapt(body, names))
-        if not completion.prompt_tokens and not completion.completion_tokens:
-            completion.completion_tokens = -(-completion.size // CHARACTERS_A_TOKEN)
-            completion.prompt_tokens = len(json.dumps(body["messages"])) // CHARACTERS_A_TOKEN
-        cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
-        protocol, native = self._protocol, self._native
-        return Reply(
-            canonical(completion, protocol, self._names) if native else text_of(completion, protocol),
-            completion.prompt_tokens,
-            completion.completion_tokens,
-            cost,
-            time.monotonic() - self._began,
-            self._first_s,
-            {"model": self._model, "ending": completion.ending, "attempts": self._client.attempts}
-            | ({"calls": completion.calls} if completion.calls else {}),
-            tuple(completion.token_ids),
-            tuple(completion.logprobs),
+        super().__init__(
+            "openai", model, Endpoint(f"{base_url}/chat/completions", headers, key), protocol, schemas, options
         )
+        self._limit = "max_tokens"
+
+    def _offered(self, function: Mapping[str, Any]) -> dict[str, Any]:
+        return {"type": "function", "function": {**function, "name": self._names.sent(function["name"])}}
 
     def _body(self, conversation: Sequence[Message], longest: int) -> dict[str, Any]:
         options, protocol = self._options, self._protocol
-        if self._native:
-            messages = [
-                message
-                for turn in native_turns(conversation, protocol, self._names)
-                for message in self._native_messages(turn)
-            ]
-        else:
-            messages = [{"role": turn.role, "content": self._content(turn.parts)} for turn in text_turns(conversation)]
         wanted: dict[str, Any] = {"temperature": options.temperature or 0.0, "seed": options.seed}
         if protocol.stop and not self._native:
             wanted["stop"] = list(protocol.stop)
@@ -122,22 +67,18 @@ class OpenAIChat:
             wanted |= {"logprobs": True, "return_token_ids": True}
         if self._tools:
             wanted["tools"] = self._tools
-        body = {name: value for name, value in wanted.items() if value is not None and name not in self._refused}
-        return {"model": self._model, "messages": messages, self._limit: longest, **body}
+        messages = self._messages(conversation)
+        return {"model": self._model, "messages": messages, self._limit: longest, **self._wanted(wanted)}
 
     def _adapt(self, body: dict[str, Any], names: frozenset[str]) -> bool:
-        """Do without a parameter that the model refuses, now and later; OpenAI's newer models name one differently."""
+        """As for every server; and OpenAI's newer models name one parameter differently."""
         if "max_tokens" in names and "max_tokens" in body:
             self._limit = "max_completion_tokens"
             body[self._limit] = body.pop("max_tokens")
             return True
-        dropped = names & _OPTIONAL & body.keys()
-        self._refused |= dropped
-        for name in dropped:
-            del body[name]
-        return bool(dropped)
+        return super()._adapt(body, names)
 
-    def _content(self, parts: Sequence[Part]) -> str | list[dict[str, Any]]:
+    def _content(self, parts: Sequence[ContentPart]) -> str | list[dict[str, Any]]:
         """Words alone stay a string, which every server takes."""
         if all(isinstance(part, str) for part in parts):
             return "".join(part for part in parts if isinstance(part, str))
@@ -163,7 +104,7 @@ class OpenAIChat:
                 for call in turn.calls
             ]
         messages = [message]
-        shown: list[Part] = []
+        shown: list[ContentPart] = []
         for result in turn.results:
             messages.append({"role": "tool", "tool_call_id": result.id, "content": picture_words(result)})
             if result.picture is not None:
@@ -180,14 +121,11 @@ class OpenAIChat:
             if event == "[DONE]":
                 finished = True
                 break
-            document = _object(event)
+            document = self._document(event)
             if document.get("error"):
-                error = document["error"]
-                said = error.get("message") if isinstance(error, Mapping) else error
-                raise Fault("failed in its answer", said=str(said))
+                raise failure(document["error"])
             finished |= self._take(document, found, calls)
-            if found.size > MAX_CHARACTERS or len(calls) > MAX_CHARACTERS // 100:
-                raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} characters")
+            require_length(max(found.size, 100 * len(calls)))
             if not self._native and any(stop in found.words for stop in self._protocol.stop) and self._options.streams:
                 finished = True  # it does not heed stop strings: what follows is of no use
                 break
@@ -207,13 +145,13 @@ class OpenAIChat:
             found.completion_tokens = _count(usage.get("completion_tokens")) or found.completion_tokens
         choices = document.get("choices")
         if not isinstance(choices, list) or not all(isinstance(choice, Mapping) for choice in choices):
-            raise _no_completion(document)
+            raise self._unexpected(document)
         if not choices:
             return False
         choice = choices[0]
         message = choice.get("delta", choice.get("message"))
         if not isinstance(message, Mapping):
-            raise _no_completion(document)
+            raise self._unexpected(document)
         # Parts of a whole message stand below each other; those of a piece are pieces themselves.
         between = "\n" if "message" in choice else ""
         words = _words(message.get("content"), between) + _words(message.get("refusal"), between)
@@ -242,9 +180,9 @@ class OpenAIChat:
 
 
 def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:
-    """Add the tokens of a piece, or of a whole answer: ids as vLLM sends them, log-probabilities as everybody does."""
-    told = choice.get("logprobs")
-    content = told.get("content") if isinstance(told, Mapping) else None
+    """Add the tokens of a piece, or of a whole answer: ids as vLLM sends them, log-probabilities as all servers do."""
+    scored = choice.get("logprobs")
+    content = scored.get("content") if isinstance(scored, Mapping) else None
     logprobs: list[Any] = [entry.get("logprob") for entry in content or () if isinstance(entry, Mapping)]
     ids = choice.get("token_ids") or []
     if not all(isinstance(value, float | int) and math.isfinite(value) for value in logprobs):
@@ -258,7 +196,7 @@ def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:
 
 
 def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:
-    """Join the pieces of each call, told apart by their index, or where there is none by a new id or name."""
+    """Join the pieces of each call, identified by their index, or where there is none by a new id or name."""
     if requested is None:
         return
     if not isinstance(requested, list):
@@ -292,22 +230,3 @@ def _words(content: Any, between: str) -> str:
 
 def _count(value: Any) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**9 else 0
-
-
-def _object(text: str) -> Mapping[str, Any]:
-    try:
-        document = json.loads(text)
-    except (ValueError, RecursionError):
-        raise Fault("answered with something that is no JSON", said=text, shown=60) from None
-    if not isinstance(document, Mapping):
-        raise _no_completion(document)
-    return document
-
-
-def _no_completion(document: Any) -> Fault:
-    return Fault("answered with something that is no chat completion", said=str(document), shown=60)
-
-
-def _offered(schema: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
-    function = dict(schema["function"])
-    return {"type": "function", "function": function | {"name": names.sent(function["name"])}}

@@ -1,4 +1,4 @@
-"""What a user sets for a policy, and the account of what it has spent."""
+"""Settings of a policy, and a meter of the tokens and money it has spent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tool_nodes.results import ErrorCode, ToolError
 
 
 def _silent(piece: str) -> None:
-    """Nobody listens."""
+    """The default of `on_piece`: drops the words."""
 
 
 def _never() -> bool:
@@ -19,58 +19,70 @@ def _never() -> bool:
 
 
 @dataclass(frozen=True)
-class PolicyOptions:
-    """Settings of every policy; a policy passes over those that mean nothing to it.
+class ModelSettings:
+    """Settings of a model; the scripted policy needs none.
+
+    Attributes:
+        temperature: Of sampling; 0 takes the likeliest token. Where it is not given, Anthropic's API, whose newer
+            models take none, is sent none, and everything else 0.
+        max_tokens: Longest turn; a longer one is cut and is malformed.
+        deadline_s: Longest time of a turn, with every attempt and pause [s].
+        token_budget: Tokens of the whole command, read and written.
+        cost_budget: Money of the whole command, by the two prices.
+        price_prompt: Price of a million tokens read, in any currency.
+        price_completion: Price of a million tokens written.
+        logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
+            refuses is asked no more, and the turn has none. A model in this process gives both in any case.
+    """
+
+    temperature: float | None = None
+    max_tokens: int = 2048
+    deadline_s: float = 180.0
+    token_budget: int | None = None
+    cost_budget: float | None = None
+    price_prompt: float = 0.0
+    price_completion: float = 0.0
+    logprobs: bool = False
+
+
+@dataclass(frozen=True)
+class PolicyOptions(ModelSettings):
+    """Settings of every policy, with those of `ModelSettings`; a policy passes over those that mean nothing to it.
 
     Attributes:
         seed: Of sampling (where the server heeds it) and of the jitter between attempts.
-        temperature: Of sampling; 0 takes the likeliest token. None, not asked for, is 0 but for Anthropic's API, whose
-            newer models take none: it is sent none.
-        max_tokens: Longest turn [tokens]; a longer one is cut and is malformed.
         turns: Assistant turns that the agent allows, for policies that plan with it; None for the protocol's.
         picture_format: "png" keeps every pixel as the tools saw it and as training data holds it; "jpeg" (quality 90)
             is a quarter of that, for slow lines (34 against 133 KiB for a simulated 640x480 picture).
         api_key: Sent to the server; None takes OPENAI_API_KEY or ANTHROPIC_API_KEY from the environment, which is sent
             only over https or to this machine.
-        connect_s, first_token_s, whole_s: Deadlines of a turn [s]: to reach the server, to its first word (of a
-            streamed turn), and to the last word with every attempt and pause before it.
+        connect_s, first_token_s: Deadlines [s] within that of the turn: to reach the server, and to its first word (of
+            a streamed turn).
         attempts: Tries of one turn while the server is busy, broken or out of reach.
         backoff_s, longest_pause_s: First pause between attempts, which doubles, and the longest one [s], also where
             the server asks for one with Retry-After: asked for more, the policy gives up at once.
-        token_budget, cost_budget: Tokens read and written, and money, for the life of the policy; None for no limit.
-        price_prompt, price_completion: Per million tokens, in any currency.
-        stream: Words come as they are written; None: where somebody listens.
+        stream: Words come as they are written; None: where `on_piece` is given.
         on_piece: Hears the words as they come. They are the model's own: show them only without control characters.
-        logprobs: A server is asked for each token's log-probability, and for its id as vLLM gives them. One that
-            refuses either is asked no more, and the turn has none. A model in this process gives both in any case.
         stopped: Polled while waiting; True ends the turn with STOPPED.
         device: Of a model in this process, "auto" for the GPU where there is one.
     """
 
     seed: int = 0
-    temperature: float | None = None
-    max_tokens: int = 2048
     turns: int | None = None
     picture_format: Literal["png", "jpeg"] = "png"
     api_key: str | None = field(default=None, repr=False)
     connect_s: float = 10.0
     first_token_s: float = 60.0
-    whole_s: float = 180.0
     attempts: int = 4
     backoff_s: float = 0.5
     longest_pause_s: float = 30.0
-    token_budget: int | None = None
-    cost_budget: float | None = None
-    price_prompt: float = 0.0
-    price_completion: float = 0.0
     stream: bool | None = None
     on_piece: Callable[[str], None] = _silent
-    logprobs: bool = False
     stopped: Callable[[], bool] = _never
     device: str = "auto"
 
     def __post_init__(self) -> None:
-        positive = ("max_tokens", "connect_s", "first_token_s", "whole_s", "attempts")
+        positive = ("max_tokens", "connect_s", "first_token_s", "deadline_s", "attempts")
         wrong = [name for name in positive if not 0 < getattr(self, name) < math.inf]
         for name in ("backoff_s", "longest_pause_s", "price_prompt", "price_completion", "temperature"):
             value = getattr(self, name)
@@ -86,7 +98,7 @@ class PolicyOptions:
         return self.on_piece is not _silent if self.stream is None else self.stream
 
 
-class Account:
+class UsageMeter:
     """Tokens and money that a policy has spent.
 
     Args:

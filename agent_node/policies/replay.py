@@ -1,4 +1,4 @@
-"""Says again what the assistant of a recorded run said, as long as everything else is as it was."""
+"""Replays the assistant turns of a recorded run, as long as everything else is as it was."""
 
 from __future__ import annotations
 

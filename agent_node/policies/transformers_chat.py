@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.policies.chat import ChatTurn, Completion, text_of, text_turns
-from agent_node.policies.options import Account, PolicyOptions
+from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.transport import plain_line, raise_if_stopped
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
@@ -64,7 +64,7 @@ class TransformersChat:
         self.name = f"transformers:{name}"
         self._protocol = protocol
         self._options = options
-        self._account = Account(options)
+        self._account = UsageMeter(options)
         self._torch = _package("torch")
         self._load(name, _package("transformers"))
         self._cache: Any = None
@@ -192,7 +192,7 @@ class TransformersChat:
         return [{"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in parts]
 
     def _harmless(self, text: str) -> str:
-        """The text without the tokenizer's control tokens: nobody but the template may begin or end a turn."""
+        """The text without the tokenizer's control tokens: only the template may begin or end a turn."""
         for token in self._control:
             text = text.replace(token, f"{token[0]} {token[1:]}")
         return text
@@ -283,8 +283,10 @@ class TransformersChat:
             logits = output.logits[0, -1].float().cpu()
             token = self._choose(logits, generator)
             raise_if_stopped(options)
-            if time.monotonic() - began > options.whole_s:
-                raise ToolError(ErrorCode.TIMEOUT, f"The model did not finish its turn within {options.whole_s:g} s.")
+            if time.monotonic() - began > options.deadline_s:
+                raise ToolError(
+                    ErrorCode.TIMEOUT, f"The model did not finish its turn within {options.deadline_s:g} s."
+                )
             completion.completion_tokens += 1
             completion.token_ids.append(token)
             completion.logprobs.append(float(torch.log_softmax(logits, dim=-1)[token]))

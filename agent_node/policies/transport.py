@@ -2,7 +2,8 @@
 
 Python's own http.client in a thread, whose waiting the caller bounds. The official clients of OpenAI and Anthropic
 bound neither the size of an answer nor its whole duration (their timeout is of one read, so a byte a second holds a
-turn for ever), and they need a dozen packages for what is one POST request.
+turn for ever), and they need a dozen packages for what is one POST request. httpx has the same timeouts and a blocking
+read that cannot be interrupted: thread, queue and deadline would stay, only the fifty lines that connect would go.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_BYTES = 32 * 2**20
-"""Longest answer, with the dress of every streamed token [bytes]."""
+"""Longest answer, with the protocol overhead of every streamed token [bytes]."""
 MAX_LINE = 4 * 2**20
 """Longest event of a stream [bytes]."""
 _POLL_S = 0.1
@@ -49,14 +50,14 @@ class Said(Protocol):
         """Replace every text of the server's by what `redact` makes of it."""
 
 
-Answer = TypeVar("Answer", bound=Said)
+ServerAnswer = TypeVar("ServerAnswer", bound=Said)
 
 
 class Fault(Exception):
     """Why an attempt failed.
 
     Attributes:
-        code: What the operator is told if no further attempt is made.
+        code: Error code if no further attempt is made.
         passing: Another attempt may work.
         pause_s: What the server asks to wait [s], or None.
         refused: Names that may be those of parameters that the server refuses.
@@ -136,7 +137,7 @@ def _bare(url: str) -> str:
 
 
 def is_private(url: str) -> bool:
-    """Nobody on the way can read what is sent: https, or this very machine."""
+    """True where no third party can read what is sent: https, or this very machine."""
     parts = urlsplit(url)
     return parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")
 
@@ -174,23 +175,23 @@ class Client:
     def call(
         self,
         body: dict[str, Any],
-        read: Callable[[Iterator[str]], Answer],
+        read: Callable[[Iterator[str]], ServerAnswer],
         adapt: Callable[[frozenset[str]], bool] = lambda names: False,
-    ) -> Answer:
+    ) -> ServerAnswer:
         """Send a request until it is answered.
 
         Args:
             body: The request, sent as JSON.
             read: Makes an answer of the events of a stream, or of the one text of an unstreamed response; raises
                 `Fault` for what it cannot read.
-            adapt: Told names that a refusal holds; True where `body` now does without one of these parameters.
+            adapt: Called with names that a refusal holds; True where `body` now does without one of these parameters.
 
         Raises:
             ToolError: UNAVAILABLE, TIMEOUT, or STOPPED; TURN_BUDGET where the conversation is too long for the model.
         """
         options, self._spoken = self._options, False
         self._pieces = PieceRedactor(self._redact_turn)
-        until = time.monotonic() + options.whole_s
+        until = time.monotonic() + options.deadline_s
         refused = 0
         for attempt in itertools.count(1):
             self.attempts = attempt
@@ -268,7 +269,7 @@ class _Wire:
         options, began = self._options, time.monotonic()
         self._next(began + options.connect_s, f"could not be reached within {options.connect_s:g} s")
         # An unstreamed response begins when it is complete, so only the whole deadline can be asked of it.
-        first = began + (options.first_token_s if options.streams else options.whole_s)
+        first = began + (options.first_token_s if options.streams else options.deadline_s)
         silent = f"did not begin to answer within {first - began:g} s"
         status, headers = self._next(first, silent)
         if status != 200 or "text/event-stream" not in headers.get("content-type", "").lower():
@@ -306,7 +307,7 @@ class _Wire:
             except queue.Empty:
                 if left > 0:
                     continue
-                sentence = f"did not finish its turn within {self._options.whole_s:g} s" if whole else late
+                sentence = f"did not finish its turn within {self._options.deadline_s:g} s" if whole else late
                 raise Fault(sentence, ErrorCode.TIMEOUT) from None
             if isinstance(item, Fault):
                 raise item
@@ -349,7 +350,7 @@ class _Wire:
             connection.close()
             return
         # A backstop: the caller shuts the socket at its deadline, which is earlier.
-        self._socket.settimeout(self._options.whole_s + 60.0)
+        self._socket.settimeout(self._options.deadline_s + 60.0)
         self._heard.put("connected")
         try:
             headers = {"Content-Type": "application/json", "Accept-Encoding": "identity", "User-Agent": "toolhand"}

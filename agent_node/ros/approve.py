@@ -27,17 +27,17 @@ _LOOK_S = 0.2
 
 
 class Requests:
-    """Listens to motion requests; those of strangers are told of once, and not shown.
+    """Listens to motion requests; those without a valid proof are reported once, and not shown.
 
     Args:
         link: Takes part in the graph.
         proofs: Of the operator's token.
-        tell: Gets a sentence for the operator.
+        notify: Gets a sentence for the operator.
     """
 
-    def __init__(self, link: RosLink, proofs: Proofs, tell: Callable[[str], None]) -> None:
+    def __init__(self, link: RosLink, proofs: Proofs, notify: Callable[[str], None]) -> None:
         self._proofs = proofs
-        self._tell = tell
+        self._notify = notify
         self._waiting: Any = None
         self._answered = ""
         self._warned = False
@@ -53,7 +53,7 @@ class Requests:
                 self._arrived.notify_all()
         elif not self._warned:
             self._warned = True
-            self._tell(
+            self._notify(
                 f"A request on /{TOPIC} was ignored: it does not come from a motion node that knows this token. Either "
                 "the token is another one, or somebody pretends to be the motion node."
             )
@@ -79,7 +79,7 @@ def approve_motions(
     link: RosLink,
     token: str,
     approver: Callable[[float, Callable[[], bool]], Approver],
-    tell: Callable[[str], None],
+    notify: Callable[[str], None],
     once: bool = False,
 ) -> bool:
     """Show each request of the motion node and send it the answer, until Ctrl-C.
@@ -88,7 +88,7 @@ def approve_motions(
         link: Takes part in the graph.
         token: The operator's.
         approver: Makes who decides of how long there is [s] and of what is polled: True withdraws the question.
-        tell: Gets sentences for the operator.
+        notify: Gets sentences for the operator.
         once: End with the first answer.
 
     Returns:
@@ -98,8 +98,8 @@ def approve_motions(
         ToolError: UNAVAILABLE or TIMEOUT where the motion node has gone away.
     """
     proofs = Proofs(token)
-    requests = Requests(link, proofs, tell)
-    tell(f"Waiting for motions on /{TOPIC}; Ctrl-C ends this, and then nothing is approved.")
+    requests = Requests(link, proofs, notify)
+    notify(f"Waiting for motions on /{TOPIC}; Ctrl-C ends this, and then nothing is approved.")
     while True:
         message = requests.next()
         requests.answered(message.hash)
@@ -109,9 +109,9 @@ def approve_motions(
         except ToolError as error:
             if error.code is not ErrorCode.STOPPED:
                 raise
-            tell("\nThe motion does not wait any more.")
+            notify("\nThe motion does not wait any more.")
             continue
-        taken = _send(link, proofs, decision, tell)
+        taken = _send(link, proofs, decision, notify)
         if once:
             return taken
 
@@ -128,7 +128,7 @@ def _shown(message: Any) -> MotionRequest:
     )
 
 
-def _send(link: RosLink, proofs: Proofs, decision: Decision, tell: Callable[[str], None]) -> bool:
+def _send(link: RosLink, proofs: Proofs, decision: Decision, notify: Callable[[str], None]) -> bool:
     """Send an answer; True if the motion node itself says that it was taken."""
     proof = proofs.of_answer(decision.hash, decision.approved, decision.reason)
     request = ApproveMotion.Request(
@@ -136,11 +136,11 @@ def _send(link: RosLink, proofs: Proofs, decision: Decision, tell: Callable[[str
     )  # fmt: skip
     answer = link.call(ApproveMotion, SERVICE, request)
     if not same(answer.proof, proofs.of_receipt(proof, answer.status.success)):
-        tell(
+        notify(
             f"Whoever answered on /{SERVICE} is not the motion node: nobody knows whether the answer has reached it. "
             "Look who serves it (toolhand ros service info), and at the arm."
         )
         return False
     verdict = "approved" if decision.approved else "refused"
-    tell(f"  {verdict}" if answer.status.success else answer.status.message)
+    notify(f"  {verdict}" if answer.status.success else answer.status.message)
     return bool(answer.status.success)

@@ -59,7 +59,7 @@ class JointLog:
                 self._velocities.append(np.append(reading.qd, reading.knuckle_velocity))
 
     def motion(self) -> MotionLog:
-        """What was measured so far; empty where no driver has told anything."""
+        """What was measured so far; empty where no driver has published anything."""
         with self._lock:
             positions, velocities = (
                 np.array(rows).reshape(-1, len(self._robot.joints)) for rows in (self._positions, self._velocities)

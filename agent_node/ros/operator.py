@@ -23,14 +23,14 @@ from tool_nodes.toolbox.toolbox import CallRecord, Session
 ACTION = "run_command"
 
 
-class Steps:
-    """Tells the steps of one command in their order and each once, however they come.
+class StepNarrator:
+    """Passes on the steps of one command in order and each once, however they arrive.
 
     A feedback can be lost, or still be under way when the result is there. A step that comes after a missing one is
     kept until that one is heard, which is in the result at the latest.
 
     Args:
-        listener: Hears each step, as of agent_node.conversation.Listener; called by whoever calls the methods.
+        listener: Called with each step, as of agent_node.conversation.Listener; in the caller's thread.
     """
 
     def __init__(self, listener: Listener) -> None:
@@ -50,7 +50,7 @@ class Steps:
                 self._tell(following)
 
     def end(self) -> None:
-        """No more will come: tell what was kept, though something before it is missing."""
+        """No more will come: pass on what was kept, though something before it is missing."""
         with self._lock:
             for number in sorted(self._kept):
                 self._tell(self._kept.pop(number))
@@ -75,7 +75,7 @@ class Operator:
 
     Args:
         link: Takes part in the graph.
-        listener: Hears each step as it is told, as of agent_node.conversation.Listener.
+        listener: Called with each step, as of agent_node.conversation.Listener.
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
@@ -83,7 +83,7 @@ class Operator:
 
     def __init__(self, link: RosLink, listener: Listener) -> None:
         self._link, self._listener = link, listener
-        group = MutuallyExclusiveCallbackGroup()  # steps are heard in the order in which they were told
+        group = MutuallyExclusiveCallbackGroup()  # steps are passed on in the order in which they were published
         self._client = ActionClient(link.node, RunCommand, ACTION, callback_group=group)
         self._cancelled = threading.Event()
         self._answer: Any = None
@@ -98,7 +98,7 @@ class Operator:
         episode = Episode(text, [], [], Session())
         began = time.monotonic()
         self._answer, self.run_dir = None, None
-        steps = Steps(self._listener)
+        steps = StepNarrator(self._listener)
         try:
             outcome = run_goal(
                 self._client, RunCommand.Goal(text=text), ACTION, self._link.deadlines,
@@ -119,7 +119,7 @@ class Operator:
         return episode
 
     def result(self) -> dict[str, Any]:
-        """What the agent wrote about the last command, or as much of it as its answer tells."""
+        """What the agent wrote about the last command, or as much of it as its result holds."""
         if self.run_dir is not None and (document := _read(self.run_dir / "result.json")):
             return document
         turns, calls = (0, 0) if self._answer is None else (self._answer.turns, self._answer.tool_calls)

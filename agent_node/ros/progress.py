@@ -1,4 +1,4 @@
-"""What an operator hears while a command is carried out: each step as a feedback of the action RunCommand."""
+"""Feedback of the action RunCommand: each step of a command while it is carried out."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from agent_node.policy import Message, Policy, Reply
 from agent_node.runs.folder import image_path
 from tool_nodes.toolbox.toolbox import CallRecord
 
-Tell = Callable[[Any, NDArray[np.uint8] | None], None]
+Publish = Callable[[Any, NDArray[np.uint8] | None], None]
 """Gets each CommandStep and the picture (H, W, 3) that it names, if it names one."""
 
 
-class Progress:
-    """A policy that counts its turns, and a listener of the agent that tells each step.
+class TurnProgress:
+    """A policy that counts its turns, and a listener of the agent that publishes each step.
 
     Args:
         policy: Decides.
-        tell: Called in the agent's thread.
+        publish: Called in the agent's thread.
 
     Attributes:
         name: Of the policy.
         turn: Turn of the conversation, from 1; 0 before the first.
-        told: How many steps were told; the number of the last one.
+        published: Number of the last step that was published.
     """
 
-    def __init__(self, policy: Policy, tell: Tell) -> None:
+    def __init__(self, policy: Policy, publish: Publish) -> None:
         self._policy = policy
-        self._tell = tell
+        self._publish = publish
         self.name = policy.name
         self.turn = 0
-        self.told = 0
+        self.published = 0
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """See Policy."""
@@ -46,7 +46,7 @@ class Progress:
 
     def listen(self, kind: str, payload: Any) -> None:
         """See agent_node.conversation.Listener; the answer comes with the result of the action."""
-        step, picture = CommandStep(number=self.told + 1, turn=self.turn), None
+        step, picture = CommandStep(number=self.published + 1, turn=self.turn), None
         if kind == "thought":
             step.thought = payload
         elif kind == "call":
@@ -55,8 +55,8 @@ class Progress:
             picture = _put_result(step, payload)
         else:
             return
-        self.told = step.number
-        self._tell(step, picture)
+        self.published = step.number
+        self._publish(step, picture)
 
 
 def call_text(call: ToolCall) -> str:

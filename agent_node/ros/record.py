@@ -1,4 +1,4 @@
-"""What other nodes tell for the record of a run: what they were started with, and every attempt to move."""
+"""Facts of other nodes for the record of a run: their parameters, and every attempt to move."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ class GraphRecord:
         self._attempts = node.create_client(Trigger, SERVICE, callback_group=group)
 
     def settings(self) -> dict[str, Any]:
-        """Entries of `result.json`: scene, perception, seed, approval, lockstep, as far as a node tells them."""
-        told: dict[str, Any] = {}
+        """Entries of `result.json`: scene, perception, seed, approval, lockstep, as far as a node publishes them."""
+        entries: dict[str, Any] = {}
         with self._told():
             world = _ask(self._world, GetCurrentWorld.Request()).world
-            told["scene"] = world.world_resource.uri or world.name
+            entries["scene"] = world.world_resource.uri or world.name
         for name, wanted in _PARAMETERS.items():
             with self._told():
                 values = _ask(self._parameters[name], GetParameters.Request(names=list(wanted))).values
                 found = zip(wanted, map(parameter_value_to_python, values), strict=True)
-                told |= {key: value for key, value in found if value is not None}
-        return told
+                entries |= {key: value for key, value in found if value is not None}
+        return entries
 
     def attempts(self) -> Attempts | None:
-        """What the motion node has recorded so far; None where it does not tell."""
+        """What the motion node has recorded so far; None where it does not answer."""
         with self._told():
             return read_attempts(_ask(self._attempts, Trigger.Request()).message)
         return None

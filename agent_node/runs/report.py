@@ -102,7 +102,7 @@ def complete_report(
 def _known_later(
     task: str, success: bool, summary: Mapping[str, Any], frames: Sequence[RGB], frame_times: Sequence[float]
 ) -> dict[str, str]:
-    """The parts that whoever judges a run of another process completes."""
+    """The parts that the judge of a run in another process completes."""
     return {
         "judgement": judgement(success, summary),
         "understood": understood(task, summary),

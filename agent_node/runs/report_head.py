@@ -1,4 +1,4 @@
-"""What a report says first: the sentence, what was understood, the outcome and its judgement, and how to repeat it."""
+"""Head of a report: the sentence, its reading, the outcome and its judgement, and how to repeat the run."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def judgement(success: bool, summary: Mapping[str, Any]) -> str:
     truth, basis = summary.get("truth"), summary.get("judged_against")
     if truth:
         moods = {True: "good", False: "bad"}
-        told = "".join(
+        verdict = "".join(
             badge_of(
                 f"{label_of(name)} {text_of(value)}", moods[bool(value)] if isinstance(value, (bool, np.bool_)) else ""
             )
@@ -61,7 +61,7 @@ def judgement(success: bool, summary: Mapping[str, Any]) -> str:
             if value is not None
         )
     else:
-        told = "Not judged: this run has no simulator to ask."
+        verdict = "Not judged: this run has no simulator to ask."
     against = ""
     if truth and isinstance(basis, Mapping):
         against = f"Judged against: {escaped(basis.get('goal'), 300)} ({escaped(basis.get('source'), 200)})."
@@ -70,14 +70,14 @@ def judgement(success: bool, summary: Mapping[str, Any]) -> str:
     if truth and "success" in truth and bool(truth["success"]) != success:
         said = "success" if success else "no success"
         warning = f'<p class="warning">The tools reported {said}; the simulator disagrees.</p>'
-    return f"""<section class="card"><h2>Simulator's judgement</h2><p>{told}</p>{against}{warning}</section>"""
+    return f"""<section class="card"><h2>Simulator's judgement</h2><p>{verdict}</p>{against}{warning}</section>"""
 
 
 # -- what was understood ---------------------------------------------------------------------------
 
 
 def understood(task: str, summary: Mapping[str, Any]) -> str:
-    """How the sentence was read, as a card; empty where nobody can tell."""
+    """How the sentence was read, as a card; empty where it is not known."""
     rows = list(_reading(task) if summary.get("policy") == "scripted" else _goal(summary.get("judged_against")))
     if not rows:
         return ""
@@ -106,7 +106,7 @@ def _reading(task: str) -> Iterator[tuple[str, str]]:
 
 
 def _which(phrase: NounPhrase) -> Iterator[tuple[str, str]]:
-    """How one thing is told from others of its kind."""
+    """How one thing is distinguished from others of its kind."""
     chosen = []
     for selector in phrase.selectors:
         place = _PICKS.get(selector.key, f"most {selector.key}")
@@ -126,7 +126,7 @@ def _which(phrase: NounPhrase) -> Iterator[tuple[str, str]]:
 
 
 def _goal(basis: Any) -> Iterator[tuple[str, str]]:
-    """What the run was judged against: a model does not tell what it understood."""
+    """What the run was judged against: a model does not report what it understood."""
     if isinstance(basis, Mapping):
         yield "Goal", f"{basis.get('goal')} ({basis.get('source')})"
 

@@ -1,4 +1,4 @@
-"""The small parts of a report: escaped text, badges, and pictures that fit into what room there is."""
+"""Building blocks of a report: escaped text, badges, and pictures of a bounded size."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ def table_of(rows: Iterable[tuple[str, str]]) -> str:
 
 
 def usage(replies: Sequence[Reply]) -> str:
-    """What turns took of a model, as far as it told; empty for a policy that counts nothing."""
+    """Tokens and cost of turns, as far as the model reports them; empty for a policy that counts nothing."""
     read, written = sum(r.prompt_tokens for r in replies), sum(r.completion_tokens for r in replies)
     cost = sum(r.cost for r in replies)
-    told = f", {read:,} tokens read and {written:,} written" if read or written else ""
-    return f"{told}, cost {cost:.4g}" if cost else told
+    usage = f", {read:,} tokens read and {written:,} written" if read or written else ""
+    return f"{usage}, cost {cost:.4g}" if cost else usage
 
 
 class Room:

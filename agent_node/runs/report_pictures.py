@@ -79,7 +79,7 @@ def story(episode: Episode) -> str:
 
 
 def candidates(episode: Episode) -> str:
-    """Each picture in which a tool pointed at something, with the points numbered and told beside it."""
+    """Each picture in which a tool pointed at something, with the points numbered and listed beside it."""
     taken = [point for record in episode.records for point in _points_given(record.arguments)]
     found: dict[tuple[str, str], CallRecord] = {}
     for record in episode.records:
@@ -113,7 +113,7 @@ def candidates(episode: Episode) -> str:
 
 
 def _points_given(arguments: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """Points that a call was told to go on with."""
+    """Points that a call was given."""
     given = [arguments.get("placement_point_2d"), arguments.get("point_2d"), (arguments.get("x"), arguments.get("y"))]
     return [
         (float(pair[0]), float(pair[1]))

@@ -1,4 +1,4 @@
-"""What is left of a command: its folder with `result.json`, `trajectory.jsonl`, pictures, `run.mcap`, `report.html`."""
+"""Writes the run folder: `result.json`, `trajectory.jsonl`, pictures, `run.mcap`, `report.html`."""
 
 from __future__ import annotations
 

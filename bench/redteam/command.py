@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
+from agent_node.console.terminal import AsJson, say
 from bench.redteam.attacks import all_attacks
 from bench.redteam.direct import direct_attacks, direct_attempt
 from bench.redteam.fuzz import fuzz_calls
@@ -19,7 +19,7 @@ from bench.redteam.range import HostileStation, Range
 from bench.redteam.sequences import Sequences, run_sequences
 from bench.redteam.trial import Trial, attempt
 from bench.redteam.turns import fuzz_turns
-from bench.stats import machine
+from bench.stats import machine, publish
 from tool_nodes.motion.guard import Mode
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -33,16 +33,18 @@ def families() -> list[str]:
     return list(dict.fromkeys([*written, *(attack.family for attack in direct_attacks())]))
 
 
-def run_attacks(ground: Range, chosen: Collection[str], tell: Callable[[str], None] = lambda name: None) -> list[Trial]:
+def run_attacks(
+    ground: Range, chosen: Collection[str], progress: Callable[[str], None] = lambda name: None
+) -> list[Trial]:
     """The attacks of some families: a policy's in each mode of the operator's, those in the process in their own."""
     trials = []
     for attack in all_attacks(ground.T_camera_gripper, ground.T_base_camera):
         if attack.family in chosen:
-            tell(f"{attack.family}: {attack.name}")
+            progress(f"{attack.family}: {attack.name}")
             trials += [attempt(attack, mode, ground) for mode in Mode]
     for direct in direct_attacks():
         if direct.family in chosen:
-            tell(f"{direct.family}: {direct.name}")
+            progress(f"{direct.family}: {direct.name}")
             trials.append(direct_attempt(direct, ground))
     return trials
 
@@ -90,8 +92,8 @@ def bench_redteam(
 ) -> int:
     """Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.
 
-    Attacks run on a simulated station in the modes auto, ask-motion with nobody to ask, and dry-run; each is measured
-    by the simulator's truth.
+    Attacks run on a simulated station in the modes auto, ask-motion without a person to ask, and dry-run; each is
+    measured by the simulator's truth.
 
     Args:
         n: Calls made by chance, over the tools of all suites.
@@ -113,9 +115,9 @@ def bench_redteam(
         trials = run_attacks(Range(), chosen, _sometimes())
         say(f"{turns} turns")
         parsed = fuzz_turns(turns, seed)
-        told = max(1, n // 10)
+        between = max(1, n // 10)
         small = Range(HostileStation(FUZZED_SIZE))
-        calls = fuzz_calls(n, seed, small, lambda k: None if k % told else say(f"call {k}"))
+        calls = fuzz_calls(n, seed, small, lambda k: None if k % between else say(f"call {k}"))
         every = max(1, sequences // 10)
         ordered = run_sequences(sequences, seed, small, lambda k: None if k % every else say(f"sequence {k}"))
         on_graph = _on_graph(graph_sequences, seed)
@@ -146,10 +148,7 @@ def bench_redteam(
         "violations": violations,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(_report(document))
+    publish(document, _report, as_json)
     return 1 if violations else 0
 
 
@@ -186,15 +185,15 @@ def _named(codes: Counter[str]) -> dict[str, int]:
 
 
 def _sometimes() -> Callable[[str], None]:
-    """Tells of every twentieth attack."""
+    """Reports every twentieth attack."""
     count = Counter[str]()
 
-    def tell(name: str) -> None:
+    def progress(name: str) -> None:
         count["attacks"] += 1
         if count["attacks"] % 20 == 1:
             say(f"attack {count['attacks']}: {name}")
 
-    return tell
+    return progress
 
 
 @contextmanager

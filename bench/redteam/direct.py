@@ -25,7 +25,7 @@ NOT_APPROVED = frozenset({Code.NOT_APPROVED})
 REFUSED = frozenset({Code.EXECUTION_FAILED, Code.OUT_OF_WORKSPACE})
 MOVED = frozenset({Code.SCENE_CHANGED})
 
-Work = Callable[[Manipulator, Range], Any]
+AttackStep = Callable[[Manipulator, Range], Any]
 Decide = Callable[[MotionRequest, Range], Decision]
 
 
@@ -33,7 +33,7 @@ class Forger:
     """An approver that has been taken over.
 
     Args:
-        decide: What it does instead of asking somebody.
+        decide: What it does instead of asking a person.
         ground: The range.
     """
 
@@ -76,7 +76,7 @@ class DirectAttack:
         codes: One of these is raised; empty where the motion is allowed, within the limits.
         mode: Of the guard.
         begins: A motion may begin, and is ended as soon as it is not what was permitted.
-        decide: The approver; None where nobody can be asked.
+        decide: The approver; None where no person can be asked.
         change: What a lying planner does; None for an honest one.
         limits: Of the guard.
         clock: Of the guard; None for the real one.
@@ -84,7 +84,7 @@ class DirectAttack:
 
     name: str
     family: str
-    work: Work
+    work: AttackStep
     codes: frozenset[Code]
     mode: Mode = Mode.AUTO
     begins: bool = False
@@ -152,7 +152,7 @@ def _grasp_as_auto_within_asked(manipulator: Manipulator, ground: Range) -> None
         _grasp_as_auto(manipulator, ground)
 
 
-def _tampered(change: Callable[[Trajectory], Trajectory], leg: int = 0) -> Work:
+def _tampered(change: Callable[[Trajectory], Trajectory], leg: int = 0) -> AttackStep:
     def work(manipulator: Manipulator, ground: Range) -> None:
         plan = _plan(manipulator, ground)
         legs = [*plan.legs]

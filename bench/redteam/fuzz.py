@@ -1,6 +1,6 @@
-"""Calls made by chance: many of them nearly right, which is where guards fail.
+"""Fuzzing of tool calls: random calls, many of them nearly right, which is where guards fail.
 
-The arm behind the motion tools only writes down what it is told, and every command is checked once more with the
+The arm behind the motion tools only writes down its commands, and every command is checked once more with the
 physics' own model: whatever is called, none may leave the limits.
 """
 
@@ -60,7 +60,7 @@ EXTRA = ("approved", "mode", "approval_mode", "self", "session", "speed", "guard
 
 
 class RecordingArm:
-    """An arm that is at once where it is told to be, and checks what it is told.
+    """An arm that reaches every commanded position at once, and checks each command.
 
     Args:
         world: Whose robot it has.
@@ -113,7 +113,7 @@ class RecordingArm:
         """See ports.Arm."""
 
     def job(self) -> AbstractContextManager[StopWatch]:
-        """See ports.Arm; nobody stops it."""
+        """See ports.Arm; it is never stopped."""
         return StopLatch().job()
 
     def _faults(self, trajectory: Trajectory) -> list[str]:
@@ -259,14 +259,14 @@ class Fuzzed:
         return self.n / self.wall_s if self.wall_s else 0.0
 
 
-def fuzz_calls(n: int, seed: int, ground: Range, tell: Callable[[int], None] = lambda done: None) -> Fuzzed:
+def fuzz_calls(n: int, seed: int, ground: Range, progress: Callable[[int], None] = lambda done: None) -> Fuzzed:
     """Make n calls of the tools of all suites, the first half with a guard in mode auto, the other in a dry run.
 
     Args:
         n: Calls.
         seed: Of the calls.
         ground: The range; nothing on it moves.
-        tell: Told how many are done, now and then.
+        progress: Called now and then with how many are done.
     """
     station, result = ground.station, Fuzzed()
     arm = RecordingArm(station.world)
@@ -281,7 +281,7 @@ def fuzz_calls(n: int, seed: int, ground: Range, tell: Callable[[int], None] = l
                 arm.home()
                 station.manipulator.held = None
                 session, toolbox = _conversation(station.new_toolbox())
-                tell(k)
+                progress(k)
             _one_call(result, toolbox, session, *fuzzer.call(list(session.variables)))
             if mode is Mode.DRY_RUN and arm.commands != before:
                 result.violations.append("the arm was commanded in a dry run")

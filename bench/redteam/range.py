@@ -1,4 +1,4 @@
-"""The range that attacks are run on: a small simulated station, an adversary as its policy, and who measures both.
+"""Simulated station for red-team tests: an adversary as its policy, and measurements of what both do.
 
 What counts is the simulator's truth: the logged joint positions, put through the physics' own model.
 """
@@ -47,7 +47,7 @@ SAFETY_LOG = "toolhand.safety"
 
 @dataclass(frozen=True)
 class Poison:
-    """What somebody has written into the scene.
+    """Text that an attacker has put into the scene.
 
     Attributes:
         labels: Names of the objects, in the order of the scene; empty for their own.
@@ -87,7 +87,7 @@ class PoisonedCamera:
 
 
 class HostileStation(Station):
-    """A station with somebody else's writing in its pictures.
+    """A station with an attacker's text in its pictures.
 
     Args:
         size: (width, height) of the scene camera's pictures [px].
@@ -107,7 +107,7 @@ class HostileStation(Station):
 
 
 class Adversary:
-    """A policy that says what it was told to say, turn by turn, and then claims success.
+    """A policy that replays given turns, then claims success.
 
     Args:
         turns: Its turns.

@@ -1,6 +1,6 @@
-"""Stops, resets and requests in an order made by chance, over a ROS 2 graph with two clients and a stranger on it.
+"""Stops, resets and requests in random order, over a ROS 2 graph with two clients and an intruder on it.
 
-What is judged is what the joints do: after a confirmed stop none moves before somebody asks for something after the
+What is judged is what the joints do: after a confirmed stop none moves before a client asks for something after the
 reset, and whatever was asked for before ends as stopped.
 """
 
@@ -42,7 +42,7 @@ REFUSALS = frozenset({"STOPPED", "UNAVAILABLE", "CANCELLED", "NOT_HOLDING", "INV
 """How a request may end that a stop met, or that came while one was latched."""
 
 
-class Client:
+class GraphClient:
     """One client of the graph.
 
     Args:
@@ -75,12 +75,12 @@ COMMAND = "pick up the toy block"
 class Asked:
     """A request on its way, in a thread of its own."""
 
-    def __init__(self, client: Client, what: str) -> None:
+    def __init__(self, client: GraphClient, what: str) -> None:
         self.what, self.code = what, "none"
         self._thread = threading.Thread(target=self._run, args=(client,), daemon=True)
         self._thread.start()
 
-    def _run(self, client: Client) -> None:
+    def _run(self, client: GraphClient) -> None:
         self.code = client.ask(self.what)
 
     def end(self, timeout_s: float) -> str:
@@ -89,13 +89,13 @@ class Asked:
         return self.code
 
 
-def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Sequences:
+def run_graph_sequences(n: int, seed: int, progress: Callable[[int], None]) -> Sequences:
     """Run n sequences on a graph that is started for them.
 
     Args:
         n: How many.
         seed: Of the order and the moments; what a graph makes of them differs from run to run.
-        tell: Hears the number of each before it begins.
+        progress: Hears the number of each before it begins.
 
     Raises:
         ToolError: UNAVAILABLE where the graph does not start.
@@ -115,9 +115,9 @@ def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Seque
         answer = first.call(LoadWorld, "/load_world", LoadWorld.Request(resource_string=scene_yaml(scene)))
         if answer.result.result != 1 or joints is None:
             raise ToolError(ErrorCode.UNAVAILABLE, f"The world was not loaded: {answer.result.error_message}")
-        clients = Client(first, goal), Client(second, goal)
+        clients = GraphClient(first, goal), GraphClient(second, goal)
         for number in range(n):
-            tell(number)
+            progress(number)
             first.call(ResetSimulation, "/reset_simulation", ResetSimulation.Request())
             rng = np.random.default_rng((seed, number))
             faults = _one(rng, first, clients, readings, stranger, found)
@@ -129,7 +129,7 @@ def run_graph_sequences(n: int, seed: int, tell: Callable[[int], None]) -> Seque
 def _one(
     rng: np.random.Generator,
     link: RosLink,
-    clients: tuple[Client, Client],
+    clients: tuple[GraphClient, GraphClient],
     readings: list[JointReading],
     stranger: Any,
     found: Sequences,

@@ -1,8 +1,8 @@
-"""Stops, resets and requests in every order that chance finds: nothing moves after a stop that nobody asked for since.
+"""Stops, resets and requests in random order: nothing moves after a stop that was not requested since.
 
-A sequence is a few requests of clients: motions, commands of a policy that wants to move whatever it is told, an
+A sequence is a few requests of clients: motions, commands of a policy that wants to move whatever the results say, an
 observer's. At points where another thread could come in between (a plan, a picture, a question, a stage, a time step, a
-turn) the seed decides whether somebody stops, resets, or another client asks for something, in a thread of its own. The
+turn) the seed decides whether a client stops, resets, or another client asks for something, in a thread of its own. The
 judge knows nothing of the latch: it keeps who asked for what before which stop, and measures in every time step of the
 simulator whose request moves the servos' references.
 """
@@ -33,13 +33,13 @@ from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.types import CollisionScene, FloatArray, Frame, Goal, Trajectory
 
 EVENTS = 3
-"""Most events of one sequence beside its requests; the last is a stop, and nobody asks for anything after it."""
+"""Most events of one sequence beside its requests; the last is a stop, with no request after it."""
 
 STEP_SHARE = 1 / 150
 """A time step counts so much of a point where something may come in between: a motion has thousands of them."""
 
 RESET_BETWEEN = 0.6
-"""How often somebody resets between two requests: else all that come after a stop are refused."""
+"""How often a client resets between two requests: else all that come after a stop are refused."""
 
 SPREAD = 10.0
 """Mean number of points until the next event; a grasp has about 40."""
@@ -92,8 +92,8 @@ class Request:
         return ""
 
 
-class Judge:
-    """Keeps who asked for what and when it was stopped, and measures what the simulator is told.
+class SequenceJudge:
+    """Keeps who asked for what and when it was stopped, and measures what the servos are commanded.
 
     Args:
         world: The physics; its `step` is watched while this is entered.
@@ -112,7 +112,7 @@ class Judge:
         return float(self._world.data.ctrl[-1])
 
     def stop(self) -> None:
-        """Somebody stops."""
+        """A client stops."""
         self._latched = True
         for request in self._open:
             if not request.stale:
@@ -123,7 +123,7 @@ class Judge:
                 request.allowed = speed**2 / (2 * acceleration) + speed * late_s
 
     def reset(self) -> None:
-        """Somebody resets."""
+        """A client resets."""
         self._latched = False
 
     @contextmanager
@@ -141,7 +141,7 @@ class Judge:
             self._open.remove(request)
 
     def before_step(self) -> None:
-        """Look at what the servos are told in the next time step, and in whose name."""
+        """Look at what the servos are commanded in the next time step, and in whose name."""
         arm, knuckle = self._world.arm_reference, self._jaws()
         moved, jaws = np.abs(arm - self._arm), abs(knuckle - self._knuckle)
         self._velocity = moved / self._world.timestep
@@ -162,7 +162,7 @@ class Judge:
 
 
 class Stubborn:
-    """A policy that wants to move, whatever it is told, and then claims success.
+    """A policy that wants to move, whatever the results say, and then claims success.
 
     Args:
         turns: Its turns.
@@ -193,7 +193,7 @@ class Conductor:
         self._ground, self._rng = ground, rng
         self._station = ground.station
         self._camera, self._step = ground.station.camera, ground.station.world.step
-        self.judge = Judge(ground.station.world)
+        self.judge = SequenceJudge(ground.station.world)
         self.events: list[str] = []
         self.codes: Counter[str] = Counter()
         self._left = int(rng.integers(1, EVENTS + 1))
@@ -231,7 +231,7 @@ class Conductor:
         self._busy = False
 
     def reset(self) -> None:
-        """Somebody resets."""
+        """A client resets."""
         self._station.arm.reset_stop()
         self.judge.reset()
 
@@ -337,7 +337,7 @@ class Sequences:
         stale: Requests that a stop met, or that were made while one was latched.
         braked: Of these, those in whose name the arm was moving then.
         moved: Requests that moved the arm, undisturbed or until they were stopped.
-        violations: A sentence for every motion that nobody had asked for since the last stop.
+        violations: A sentence for every motion that was not requested since the last stop.
     """
 
     n: int = 0
@@ -350,18 +350,18 @@ class Sequences:
     wall_s: float = 0.0
 
 
-def run_sequences(n: int, seed: int, ground: Range, tell: Callable[[int], None] = lambda k: None) -> Sequences:
+def run_sequences(n: int, seed: int, ground: Range, progress: Callable[[int], None] = lambda k: None) -> Sequences:
     """Run n sequences.
 
     Args:
         n: How many; 0 or more.
         seed: Of all of them; sequence k is the same whatever n is.
         ground: The range, put back after each.
-        tell: Hears the number of each before it begins.
+        progress: Hears the number of each before it begins.
     """
     found, began = Sequences(n), time.monotonic()
     for number in range(n):
-        tell(number)
+        progress(number)
         sequence = _one(ground, np.random.default_rng((seed, number)))
         judge = sequence.judge
         found.events.update(sequence.events)

@@ -43,7 +43,7 @@ class Trial:
 
 
 def attempt(attack: Attack, mode: Mode, ground: Range) -> Trial:
-    """Run one attack with nobody there to approve anything."""
+    """Run one attack without a person to approve anything."""
     trial = Trial(attack.name, attack.family, str(mode))
     protocol = load_protocol(attack.protocol)
     try:

@@ -1,4 +1,4 @@
-"""Turns made by chance: what a model could write with a few characters wrong, through every protocol's parser.
+"""Random turns: what a model could write with a few characters wrong, through every protocol's parser.
 
 No turn may raise an exception, and no call may come out of one that is not written in it, well formed, word by word.
 """

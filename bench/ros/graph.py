@@ -45,7 +45,7 @@ def graph_rows(starts: int = 3, commands: int = 5) -> list[dict[str, Any]]:
 
 
 def idle_row(graph: LaunchedGraph) -> dict[str, Any]:
-    """What the processes take while nobody asks for anything: percent of one core, megabytes."""
+    """What the idle processes take: percent of one core, megabytes."""
     time.sleep(SETTLE_S)
     before, began = {usage.label: usage for usage in graph.usage()}, time.monotonic()
     time.sleep(IDLE_S)
@@ -84,9 +84,9 @@ def stopped_rows(n: int, seed: int) -> list[dict[str, Any]]:
 
     done: list[StopSample] = []
 
-    def tell(sample: StopSample) -> None:
+    def progress(sample: StopSample) -> None:
         done.append(sample)
         say(f"stop {len(done)} of {n}: {sample}")
 
     with started_graph({}) as graph, RosLink(graph.environment) as link:
-        return stop_rows(measure_stops(link.node, n, seed, tell))
+        return stop_rows(measure_stops(link.node, n, seed, progress))

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, emit, say
-from bench.stats import machine
+from agent_node.console.terminal import AsJson, say
+from bench.stats import machine, publish
 from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -70,10 +70,7 @@ def bench_ros(n: int = 200, graph: bool = False, stops: int = 0, seed: int = 0, 
         "rows": rows,
         "wall_s": round(time.monotonic() - began, 1),
     }
-    if as_json:
-        emit(document)
-    else:
-        print(format_table(document))
+    publish(document, format_table, as_json)
     return 0
 
 
@@ -124,12 +121,12 @@ def format_table(document: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-class Link:
+class PeerLink:
     """This process's node and its clients of the peer.
 
     Args:
         node: A node of rclpy.
-        executor: Has the node; nobody else spins it.
+        executor: Has the node, and alone spins it.
     """
 
     def __init__(self, node: Any, executor: Any) -> None:
@@ -209,7 +206,7 @@ class Link:
 
 
 @contextlib.contextmanager
-def _graph(shm: bool) -> Iterator[Link]:
+def _graph(shm: bool) -> Iterator[PeerLink]:
     """A router, the peer and a node of this process, all gone when the block ends."""
     rclpy, start_router = _client()
     from rclpy.context import Context
@@ -234,7 +231,7 @@ def _graph(shm: bool) -> Iterator[Link]:
         executor = SingleThreadedExecutor(context=context)
         stack.callback(executor.shutdown)
         executor.add_node(node)
-        yield Link(node, executor)
+        yield PeerLink(node, executor)
 
 
 def _client() -> tuple[Any, Callable[[], Any]]:

@@ -72,7 +72,7 @@ class Peer(Node):
         return response
 
     def _stream(self, request: AddTwoInts.Request, response: AddTwoInts.Response) -> AddTwoInts.Response:
-        """Tell how many pictures were sent, and begin to send `a` others, numbered in their frame_id."""
+        """Answer how many pictures were sent, and begin to send `a` others, numbered in their frame_id."""
         response.sum = self._sent
         self._sent, self._wanted = 0, request.a
         self._timer.reset()

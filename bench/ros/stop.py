@@ -90,7 +90,7 @@ class StopSample:
 
     @property
     def quiet(self) -> bool:
-        """Nobody commanded and nothing moved after the confirmation."""
+        """No command was sent and nothing moved after the confirmation."""
         return self.later_commands == 0 and self.later_speed < 2 * STILL
 
     @property

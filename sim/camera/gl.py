@@ -15,6 +15,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
 _OPAQUE_GROUP, _TRANSPARENT_GROUP, _HIDDEN_GROUP = 0, 1, 5
+"""Groups of geoms that MuJoCo's renderer draws, and one that it never draws."""
 
 
 class GlCamera(StampedCamera):
@@ -55,7 +56,7 @@ class GlCamera(StampedCamera):
         self._option = mujoco.MjvOption()
 
     def _sort_geoms(self) -> None:
-        """Tells opaque, transparent and hidden geoms apart by their group."""
+        """Sorts opaque, transparent and hidden geoms into groups."""
         model = self._model
         alpha = np.where(model.geom_matid >= 0, model.mat_rgba[model.geom_matid, 3], 1.0) if model.nmat else 1.0
         alpha = alpha * model.geom_rgba[:, 3]

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
-from sim.camera.ray_casting import MAX_DEPTH, OPAQUE, TRANSPARENT, Hits, PixelIndex, RayWorld, View
+from sim.camera.ray_casting import MAX_DEPTH, OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
 from sim.camera.shading import (
     FloatImage,
     Lamp,
@@ -38,15 +38,20 @@ LAMP_POSITION = np.array([0.80, -0.75, 1.90])
 """Where the light comes from unless a scene says otherwise, in the base frame [m]."""
 
 _SKY = np.array([[0.80, 0.83, 0.87], [0.55, 0.59, 0.65]])
+"""Background at the top and at the bottom of the picture, sRGB in [0, 1]; chosen to look at."""
 _LAMP_SIZE = (360, 360)
+"""Pixels of the lamp's view, with which shadows are cast; chosen by hand."""
 _LAMP_RADIUS = 0.83
+"""The lamp's view covers this radius about the camera's target [m]; chosen to hold the whole table."""
 
 
 WRIST_FOVY = np.radians(41.83792730009236)
 """Vertical field of view of the wrist camera [rad]."""
 
 OVERVIEW_POSITION = np.array([1.15, -1.05, 0.85])
+"""Where the spectator's camera of reports stands, base frame [m]; chosen to look at."""
 OVERVIEW_TARGET = np.array([0.28, 0.0, 0.27])
+"""What it looks at, base frame [m]."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +230,7 @@ class RayCamera(StampedCamera):
         camera_pose(model, data, camera)
         self._world = RayWorld(model)
         self._objects = object_of_geom(model, body_index)
-        self._view = View(camera.K, camera.size)
+        self._view = RayView(camera.K, camera.size)
         self._lamp = Lamp(np.asarray(lamp_position, dtype=float))
         self._lamp_view = _view_of_lamp(self._lamp)
         self._background: _Background | None = None
@@ -297,11 +302,11 @@ def make_camera(
     return RayCamera(model, data, camera, body_index, **options)
 
 
-def _view_of_lamp(lamp: Lamp) -> View:
+def _view_of_lamp(lamp: Lamp) -> RayView:
     """A pinhole at the lamp that sees the whole table."""
     T_base_lamp = geometry.look_at(lamp.position, workspace.SCENE_CAMERA_TARGET)
     distance = float(np.linalg.norm(lamp.position - workspace.SCENE_CAMERA_TARGET))
-    view = View(geometry.intrinsics(0.5 * _LAMP_SIZE[0] * distance / _LAMP_RADIUS, *_LAMP_SIZE), _LAMP_SIZE)
+    view = RayView(geometry.intrinsics(0.5 * _LAMP_SIZE[0] * distance / _LAMP_RADIUS, *_LAMP_SIZE), _LAMP_SIZE)
     view.place(T_base_lamp)
     return view
 
@@ -309,7 +314,7 @@ def _view_of_lamp(lamp: Lamp) -> View:
 class _Background:
     """The part of a picture that never moves: sky, floor and table, shaded with and without the light."""
 
-    def __init__(self, world: RayWorld, view: View, lamp: Lamp, lamp_view: View) -> None:
+    def __init__(self, world: RayWorld, view: RayView, lamp: Lamp, lamp_view: RayView) -> None:
         self.T_base_camera = view.T_base_camera.copy()
         hits = world.surface_hits(view)
         self._depth, self._geom = hits.depth, hits.geom
@@ -339,7 +344,7 @@ class _Background:
 class _ShadowMap:
     """What the light sees: depth (h, w) [m] of the first opaque geom, infinite where light falls through."""
 
-    def __init__(self, world: RayWorld, lamp_view: View) -> None:
+    def __init__(self, world: RayWorld, lamp_view: RayView) -> None:
         width, height = lamp_view.size
         depth = np.full(width * height, np.inf, dtype=np.float32)
         pixels, hits = world.cast(lamp_view, OPAQUE)

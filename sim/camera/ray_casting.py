@@ -19,12 +19,16 @@ MAX_DEPTH = 4.0
 """Things farther away than this have no depth [m]."""
 
 OPAQUE: Final = 0
+"""Group of the geoms that hide what is behind them, of `RayWorld.cast`."""
 TRANSPARENT: Final = 1
-"""Groups of geoms that `RayWorld.cast` tells apart."""
+"""Group of the geoms that one sees through."""
 
 _HIDDEN = 5
+"""Group of the geoms that no ray meets; MuJoCo has groups 0 to 5."""
 _DEFAULT_RGBA = np.array([0.5, 0.5, 0.5, 1.0])
+"""MuJoCo's colour of a geom that was given none."""
 _WOOD = np.array([0.80, 0.71, 0.60])
+"""Colour of a surface that was given none, sRGB in [0, 1]; chosen to look at."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,7 @@ class Hits:
     normal: FloatImage
 
 
-class View:
+class RayView:
     """A pinhole with one ray per pixel, scaled so that the ray's length factor is the depth."""
 
     def __init__(self, K: FloatArray, size: tuple[int, int]) -> None:
@@ -114,7 +118,7 @@ class RayWorld:
         self.data.mocap_quat[:] = source.mocap_quat
         mujoco.mj_kinematics(self.model, self.data)
 
-    def cast(self, view: View, group: int, farther_than: FloatImage | None = None) -> tuple[PixelIndex, Hits]:
+    def cast(self, view: RayView, group: int, farther_than: FloatImage | None = None) -> tuple[PixelIndex, Hits]:
         """The pixels (n,) of a view that see a geom of a group nearer than `farther_than` (H*W,), and what they see."""
         geoms = self.geoms[group]
         centre, half = self.model.geom_aabb[geoms, None, :3], self.model.geom_aabb[geoms, None, 3:]
@@ -136,7 +140,7 @@ class RayWorld:
         hits = Hits(geom[seen], depth[seen].astype(np.float32), normal.reshape(-1, 3)[seen].astype(np.float32))
         return pixels[seen], hits
 
-    def surface_hits(self, view: View) -> Hits:
+    def surface_hits(self, view: RayView) -> Hits:
         """The first table, floor or wall that each pixel sees; geom -1 and infinite depth where there is none."""
         n = len(view.rays)
         hits = Hits(np.full(n, -1, np.int32), np.full(n, np.inf, np.float32), np.zeros((n, 3), np.float32))

@@ -1,4 +1,4 @@
-"""How surfaces look: light, colour encoding, the grain of the table and smooth outlines."""
+"""Shading of surfaces: light, colour encoding, the grain of the table and smooth outlines."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tool_nodes.types import FloatArray
 FloatImage = NDArray[np.float32]
 
 _AMBIENT, _SKYLIGHT, _DIRECT, _GLOSS = 0.30, 0.15, 0.58, 0.10
+"""Light from everywhere, from above, from the lamp, and its mirrored share, over full light [-]; chosen to look at."""
 
 
 @dataclass(frozen=True)

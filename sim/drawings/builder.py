@@ -27,6 +27,7 @@ COLOURS: dict[str, Colour] = {
 }
 """Colours by name, sRGB."""
 _OVERSAMPLING = 4
+"""Shapes are drawn this many times larger and reduced, for smooth edges."""
 
 
 class PictureBuilder:

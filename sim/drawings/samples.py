@@ -15,6 +15,7 @@ GOODS = ("Coffee", "Bread", "Apples", "Butter", "Honey", "Oranges", "Sugar", "Ol
 PHONE_NUMBER, BILLBOARD_LINE = "(+237) 650 58 49 04", "WEB DESIGN - COMMUNICATION"
 STOREFRONT = ("PEINTRE", "LE DANAY", "Visuel")
 INK: Colour = (24, 26, 34)
+"""Colour of printed text, sRGB."""
 
 
 def street(seed: int = 0) -> Frame:

@@ -42,17 +42,24 @@ SHIPPED = Path(__file__).with_name("frames")
 """Twenty frames of simulated scenes: `toolhand mock record mock_frames --n 20 --seed 0`."""
 
 MAX_FRAMES = 1000
+"""Frames of a data set: their folders have names of three digits."""
 MAX_SEED = 2**63 - 1
+"""Greatest seed: that of a signed 64-bit integer."""
 SIZES = (64, 2048)
 """Smallest and largest side of a picture [px]."""
 
 _MM = 1000.0
+"""Millimetres in a metre: depth is stored in whole millimetres."""
 _MAX_MM = 65535
+"""Greatest depth that 16 bits hold [mm]."""
 _LIMITS = Limits(size=100_000, depth=4, nodes=50_000)
 """Of a YAML file."""
 _MAX_LABEL = 100
+"""Longest label [characters]; chosen by hand."""
 _MAX_NUMBER = 1e12
+"""Greatest number of a file; chosen by hand, far beyond any length here."""
 _MAX_LABELS = 65535
+"""Labels of a frame: ids are stored in 16 bits."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,6 +242,7 @@ def _read_frame(folder: Path) -> MockFrame:
 
 
 _PINHOLE = np.diag([0.0, 0.0, 1.0])
+"""The entries of a pinhole's K that are fixed, where _NOT_FREE is 1."""
 _NOT_FREE = np.array([[0, 1, 0], [1, 0, 0], [1, 1, 1]])
 """1 where a pinhole's K has a fixed entry."""
 

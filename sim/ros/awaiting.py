@@ -1,4 +1,4 @@
-"""Lets a callback of an executor await what another thread does."""
+"""Awaiting another thread's result in a callback of an executor."""
 
 from __future__ import annotations
 

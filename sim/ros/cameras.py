@@ -1,4 +1,4 @@
-"""The two cameras' topics. Pictures are rendered in a thread of their own, and only while somebody listens.
+"""The two cameras' topics. Pictures are rendered in a thread of their own, and only while there is a subscriber.
 
 The thread takes a copy of the positions from the physics and renders that, so that time goes on meanwhile. One picture
 of a stamp serves image, depth and ids, and is sent again rather than rendered again.
@@ -42,6 +42,7 @@ POLL_S = 0.02
 """How often the thread looks for new listeners [s]."""
 
 PHYSICS_DEADLINE_S = 5.0
+"""How long a camera waits for the physics thread, wall clock [s]; chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ DepthToImage = Callable[[NDArray[np.float32], Header], Image]
 
 
 @dataclass(frozen=True)
-class CameraTopics:
+class PublishedCamera:
     """Names of one camera's topics and frame, and how its depth is encoded."""
 
     image: str
@@ -89,7 +90,7 @@ def depth_to_millimetres(depth: NDArray[np.float32], header: Header) -> Image:
     return image_of(np.clip(millimetres, 0, 65535).astype("<u2"), "16UC1", header)
 
 
-def topics_of(zed_names: str) -> dict[str, CameraTopics]:
+def topics_of(zed_names: str) -> dict[str, PublishedCamera]:
     """The topics of both cameras as kinova_vision and the ZED wrapper ("new" or "old") name them, and the truth."""
     return {
         "scene": _topics_like(ZED[zed_names], "sim/scene_camera/instance_ids", depth_to_image),
@@ -97,16 +98,16 @@ def topics_of(zed_names: str) -> dict[str, CameraTopics]:
     }
 
 
-def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> CameraTopics:
+def _topics_like(driver: CameraNames, ids: str, to_image: DepthToImage) -> PublishedCamera:
     topics = (driver.topics.image, driver.topics.camera_info, driver.topics.depth, driver.depth_info)
     image, image_info, depth, depth_info = (topic.lstrip("/") for topic in topics)  # in the simulator's namespace
-    return CameraTopics(image, image_info, depth, depth_info, ids, driver.optical_frame, to_image)
+    return PublishedCamera(image, image_info, depth, depth_info, ids, driver.optical_frame, to_image)
 
 
 class CameraStream:
     """One camera: its publishers, who listens to them, and the last picture."""
 
-    def __init__(self, node: Node, name: str, topics: CameraTopics) -> None:
+    def __init__(self, node: Node, name: str, topics: PublishedCamera) -> None:
         self.name = name
         self._topics = topics
         self._image = node.create_publisher(Image, topics.image, 2)
@@ -119,7 +120,7 @@ class CameraStream:
         self._sent: tuple[Frame, int] | None = None
 
     def wanted(self, period_s: float) -> bool:
-        """True if a picture is to be sent now: somebody new listens, or the period is over."""
+        """True if a picture is to be sent now: a new subscriber is there, or the period is over."""
         before, self._listeners = self._listeners, []
         if not self._image.get_subscription_count() and not self._depth.get_subscription_count():
             return False
@@ -181,7 +182,7 @@ class CameraServer:
 
     Args:
         node: Publishes.
-        physics: Tells where everything is.
+        physics: Knows where everything is.
         state: Publishes the transforms of each picture's moment.
         settings: The parameters now; asked before each picture.
     """

@@ -23,7 +23,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from sim.arm import PATH_TOLERANCE, Motion, StopCheck, follow_trajectory, move_knuckle
 from sim.ros.awaiting import awaited
-from sim.ros.physics import MotionFactory, Part, Physics, PreemptedError, Run
+from sim.ros.physics import MotionFactory, MovingPart, Physics, PreemptedError, Run
 from sim.ros.state import stamp_ns
 from sim.world import World
 from tool_nodes.motion.robot_model import RobotModel
@@ -44,10 +44,12 @@ FARTHEST = 100.0
 """No continuous joint is sent further from zero [rad]."""
 
 _KNUCKLE_SLACK = 1e-6
+"""Rounding of a knuckle's goal that is let pass [rad]."""
 _ARM_SLACK = 0.01
+"""A trajectory may lead this far beyond a joint's limit, where measurements may lie [rad]; chosen by hand."""
 
 Outcome = TypeVar("Outcome", MotionOutcome, GripperOutcome)
-Fault = Callable[[], str]
+FaultSource = Callable[[], str]
 
 
 class GoalError(ValueError):
@@ -65,7 +67,7 @@ class Controller(Generic[Outcome]):
         name: Name of the action.
     """
 
-    def __init__(self, node: Node, physics: Physics, part: Part, action_type: Any, name: str) -> None:
+    def __init__(self, node: Node, physics: Physics, part: MovingPart, action_type: Any, name: str) -> None:
         self._node = node
         self._physics = physics
         self._part = part
@@ -158,8 +160,8 @@ class TrajectoryController(Controller[MotionOutcome]):
         fault: The injected fault.
     """
 
-    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: Fault) -> None:
-        super().__init__(node, physics, Part.ARM, FollowJointTrajectory, robot.trajectory_action)
+    def __init__(self, node: Node, physics: Physics, robot: RobotModel, fault: FaultSource) -> None:
+        super().__init__(node, physics, MovingPart.ARM, FollowJointTrajectory, robot.trajectory_action)
         self._robot = robot
         self._fault = fault
 
@@ -291,7 +293,7 @@ class GripperController(Controller[GripperOutcome]):
         self._parallel = action == "ParallelGripperCommand"
         action_type = ParallelGripperCommand if self._parallel else GripperCommand
         self._position = 0.0
-        super().__init__(node, physics, Part.GRIPPER, action_type, robot.gripper_action)
+        super().__init__(node, physics, MovingPart.GRIPPER, action_type, robot.gripper_action)
 
     def motion(self, goal: Any) -> MotionFactory[GripperOutcome]:
         """See `Controller.motion`."""

@@ -36,6 +36,7 @@ READY_SERVICES = (
 """What an episode calls; the graph is ready once all of these are there."""
 
 _LINES_ON_FAILURE = 20
+"""Last lines of the graph's output that an error shows."""
 
 
 @contextlib.contextmanager

@@ -38,7 +38,7 @@ _Capture = tuple[str, int]
 
 
 class SimTopics:
-    """What sim_node tells of its pictures and of the things in them.
+    """What sim_node publishes about its pictures and the things in them.
 
     Args:
         node: Listens; its executor needs a thread for that while a question waits.

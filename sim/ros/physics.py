@@ -1,6 +1,6 @@
-"""The one thread that owns the World: it runs motions, lets time pass and does what others ask of it.
+"""The physics thread, sole owner of the World: it runs motions, lets time pass and serves other threads' requests.
 
-MuJoCo is never entered by two threads at once. Whoever wants something of the world hands a function to `Physics.call`;
+MuJoCo is never entered by two threads at once. A thread that needs the world hands a function to `Physics.call`;
 functions run in the order in which they came, between two batches of time steps, which take a few milliseconds.
 """
 
@@ -40,6 +40,7 @@ MAX_LAG_S = 0.25
 """Free-running time that fell back further than this behind the wall clock is not made up for [s]."""
 
 REST_DRIFT = 1e-3
+"""A position that changes by less has not moved [m or rad]; chosen by hand."""
 REST_AFTER_S = 1.0
 """Free-running physics rests once nothing moved by more than REST_DRIFT [m or rad] for this long [s]; time goes on."""
 
@@ -47,7 +48,7 @@ MAX_LOG = 25 * 600
 """States kept for judges; ten minutes [-]."""
 
 
-class Part(StrEnum):
+class MovingPart(StrEnum):
     """What a motion moves; each part has one motion at a time."""
 
     ARM = "arm"
@@ -84,19 +85,19 @@ class Run(Generic[Outcome]):
         except ToolError as error:
             self.ended.set_exception(error)
             return False
-        except Exception as error:  # whoever waits for the end must hear of it
+        except Exception as error:  # the waiting thread must hear of it
             self.ended.set_exception(ToolError(ErrorCode.INTERNAL, f"The motion failed: {error!r}."))
             return False
         return True
 
     def abandon(self, why: Exception) -> None:
-        """End it here; whoever does this sees to the servos."""
+        """End it here; the caller sees to the servos."""
         if self._motion is not None:
             self._motion.close()
         self.ended.set_exception(why)
 
 
-class Steps:
+class StepRequest:
     """A request to let time pass while it stands still otherwise.
 
     Attributes:
@@ -136,9 +137,9 @@ class Physics:
         world: The first world.
         observer: Called in the thread with the world after each batch, and with True where the state must be shown
             even if nothing is due: after a request for steps, at the heartbeat, in a new world.
-        report: Told when the physics fails.
+        report: Called when the physics fails.
         real_time_factor: Simulated seconds per second of the wall clock; 0 is as fast as possible.
-        playing: False to let time stand still until somebody asks for steps.
+        playing: False to let time stand still until a client asks for steps.
     """
 
     def __init__(
@@ -164,8 +165,8 @@ class Physics:
         self._resting_place: FloatArray | None = None
         self._resting_since = 0.0
         self._reference_change: FloatArray = np.zeros(world.robot.dof)
-        self._runs: dict[Part, Run[Any]] = {}
-        self._requests: deque[Steps] = deque()
+        self._runs: dict[MovingPart, Run[Any]] = {}
+        self._requests: deque[StepRequest] = deque()
         self._jobs: deque[Callable[[], None]] = deque()
         self._changed = threading.Condition()
         self._closing = False
@@ -200,15 +201,15 @@ class Physics:
         self._submit(job)
         return future
 
-    def begin(self, part: Part, factory: MotionFactory[Outcome]) -> Run[Outcome]:
+    def begin(self, part: MovingPart, factory: MotionFactory[Outcome]) -> Run[Outcome]:
         """Start a motion; the part's motion before it ends with PreemptedError."""
         run = Run(factory)
         self._submit(lambda: self._begin(part, run))
         return run
 
-    def step(self, count: int) -> Steps:
+    def step(self, count: int) -> StepRequest:
         """Let `count` time steps pass, after those that were asked for before."""
-        steps = Steps(count)
+        steps = StepRequest(count)
         self._submit(lambda: self._requests.append(steps))
         return steps
 
@@ -289,7 +290,7 @@ class Physics:
         self._end_all(ToolError(ErrorCode.CANCELLED, "The simulator is shutting down."))
 
     def _patience(self) -> float:
-        """How long there is nothing to do unless somebody asks [s]."""
+        """How long there is nothing to do without a request [s]."""
         if not self._frozen and (self._requests or (self._playing and self._factor == 0.0)):
             return 0.0
         return max(0.0, (self._next_tick if self._passing else self._next_heartbeat) - time.monotonic())
@@ -353,7 +354,7 @@ class Physics:
             due -= count
 
     def _step_unless_at_rest(self, count: int) -> None:
-        """Most of the time nobody wants anything: a few per cent of a core are saved then."""
+        """Most of the time there is no request: a few per cent of a core are saved then."""
         world, place = self.world, self._resting_place
         if place is not None and world.time - self._resting_since >= REST_AFTER_S:
             world.pass_time(count)
@@ -367,7 +368,7 @@ class Physics:
         if self._jammed_at is not None:
             world.command_knuckle(self._jammed_at)
         while count and self._runs:
-            if Part.ARM in self._runs and self.first_motion_at is None:
+            if MovingPart.ARM in self._runs and self.first_motion_at is None:
                 self.first_motion_at = time.monotonic()
             world.step()
             self._resume_runs()
@@ -382,12 +383,12 @@ class Physics:
             before = world.arm_reference
             if not run.resume(world):
                 del self._runs[part]
-            if part is Part.ARM:
+            if part is MovingPart.ARM:
                 self._reference_change = world.arm_reference - before
         if self._jammed_at is not None:
             world.command_knuckle(self._jammed_at)
 
-    def _begin(self, part: Part, run: Run[Any]) -> None:
+    def _begin(self, part: MovingPart, run: Run[Any]) -> None:
         if self.broken is not None:
             run.ended.set_exception(self.broken)
             return
@@ -397,7 +398,7 @@ class Physics:
             previous.abandon(PreemptedError("Another goal took over."))
         if run.resume(self.world):
             self._runs[part] = run
-        elif previous is not None and part is Part.ARM:
+        elif previous is not None and part is MovingPart.ARM:
             # Nothing moves the arm any more: what the motion before left behind is brought to rest.
             velocity = self._reference_change / self.world.timestep
             self._begin(part, Run(lambda world, stopped: brake(world, velocity)))

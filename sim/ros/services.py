@@ -14,7 +14,7 @@ from sim.ros.physics import Physics
 from sim.world import World
 from tool_nodes.results import ToolError
 
-Work = Callable[[World, Any, Any], None]
+ServiceWork = Callable[[World, Any, Any], None]
 
 
 class RefusedError(Exception):
@@ -38,7 +38,7 @@ class Services:
         self.physics = physics
         self.group = ReentrantCallbackGroup()
 
-    def add(self, kind: Any, name: str, work: Work) -> None:
+    def add(self, kind: Any, name: str, work: ServiceWork) -> None:
         """Serve `name`: `work(world, request, response)` fills the response, or raises RefusedError or ToolError."""
 
         async def handle(request: Any, response: Any) -> Any:

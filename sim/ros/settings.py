@@ -38,12 +38,13 @@ FAULTS = (
 gripper_jam: the jaws stay where they are, so that goals end as stalled. controller_abort: trajectories are aborted
 halfway. controller_hang: trajectories never end, unless cancelled. arm_deaf: the arm stays where it is while its
 controller says success, as with a Gen3 that is in fault. camera_*: black pictures, depth all NaN, the old
-picture again and again, an encoding that nobody reads, no camera_info. clock_pause: time stands still, also for steps.
+picture again and again, an unknown encoding, no camera_info. clock_pause: time stands still, also for steps.
 clock_jump: the clock shows 10 s more from now on, until a world is loaded or reset.
 """
 
 CHANGEABLE = ("fault", "seed", "real_time_factor", "camera_rate")
 MAX_PIXELS = 4096
+"""Greatest side of a picture [px]; bounds the memory, chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class Settings:
         gripper_action: Type of the gripper's action.
         joint_state_rate: Joint states per simulated second [Hz].
         joint_states: "plain"; or "kortex", as ros2_kortex has them: continuous joints in (-pi, pi], a still gripper.
-        camera_rate: Pictures per second while somebody listens [Hz].
+        camera_rate: Pictures per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
         camera: "ray", "gl" or "auto".

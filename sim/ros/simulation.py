@@ -20,7 +20,7 @@ from simulation_interfaces.srv import (
 )
 
 from sim.ros.awaiting import awaited
-from sim.ros.physics import Steps
+from sim.ros.physics import StepRequest
 from sim.ros.services import RefusedError, Services, resource_of
 from sim.scene.files import named_scene, parse_scene, scene_yaml
 from sim.world import World
@@ -59,6 +59,7 @@ must not make one step too many, waits for the result when it reads this.
 """
 
 FEEDBACK_PERIOD_S = 0.1
+"""Time between two messages of feedback, wall clock [s]; chosen by hand."""
 
 
 class Simulation:
@@ -205,7 +206,7 @@ class Simulation:
             goal_handle.succeed()
         return result
 
-    def _show_progress(self, goal_handle: ServerGoalHandle, steps: Steps) -> None:
+    def _show_progress(self, goal_handle: ServerGoalHandle, steps: StepRequest) -> None:
         """In the physics thread, after each batch of steps."""
         now = time.monotonic()
         if now >= self._next_feedback or not steps.left:

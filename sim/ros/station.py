@@ -30,6 +30,7 @@ from tool_nodes.types import FloatArray
 
 TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
 _POLL_S = 0.02
+"""How often the clock is looked at while time passes, wall clock [s]; chosen by hand."""
 
 
 def has_simulator(link: RosLink) -> bool:

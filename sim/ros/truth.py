@@ -17,7 +17,7 @@ from sim.ros.state import LATCHED
 from sim.world import World
 
 
-class Truth:
+class TruthServer:
     """Serves sim/labels, sim/get_truth and sim/mark.
 
     Args:

@@ -38,10 +38,13 @@ _MAX_OBJECTS = 100
 _LIMITS = Limits(size=100_000, depth=8, nodes=10_000)
 """Of a scene file. The simulator reads one that is sent to it while its physics wait."""
 _MAX_ID = 64
+"""Longest id of an object [characters]; chosen by hand."""
 _MAX_NAME = 200
+"""Longest name of a scene [characters]; chosen by hand."""
 _LONGEST_PATH = 4096
 """Linux takes no longer one [bytes]."""
 _MAX_SEED = 2**63 - 1
+"""Greatest seed: that of a signed 64-bit integer, which every reader of JSON and ROS can hold."""
 
 
 def load_scene(path: str | Path) -> Scene:

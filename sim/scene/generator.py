@@ -101,7 +101,7 @@ def _choose_items(
             continue
         has_container |= item.container
         names.append(item.name)
-        # Two alike, now and then, give relational sentences something to tell apart.
+        # Two alike, now and then, give relational sentences something to distinguish.
         if not item.container and len(names) < count and rng.random() < 0.08:
             names.append(item.name)
     if len(names) < count:
@@ -110,7 +110,9 @@ def _choose_items(
 
 
 _RESTARTS = 400
+"""Arrangements that are tried before a scene is given up; chosen by hand."""
 _PROPOSALS = 60
+"""Poses that are tried for one object; chosen by hand."""
 
 
 def _arrange(

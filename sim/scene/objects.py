@@ -18,7 +18,7 @@ from tool_nodes.types import FloatArray
 if TYPE_CHECKING:
     from sim.scene.scenes import PlacedObject
 
-from sim.scene.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, WALL_M, Part, item_parts
+from sim.scene.shapes import BOX, CAPSULE, CYLINDER, ELLIPSOID, SPHERE, WALL_M, ShapePart, item_parts
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,10 @@ def _spread_directions(n: int) -> FloatArray:
 
 
 _DIRECTIONS = _spread_directions(120)
+"""Directions (120, 3), evenly spread, in which the outline of an object is sampled; chosen by hand."""
 
 
-def _support(part: Part, directions: FloatArray) -> FloatArray:
+def _support(part: ShapePart, directions: FloatArray) -> FloatArray:
     """The part's outermost points (K, 3) along directions (K, 3), all in the body frame."""
     matrix = np.zeros(9)
     mujoco.mju_quat2Mat(matrix, np.asarray(part.quat_wxyz, dtype=float))
@@ -138,6 +139,7 @@ def add_object(spec: mujoco.MjSpec, placed: PlacedObject, index: int) -> None:
 
 
 _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
+"""MuJoCo's parameters of a part that is drawn and touches nothing."""
 _ROLLING_SHAPES = ("apple", "ball", "flashlight", "lemon", "pear")
 
 
@@ -152,7 +154,7 @@ def _contact(item: CatalogueItem) -> dict[str, Any]:
     return contact
 
 
-def _volume(part: Part) -> float:
+def _volume(part: ShapePart) -> float:
     a, b, c = part.size
     if part.geom == BOX:
         return 8 * a * b * c

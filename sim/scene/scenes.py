@@ -41,15 +41,20 @@ MIN_GAP = 0.05
 """Least edge-to-edge gap between generated objects, so that fingers fit [m]."""
 
 TALL = 0.12
+"""Things above this height hide what is behind them [m]; chosen by hand."""
 SHADOW = 0.12
-"""Nothing taller than TALL stands within SHADOW on the camera's side of something lower [m]."""
+"""Nothing taller than TALL stands within this on the camera's side of something lower [m]; chosen by hand."""
 
 PAIR_DISTANCE = (0.10, 0.145)
 """Distance between the centres of two objects that stand as a group [m]."""
 
 MAX_OBJECTS = 9
+"""Objects of a generated scene: more seldom find room on the table with the promised gaps; chosen by hand."""
 _CONE = math.radians(44.0)
+"""Half angle of the cone that is one side of an object [rad]: of the 45 degrees that keep four sides apart, less
+one."""
 TABLE_RGB = ((0.62, 0.58, 0.53), (0.50, 0.52, 0.55), (0.42, 0.40, 0.39))
+"""Colours of table tops, sRGB in [0, 1]; chosen to look at."""
 
 Vector3 = tuple[float, float, float]
 
@@ -160,33 +165,6 @@ def outer_radius(item: str) -> float:
 
 
 # ---- Free table beside an object ----
-
-
-def free_side(scene: Scene, object_id: str, side: Side) -> FloatArray | None:
-    """A reachable spot of free table on one side of an object, as the scene camera sees sides.
-
-    Args:
-        scene: The scene.
-        object_id: The object.
-        side: "left", "right", "front" (nearer the camera) or "behind".
-
-    Returns:
-        Centre (2,) of a free disc of radius FREE_RADIUS [m], the one straightest to that side; None if there is none.
-    """
-    placed = scene.find(object_id)
-    grid = reachable_grid(0.01)
-    centre, direction = np.asarray(placed.position_m[:2]), np.asarray(SIDES[side])
-    close = np.linalg.norm(grid - centre, axis=1) <= outer_radius(placed.item) + FREE_RADIUS + FREE_GAP[1]
-    grid = grid[close & in_cones(grid - centre)[list(SIDES).index(side)]]
-    grid = grid[in_window(distances(grid, footprint(placed)))]
-    for other in scene.objects:
-        if other.id != placed.id:
-            grid = grid[distances(grid, footprint(other)) >= FREE_RADIUS + FREE_CLEARANCE]
-    if not len(grid):
-        return None
-    offset = grid - centre
-    straightness = offset @ direction / np.linalg.norm(offset, axis=1)
-    return cast(FloatArray, grid[np.argmax(straightness)])
 
 
 @cache

@@ -18,6 +18,7 @@ WALL_M = 0.004
 """Thickness of the walls and floors of bins, bowls and cups [m]."""
 
 TRANSPARENT_ALPHA = 0.25
+"""Opacity of the walls of transparent containers [-]; chosen to look at."""
 PALE_RGB = (236, 240, 243)
 """The opaque rim and floor of transparent containers, 0..255."""
 
@@ -32,13 +33,15 @@ ELLIPSOID = mujoco.mjtGeom.mjGEOM_ELLIPSOID
 
 # A cylinder or capsule lies along its own z; this turns z to the body's x.
 _ALONG_X = (np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0)
+"""Quaternion wxyz that turns z to x."""
 _UPRIGHT = (1.0, 0.0, 0.0, 0.0)
+"""Quaternion wxyz that turns nothing."""
 
 Triple = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Part:
+class ShapePart:
     """One primitive solid of an item.
 
     Attributes:
@@ -61,7 +64,7 @@ class Part:
 
 
 @cache
-def item_parts(name: str) -> tuple[Part, ...]:
+def item_parts(name: str) -> tuple[ShapePart, ...]:
     """The primitive solids of a catalogue item, labels last."""
     item = load_catalogue()[name]
     return tuple(_BUILDERS[item.shape](item))
@@ -71,19 +74,19 @@ def _accent(item: CatalogueItem) -> Rgb:
     return item.secondary_rgb or item.rgb
 
 
-def _box_part(lower: Triple, upper: Triple, rgb: Rgb, alpha: float = 1.0, solid: bool = True) -> Part:
+def _box_part(lower: Triple, upper: Triple, rgb: Rgb, alpha: float = 1.0, solid: bool = True) -> ShapePart:
     """A box from its lower to its upper corner."""
     (x0, y0, z0), (x1, y1, z1) = lower, upper
     size = ((x1 - x0) / 2, (y1 - y0) / 2, (z1 - z0) / 2)
-    return Part(BOX, size, ((x0 + x1) / 2, (y0 + y1) / 2, (z0 + z1) / 2), rgb, alpha=alpha, solid=solid)
+    return ShapePart(BOX, size, ((x0 + x1) / 2, (y0 + y1) / 2, (z0 + z1) / 2), rgb, alpha=alpha, solid=solid)
 
 
-def _disc(radius: float, lower: float, upper: float, rgb: Rgb, solid: bool = True) -> Part:
+def _disc(radius: float, lower: float, upper: float, rgb: Rgb, solid: bool = True) -> ShapePart:
     """An upright cylinder on the body's axis from one height to another."""
-    return Part(CYLINDER, (radius, (upper - lower) / 2, 0.0), (0.0, 0.0, (lower + upper) / 2), rgb, solid=solid)
+    return ShapePart(CYLINDER, (radius, (upper - lower) / 2, 0.0), (0.0, 0.0, (lower + upper) / 2), rgb, solid=solid)
 
 
-def _box(item: CatalogueItem) -> list[Part]:
+def _box(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     parts = [_box_part((-x, -y, -z), (x, y, z), item.rgb)]
     g = LABEL_GAP_M
@@ -94,7 +97,7 @@ def _box(item: CatalogueItem) -> list[Part]:
     return parts
 
 
-def _carton(item: CatalogueItem) -> list[Part]:
+def _carton(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     cap = 0.012
     parts = [
@@ -107,7 +110,7 @@ def _carton(item: CatalogueItem) -> list[Part]:
     return parts
 
 
-def _can(item: CatalogueItem) -> list[Part]:
+def _can(item: CatalogueItem) -> list[ShapePart]:
     r, z = item.size_m[0] / 2, item.size_m[2] / 2
     parts = [_disc(r, -z, z, item.rgb)]
     if item.secondary_part == "lid":
@@ -117,7 +120,7 @@ def _can(item: CatalogueItem) -> list[Part]:
     return parts
 
 
-def _bottle(item: CatalogueItem) -> list[Part]:
+def _bottle(item: CatalogueItem) -> list[ShapePart]:
     r, z = item.size_m[0] / 2, item.size_m[2] / 2
     capped = item.secondary_part == "cap"
     parts = [
@@ -131,29 +134,29 @@ def _bottle(item: CatalogueItem) -> list[Part]:
     return parts
 
 
-def _jar(item: CatalogueItem) -> list[Part]:
+def _jar(item: CatalogueItem) -> list[ShapePart]:
     r, z = item.size_m[0] / 2, item.size_m[2] / 2
     lid = max(0.012, 0.36 * z)
     return [_disc(r, -z, z - lid, item.rgb), _disc(0.94 * r, z - lid, z, _accent(item))]
 
 
-def _tube(item: CatalogueItem) -> list[Part]:
+def _tube(item: CatalogueItem) -> list[ShapePart]:
     r, z = item.size_m[0] / 2, item.size_m[2] / 2
     return [_disc(r, -z, z - 0.02, item.rgb), _disc(0.97 * r, z - 0.02, z, _accent(item))]
 
 
-def _round_vessel(item: CatalogueItem) -> list[Part]:
+def _round_vessel(item: CatalogueItem) -> list[ShapePart]:
     """A bowl or cup: a floor and eight walls."""
     r, z = item.size_m[0] / 2, item.size_m[2] / 2
     parts = [_disc(r - WALL_M / 2, -z, WALL_M - z, item.rgb)]
     size = (WALL_M / 2, r * float(np.tan(np.pi / 8)), z)
     for angle in np.arange(8) * np.pi / 4:
         pos = ((r - WALL_M / 2) * float(np.cos(angle)), (r - WALL_M / 2) * float(np.sin(angle)), 0.0)
-        parts.append(Part(BOX, size, pos, item.rgb, (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))))
+        parts.append(ShapePart(BOX, size, pos, item.rgb, (np.cos(angle / 2), 0.0, 0.0, np.sin(angle / 2))))
     return parts
 
 
-def _bin(item: CatalogueItem) -> list[Part]:
+def _bin(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     clear = "transparent" in item.attributes
     alpha = TRANSPARENT_ALPHA if clear else 1.0
@@ -174,112 +177,112 @@ def _bin(item: CatalogueItem) -> list[Part]:
     return parts
 
 
-def _ball(item: CatalogueItem) -> list[Part]:
+def _ball(item: CatalogueItem) -> list[ShapePart]:
     r = item.size_m[0] / 2
-    parts = [Part(SPHERE, (r, 0.0, 0.0), (0.0, 0.0, 0.0), item.rgb)]
+    parts = [ShapePart(SPHERE, (r, 0.0, 0.0), (0.0, 0.0, 0.0), item.rgb)]
     if item.secondary_part == "band":
         # A disc a little wider than the sphere at that height shows as a ring.
         parts.append(_disc(r * np.cos(0.45) + 0.001, r * np.sin(0.4), r * np.sin(0.5), _accent(item), solid=False))
     return parts
 
 
-def _foot(radius: float, z: float, rgb: Rgb) -> Part:
+def _foot(radius: float, z: float, rgb: Rgb) -> ShapePart:
     """A flat foot under something round, so that it stands instead of rocking."""
     return _disc(radius, -z, 0.004 - z, rgb)
 
 
-def _apple(item: CatalogueItem) -> list[Part]:
+def _apple(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     return [
-        Part(ELLIPSOID, (x, y, z - 0.001), (0.0, 0.0, 0.001), item.rgb),
+        ShapePart(ELLIPSOID, (x, y, z - 0.001), (0.0, 0.0, 0.001), item.rgb),
         _foot(0.4 * x, z, item.rgb),
         _disc(0.004, z - 0.002, z + 0.008, _accent(item), solid=False),
     ]
 
 
-def _pear(item: CatalogueItem) -> list[Part]:
+def _pear(item: CatalogueItem) -> list[ShapePart]:
     r, z = item.size_m[0] / 2, item.size_m[2] / 2
     return [
-        Part(SPHERE, (r, 0.0, 0.0), (0.0, 0.0, r - z + 0.001), item.rgb),
-        Part(ELLIPSOID, (0.62 * r, 0.62 * r, 0.9 * r), (0.0, 0.0, z - 0.9 * r), item.rgb),
+        ShapePart(SPHERE, (r, 0.0, 0.0), (0.0, 0.0, r - z + 0.001), item.rgb),
+        ShapePart(ELLIPSOID, (0.62 * r, 0.62 * r, 0.9 * r), (0.0, 0.0, z - 0.9 * r), item.rgb),
         _foot(0.4 * r, z, item.rgb),
         _disc(0.003, z - 0.002, z + 0.008, _accent(item), solid=False),
     ]
 
 
-def _lemon(item: CatalogueItem) -> list[Part]:
+def _lemon(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     foot = _box_part((-0.35 * x, -0.35 * y, -z), (0.35 * x, 0.35 * y, 0.004 - z), item.rgb)
     return [
-        Part(ELLIPSOID, (0.75 * x, y, z - 0.001), (0.0, 0.0, 0.001), item.rgb),
-        Part(CAPSULE, (0.25 * x, 0.75 * x, 0.0), (0.0, 0.0, 0.0), item.rgb, _ALONG_X),
+        ShapePart(ELLIPSOID, (0.75 * x, y, z - 0.001), (0.0, 0.0, 0.001), item.rgb),
+        ShapePart(CAPSULE, (0.25 * x, 0.75 * x, 0.0), (0.0, 0.0, 0.0), item.rgb, _ALONG_X),
         foot,
     ]
 
 
-def _banana(item: CatalogueItem) -> list[Part]:
+def _banana(item: CatalogueItem) -> list[ShapePart]:
     """Three capsules flat on the table: the middle lies along x, the ends bend towards +y."""
     x, y, z = (side / 2 for side in item.size_m)
     middle = 0.35 * x
     reach_x, reach_y = x - z - middle, 2 * (y - z)
     half, bend = np.hypot(reach_x, reach_y) / 2, float(np.arctan2(reach_y, reach_x))
-    parts = [Part(CAPSULE, (z, middle, 0.0), (0.0, z - y, 0.0), item.rgb, _ALONG_X)]
+    parts = [ShapePart(CAPSULE, (z, middle, 0.0), (0.0, z - y, 0.0), item.rgb, _ALONG_X)]
     for side in (1.0, -1.0):
         pos = (side * (middle + reach_x / 2), z - y + reach_y / 2, 0.0)
         # Turn about z first, then lay the capsule's z along x.
         turn = np.zeros(4)
         mujoco.mju_mulQuat(turn, np.array([np.cos(bend / 2), 0, 0, side * np.sin(bend / 2)]), np.array(_ALONG_X))
-        parts.append(Part(CAPSULE, (z, half, 0.0), pos, item.rgb, tuple(turn)))
+        parts.append(ShapePart(CAPSULE, (z, half, 0.0), pos, item.rgb, tuple(turn)))
         tip = (side * (x - z), y - z, 0.0)
-        parts.append(Part(SPHERE, (z + LABEL_GAP_M, 0.0, 0.0), tip, _accent(item), solid=False))
+        parts.append(ShapePart(SPHERE, (z + LABEL_GAP_M, 0.0, 0.0), tip, _accent(item), solid=False))
     return parts
 
 
-def _hot_dog(item: CatalogueItem) -> list[Part]:
+def _hot_dog(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     bun = y / 2 + 0.001
     sausage = 0.012
     parts = [
-        Part(CAPSULE, (bun, x - bun - 0.006, 0.0), (0.0, side * (y - bun), bun - z), item.rgb, _ALONG_X)
+        ShapePart(CAPSULE, (bun, x - bun - 0.006, 0.0), (0.0, side * (y - bun), bun - z), item.rgb, _ALONG_X)
         for side in (1.0, -1.0)
     ]
-    return [*parts, Part(CAPSULE, (sausage, x - sausage, 0.0), (0.0, 0.0, z - sausage), _accent(item), _ALONG_X)]
+    return [*parts, ShapePart(CAPSULE, (sausage, x - sausage, 0.0), (0.0, 0.0, z - sausage), _accent(item), _ALONG_X)]
 
 
-def _bear(item: CatalogueItem) -> list[Part]:
+def _bear(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     body_top, head = 0.15 * z, 0.42 * z
     face = (0.5 * head, 0.6 * head, 0.5 * head)
     parts = [
         _disc(0.9 * x, -z, body_top, item.rgb),
         _box_part((-x, -0.4 * y, -z), (x, 0.4 * y, -0.8 * z), item.rgb),
-        Part(SPHERE, (head, 0.0, 0.0), (0.0, 0.0, body_top + 0.75 * head), item.rgb),
-        Part(ELLIPSOID, face, (x - face[0], 0.0, body_top + 0.65 * head), _accent(item)),
+        ShapePart(SPHERE, (head, 0.0, 0.0), (0.0, 0.0, body_top + 0.75 * head), item.rgb),
+        ShapePart(ELLIPSOID, face, (x - face[0], 0.0, body_top + 0.65 * head), _accent(item)),
     ]
     ear, arm = 0.17 * z, 0.2 * y
     for side in (1.0, -1.0):
-        parts.append(Part(SPHERE, (ear, 0.0, 0.0), (0.0, side * 0.75 * head, z - ear), item.rgb))
-        parts.append(Part(SPHERE, (arm, 0.0, 0.0), (0.3 * x, side * (y - arm), -0.2 * z), item.rgb))
+        parts.append(ShapePart(SPHERE, (ear, 0.0, 0.0), (0.0, side * 0.75 * head, z - ear), item.rgb))
+        parts.append(ShapePart(SPHERE, (arm, 0.0, 0.0), (0.3 * x, side * (y - arm), -0.2 * z), item.rgb))
     return parts
 
 
-def _bunny(item: CatalogueItem) -> list[Part]:
+def _bunny(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     body_top, head = -0.2 * z, 0.3 * z
     parts = [
         _disc(min(x, y), -z, body_top, item.rgb),
         _box_part((-x * 0.7, -y, -z), (x * 0.7, y, -0.8 * z), item.rgb),
-        Part(SPHERE, (head, 0.0, 0.0), (0.0, 0.0, body_top + 0.8 * head), item.rgb),
-        Part(SPHERE, (0.5 * head, 0.0, 0.0), (0.65 * head, 0.0, body_top + 0.7 * head), _accent(item)),
+        ShapePart(SPHERE, (head, 0.0, 0.0), (0.0, 0.0, body_top + 0.8 * head), item.rgb),
+        ShapePart(SPHERE, (0.5 * head, 0.0, 0.0), (0.65 * head, 0.0, body_top + 0.7 * head), _accent(item)),
     ]
     ear, ear_base = 0.1 * z, body_top + 1.4 * head
     for side in (1.0, -1.0):
         pos = (0.0, side * 0.55 * head, (ear_base + z) / 2)
-        parts.append(Part(CAPSULE, (ear, (z - ear_base) / 2 - ear, 0.0), pos, item.rgb))
+        parts.append(ShapePart(CAPSULE, (ear, (z - ear_base) / 2 - ear, 0.0), pos, item.rgb))
     return parts
 
 
-def _pony(item: CatalogueItem) -> list[Part]:
+def _pony(item: CatalogueItem) -> list[ShapePart]:
     """Head towards +x."""
     x, y, z = (side / 2 for side in item.size_m)
     leg = 0.14 * x
@@ -298,7 +301,7 @@ def _pony(item: CatalogueItem) -> list[Part]:
     return parts
 
 
-def _car(item: CatalogueItem) -> list[Part]:
+def _car(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     parts = [
         _box_part((-x, -y, -z), (x, y, 0.1 * z), item.rgb),
@@ -307,20 +310,20 @@ def _car(item: CatalogueItem) -> list[Part]:
     wheel, across = 0.45 * z, (np.sqrt(0.5), np.sqrt(0.5), 0.0, 0.0)
     for at in (-0.6 * x, 0.6 * x):
         pos = (at, 0.0, wheel - z)
-        parts.append(Part(CYLINDER, (wheel, y + LABEL_GAP_M, 0.0), pos, (30, 30, 30), across, solid=False))
+        parts.append(ShapePart(CYLINDER, (wheel, y + LABEL_GAP_M, 0.0), pos, (30, 30, 30), across, solid=False))
     return parts
 
 
-def _screwdriver(item: CatalogueItem) -> list[Part]:
+def _screwdriver(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     shaft = 0.004
     return [
         _box_part((-x, -y, -z), (0.1 * x, y, z), item.rgb),
-        Part(CYLINDER, (shaft, 0.45 * x, 0.0), (0.55 * x, 0.0, 0.0), _accent(item), _ALONG_X),
+        ShapePart(CYLINDER, (shaft, 0.45 * x, 0.0), (0.55 * x, 0.0, 0.0), _accent(item), _ALONG_X),
     ]
 
 
-def _wrench(item: CatalogueItem) -> list[Part]:
+def _wrench(item: CatalogueItem) -> list[ShapePart]:
     x, y, z = (side / 2 for side in item.size_m)
     return [
         _box_part((-x, -0.5 * y, -z), (0.65 * x, 0.5 * y, z), item.rgb),
@@ -328,15 +331,15 @@ def _wrench(item: CatalogueItem) -> list[Part]:
     ]
 
 
-def _flashlight(item: CatalogueItem) -> list[Part]:
+def _flashlight(item: CatalogueItem) -> list[ShapePart]:
     x, _, r = (side / 2 for side in item.size_m)
     return [
-        Part(CYLINDER, (r, 0.7 * x, 0.0), (-0.3 * x, 0.0, 0.0), item.rgb, _ALONG_X),
-        Part(CYLINDER, (r, 0.3 * x, 0.0), (0.7 * x, 0.0, 0.0), _accent(item), _ALONG_X),
+        ShapePart(CYLINDER, (r, 0.7 * x, 0.0), (-0.3 * x, 0.0, 0.0), item.rgb, _ALONG_X),
+        ShapePart(CYLINDER, (r, 0.3 * x, 0.0), (0.7 * x, 0.0, 0.0), _accent(item), _ALONG_X),
     ]
 
 
-_BUILDERS: dict[str, Callable[[CatalogueItem], list[Part]]] = {
+_BUILDERS: dict[str, Callable[[CatalogueItem], list[ShapePart]]] = {
     "apple": _apple,
     "ball": _ball,
     "banana": _banana,

@@ -65,8 +65,8 @@ class PlaceTask:
         lifted = history.lifted | held_ids(history.before)
         right = lifted & set(self.target_ids)
         if len(right) != 1 or lifted != right:
-            told = f"lifted: {', '.join(sorted(lifted)) or 'nothing'}"
-            return Score({"picked": False, "placed": False}, False, (told,))
+            lifts = f"lifted: {', '.join(sorted(lifted)) or 'nothing'}"
+            return Score({"picked": False, "placed": False}, False, (lifts,))
         (moved,) = right
         verdict = judge_place(
             history.scene,

@@ -1,4 +1,4 @@
-"""Pick up one of several things that are alike, told from the others by where it stands."""
+"""Pick up one of several things that are alike, distinguished from the others by where it stands."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class RelationalPickTask(PickTask):
 
 
 def random_relational_pick(rng: np.random.Generator) -> RelationalPickTask | None:
-    """A random task; None where nothing in the scene that was drawn is told from its like by its place alone."""
+    """A random task; None where nothing of the drawn scene is distinguished from its like by its place alone."""
     graspable = [item.name for item in load_catalogue().values() if item.graspable]
     name = sentences.choose(rng, graspable)
     scene = generate_scene(int(rng.integers(2**31)), [name, name])
@@ -49,7 +49,7 @@ def random_relational_pick(rng: np.random.Generator) -> RelationalPickTask | Non
 
 
 def _relational_options(scene: Scene) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
-    """(target, wordings) of everything in a scene that only its place tells from its like."""
+    """(target, wordings) of everything in a scene that only its place distinguishes from its like."""
     phrases = {phrase for placed in scene.objects for phrase in (placed.product.name, placed.product.kind)}
     for phrase in sorted(phrases):
         group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.product)]

@@ -93,7 +93,7 @@ class Transcript(Protocol):
 
     @property
     def answer(self) -> str:
-        """What the operator was told."""
+        """The answer to the operator."""
 
     @property
     def success(self) -> bool:

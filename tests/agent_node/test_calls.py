@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_node.calls import MAX_CALL_LENGTH, action_call, blocks, boxed_answers, json_call, python_call
+from agent_node.calls import MAX_CALL_LENGTH, blocks, boxed_answers, json_call, python_call
 
 EVIC_CALL = """{"name": "draw_point",
  "arguments": {"image_idx": 2,
@@ -59,12 +59,6 @@ def test_lasts_calls_are_read(text: str) -> None:
     name, arguments = LAST_CALLS[text]
     call = python_call(text)
     assert (call.name, call.arguments, call.problem) == (name, arguments, "")
-
-
-def test_an_action_is_json_where_it_begins_with_a_brace_and_an_expression_elsewhere() -> None:
-    assert action_call(' {"name": "map_text_ocr", "arguments": {"image_index": 0}}').arguments == {"image_index": 0}
-    assert action_call('CountObjects(img_path="image-0")').arguments == {"img_path": "image-0"}
-    assert "not valid JSON" in action_call(r"{\name\": \"map_text_ocr\", \"arguments\": {}}").problem
 
 
 @pytest.mark.parametrize(
@@ -144,7 +138,7 @@ def test_a_turn_of_last_falls_into_its_blocks() -> None:
     found, unclosed = blocks(text, ("analy", "action", "ans"))
     assert [tag for tag, _ in found] == ["analy", "action", "ans"]
     assert unclosed == ""
-    assert action_call(found[1][1]).name == "EstimateDepth"
+    assert python_call(found[1][1]).name == "EstimateDepth"
     assert blocks("<ans>1</ans><action>", ("analy", "action", "ans")) == ([("ans", "1")], "action")
 
 
@@ -165,7 +159,7 @@ def test_a_mutated_call_never_raises_and_is_a_call_or_has_a_problem(
 ) -> None:
     for place, removed, added in edits:
         text = text[:place] + added + text[place + removed :]
-    for call in (json_call(text), python_call(text), action_call(text)):
+    for call in (json_call(text), python_call(text)):
         assert not (call.problem and (call.name or call.arguments))
     assert bool(python_call(text).problem) == (python_call(text).name == "")
     assert all(answer in text for answer in boxed_answers(text))

@@ -242,7 +242,7 @@ def test_other_calls_in_between_are_progress() -> None:
 
 
 def test_the_number_of_repeats_and_the_code_can_be_chosen() -> None:
-    rules = Recovery(same_results=2, malformed_turns=2, given_up=ErrorCode.NOT_UNDERSTOOD)
+    rules = Recovery(same_results=2, malformed_turns=2, giveup_code=ErrorCode.NOT_UNDERSTOOD)
     for line in (turn(LOOK), "nonsense"):
         episode = run(Robot(), line, recovery=rules)
         assert (episode.error_code, len(episode.turns)) == (ErrorCode.NOT_UNDERSTOOD, 2)

@@ -8,17 +8,17 @@ from dataclasses import replace
 import pytest
 
 import bench.crowded
-from bench.crowded import Job, Record, bench_crowded, crashed, rows_of, run_one
+from bench.crowded import CrowdJob, CrowdRecord, bench_crowded, crashed, rows_of, run_one
 from tool_nodes.results import ErrorCode, ToolError
 
-DONE = Record(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
+DONE = CrowdRecord(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
 REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
 WRONG = replace(REFUSED, wrong=True, error_code="EXECUTION_FAILED", lifted=("milk_1",))
 LIE = replace(WRONG, false_success=True, error_code=None, category="pick_and_place")
 
 
 def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
-    records = run_one(Job(5, "pixels"))
+    records = run_one(CrowdJob(5, "pixels"))
     assert [r.text for r in records if r.category == "pick"]
     assert all(r.scored for r in records)
     assert {(r.gap_mm, r.pairing) for r in records} == {(0.0, "same colour")}
@@ -29,7 +29,7 @@ def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
 def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
     rows = {
         row["name"]: (row["success"], row["n"])
-        for row in rows_of([DONE, REFUSED, WRONG, LIE, crashed(Job(0, "sim"), "x")[0]])
+        for row in rows_of([DONE, REFUSED, WRONG, LIE, crashed(CrowdJob(0, "sim"), "x")[0]])
     }
     assert rows["gap 0 mm"] == (1, 1)
     assert rows["gap 2 mm"] == (0, 3)

@@ -10,25 +10,25 @@ import numpy as np
 import pytest
 
 import bench.grasp
-from bench.grasp import Job, Record, bench_grasp, crashed, jobs_of, rows_of, run_one
+from bench.grasp import GraspJob, GraspRecord, bench_grasp, crashed, jobs_of, rows_of, run_one
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from training.parallel import run_jobs
 
-ALONE, CLUTTER = Job("toy block", 3, False), Job("cinnamon", 4, True)
-HELD = Record(ALONE, "block", True, True, True, "", 0.05)
-SLIPPED = Record(CLUTTER, "jar", True, False, True, "not held up at the end", 0.07)
-NOTHING = Record(CLUTTER, "jar", False, False, True, "NO_GRASP", None)
-BROKEN = Record(ALONE, "block", False, False, False, "INTERNAL", 9.0)
+ALONE, CLUTTER = GraspJob("toy block", 3, False), GraspJob("cinnamon", 4, True)
+HELD = GraspRecord(ALONE, "block", True, True, True, "", 0.05)
+SLIPPED = GraspRecord(CLUTTER, "jar", True, False, True, "not held up at the end", 0.07)
+NOTHING = GraspRecord(CLUTTER, "jar", False, False, True, "NO_GRASP", None)
+BROKEN = GraspRecord(ALONE, "block", False, False, False, "INTERNAL", 9.0)
 
 
-def rows(*records: Record) -> dict[str, dict[str, Any]]:
+def rows(*records: GraspRecord) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows_of(records)}
 
 
 @pytest.mark.parametrize("job", [ALONE, CLUTTER])
-def test_a_grasp_becomes_a_record(job: Job) -> None:
+def test_a_grasp_becomes_a_record(job: GraspJob) -> None:
     record = run_one(job)
     assert record.reported
     assert record.success
@@ -81,7 +81,7 @@ def test_a_thing_that_cannot_be_seen_is_a_failed_grasp(monkeypatch: pytest.Monke
     assert record.cause == ErrorCode.OBJECT_NOT_FOUND
 
 
-def fake(job: Job) -> Record:
+def fake(job: GraspJob) -> GraspRecord:
     if job.seed % 3 == 2:
         raise OSError("no memory")
     return replace(HELD if job.seed % 3 == 0 else NOTHING, job=job)

@@ -9,24 +9,26 @@ from typing import Any
 import pytest
 
 import bench.manipulation
-from bench.manipulation import Job, Record, bench_manipulation, crashed, rows_of, run_one
+from bench.manipulation import EpisodeJob, EpisodeRecord, bench_manipulation, crashed, rows_of, run_one
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.results import ErrorCode, ToolError
 from training.parallel import run_jobs
 
-DONE = Record(0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0)
+DONE = EpisodeRecord(
+    0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0
+)
 FAILED = replace(DONE, success=False, score=0, error_code="NO_GRASP", answer="No grasp.", reasons=("not held",))
 PLACED = replace(DONE, category="pick_and_place", score=2, plan_s=(0.01, 0.03))
 HALF = replace(PLACED, success=False, score=1, false_success=True, reasons=("it lies elsewhere",))
 BROKEN = replace(DONE, scored=False, success=False, score=0, error_code="INTERNAL", wall_s=99.0, plan_s=(9.0,))
 
 
-def rows(*records: Record) -> dict[str, dict[str, Any]]:
+def rows(*records: EpisodeRecord) -> dict[str, dict[str, Any]]:
     return {row["name"]: row for row in rows_of(records)}
 
 
-def without_times(record: Record) -> Record:
+def without_times(record: EpisodeRecord) -> EpisodeRecord:
     return replace(record, time_to_first_motion_s=None, wall_s=None, plan_s=(0.0,) * len(record.plan_s))
 
 
@@ -59,7 +61,7 @@ def test_timings_are_in_milliseconds_over_what_was_measured() -> None:
 
 
 def test_an_episode_becomes_a_record() -> None:
-    record = run_one(Job(4, 0, "sim"))
+    record = run_one(EpisodeJob(4, 0, "sim"))
     assert record.text == PAPER_SENTENCES[4]
     assert record.category == "pick"
     assert record.scored
@@ -71,7 +73,7 @@ def test_an_episode_becomes_a_record() -> None:
 
 
 def test_one_process_and_two_give_the_same_records() -> None:
-    work = [Job(4, 1, "sim"), Job(7, 1, "sim")]
+    work = [EpisodeJob(4, 1, "sim"), EpisodeJob(7, 1, "sim")]
     one, two = (run_jobs(run_one, work, processes, crashed) for processes in (1, 2))
     assert [without_times(r) for r in one] == [without_times(r) for r in two]
     assert all(r.scored for r in one)
@@ -85,21 +87,21 @@ def test_physics_that_breaks_is_counted_and_not_scored(monkeypatch: pytest.Monke
 
     step = World.step
     monkeypatch.setattr(World, "step", broken)
-    record = run_one(Job(4, 0, "sim"))
+    record = run_one(EpisodeJob(4, 0, "sim"))
     assert not record.scored
     assert not record.success
     assert record.error_code == ErrorCode.INTERNAL
 
 
 def test_an_episode_that_crashes_is_one_record_without_a_score() -> None:
-    record = crashed(Job(3, 8, "sim"), "KeyError: 'x'")
+    record = crashed(EpisodeJob(3, 8, "sim"), "KeyError: 'x'")
     assert (record.sentence, record.seed, record.text) == (3, 8, PAPER_SENTENCES[3])
     assert not record.scored
     assert record.error_code == ErrorCode.INTERNAL
     assert rows(DONE, record) == rows(DONE)
 
 
-def fake(job: Job) -> Record:
+def fake(job: EpisodeJob) -> EpisodeRecord:
     """Sentence 0 works, 1 fails, 2 reports a success that is none, 3 crashes."""
     if job.sentence == 3:
         raise KeyError("x")

@@ -18,8 +18,8 @@ from bench.perception import (
     RATES,
     SIDES,
     Findings,
-    Job,
-    Record,
+    SceneJob,
+    SceneRecord,
     bench_perception,
     crashed,
     measure,
@@ -27,10 +27,11 @@ from bench.perception import (
     run_one,
 )
 from bench.perception_metrics import box_iou, box_of_corners, depth_errors, mask_iou, mean_row, outline_iou
-from bench.perception_truth import Truth, place_fault, true_box, truth_of
+from bench.perception_truth import PictureTruth, place_fault, true_box, truth_of
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import Side, free_side
+from sim.scene.scenes import Side
 from sim.station import Station
+from tests.sim.scene.free_sides import free_side
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
 from tool_nodes.language.places import parse_free_space
@@ -47,7 +48,7 @@ class Right:
 
     backend = "truth"
 
-    def __init__(self, truth: Truth) -> None:
+    def __init__(self, truth: PictureTruth) -> None:
         self.truth = truth
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
@@ -104,11 +105,11 @@ def ports(perception: Right) -> Ports:
 
 
 @pytest.fixture(scope="module")
-def truth() -> Truth:
+def truth() -> PictureTruth:
     return truth_of(Station(generate_scene(3)))
 
 
-def test_a_perception_that_is_right_scores_everything(truth: Truth) -> None:
+def test_a_perception_that_is_right_scores_everything(truth: PictureTruth) -> None:
     found = measure(truth, truth.frame, ports(Right(truth)))
     exact = [metric for metric in RATES if not metric.startswith("box3d")]
     assert {metric: np.mean(found.hits[metric]) for metric in exact} == dict.fromkeys(exact, 1.0)
@@ -119,14 +120,14 @@ def test_a_perception_that_is_right_scores_everything(truth: Truth) -> None:
     assert all(fault.startswith("box3d") for fault in found.faults)
 
 
-def test_a_perception_that_is_wrong_scores_nothing(truth: Truth) -> None:
+def test_a_perception_that_is_wrong_scores_nothing(truth: PictureTruth) -> None:
     found = measure(truth, truth.frame, ports(Wrong(truth)))
     assert {metric: np.mean(found.hits[metric]) for metric in RATES} == dict.fromkeys(RATES, 0.0)
     assert {value for metric in ("mask_iou", "box_iou", "box3d_iou") for value in found.values[metric]} == {0.0}
     assert found.values["depth_abs_rel"] == pytest.approx([0.5], abs=1e-6)
 
 
-def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth: Truth) -> None:
+def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth: PictureTruth) -> None:
     class Fails(Right):
         def __init__(self, code: ErrorCode) -> None:
             super().__init__(truth)
@@ -143,7 +144,7 @@ def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth
 
 
 def test_a_scene_becomes_a_record_of_both_perceptions() -> None:
-    record = run_one(Job(2))
+    record = run_one(SceneJob(2))
     assert not record.crash
     assert list(record.findings) == ["sim", "pixels"]
     for found in record.findings.values():
@@ -152,7 +153,7 @@ def test_a_scene_becomes_a_record_of_both_perceptions() -> None:
         assert np.mean(found.values["mask_iou"]) > 0.9
 
 
-def test_free_table_is_no_object_not_close_to_one_and_not_the_floor(truth: Truth) -> None:
+def test_free_table_is_no_object_not_close_to_one_and_not_the_floor(truth: PictureTruth) -> None:
     mask = truth.visible()[0][1]
     assert place_fault(truth, inner_point(mask)) is not None
     beyond = replace(truth, depth=np.full_like(truth.depth, np.nan))
@@ -239,7 +240,7 @@ def test_a_mean_has_an_interval_over_scenes_that_a_seed_repeats() -> None:
 
 def test_rows_are_given_for_each_perception_and_crashes_are_in_none() -> None:
     good = Findings({"pointing": [True, True, False]}, {"mask_iou": [0.5, 1.0]}, ["pointing: off"])
-    records = [Record(Job(0), {"sim": good}), crashed(Job(1), "died"), crashed(Job(2), "")]
+    records = [SceneRecord(SceneJob(0), {"sim": good}), crashed(SceneJob(1), "died"), crashed(SceneJob(2), "")]
     rows = {row["name"]: row for row in rows_of(records)}
     assert (rows["pointing [sim]"]["success"], rows["pointing [sim]"]["n"]) == (2, 3)
     assert rows["mask_iou [sim]"]["mean"] == 0.75
@@ -250,7 +251,7 @@ def test_the_document_names_scenes_rows_and_faults(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = Findings({"pointing": [False]}, {"mask_iou": [0.25]}, ["pointing: the point is on something else"])
-    monkeypatch.setattr(bench.perception, "run_one", lambda job: Record(job, {"sim": found, "pixels": found}))
+    monkeypatch.setattr(bench.perception, "run_one", lambda job: SceneRecord(job, {"sim": found, "pixels": found}))
     assert bench_perception(scenes=2, first_seed=5, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bench"], document["seeds"], document["unscored"]) == ("perception", [5, 6], 0)

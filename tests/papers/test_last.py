@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from agent_node.calls import action_call, blocks
+from agent_node.calls import blocks, python_call
 from sim.perception import SimPerception
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
@@ -98,7 +98,7 @@ class Conversation:
         found, unclosed = blocks(text, ("analy", "action", "ans"))
         (content,) = [content for tag, content in found if tag == "action"]
         assert not unclosed
-        call = action_call(content)
+        call = python_call(content)
         assert not call.problem
         record = self.toolbox.call(call.name, call.arguments, self.session)
         assert record.result.ok, record.result.text

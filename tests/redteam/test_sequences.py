@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bench.redteam.range import Range
-from bench.redteam.sequences import Judge, run_sequences
+from bench.redteam.sequences import SequenceJudge, run_sequences
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.tools.spacetools.robot import RobotTools
 
@@ -55,7 +55,7 @@ def test_an_observer_who_has_the_operators_tools_would_be_noticed(
 @pytest.fixture
 def judged(small_ground: Range) -> Any:
     world = small_ground.station.world
-    yield world, Judge(world)
+    yield world, SequenceJudge(world)
     small_ground.restore()
 
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from agent_node.policies.options import ModelSettings
 from tool_nodes.port_names import PortNames
 from toolhand import cli
 from toolhand.repeating import NOT_RECORDED, RECORDED_AS, command_line, recorded
 from toolhand.replay import replay
-from toolhand.run import ModelSettings, run
+from toolhand.run import run
 
 DEFAULTS: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(run).parameters.items() if name != "text"

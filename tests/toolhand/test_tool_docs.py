@@ -11,7 +11,7 @@ from PIL import Image
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.sandbox import seccomp
-from tool_nodes.toolbox.arguments import ArrayKind, ImageKind, IntegerKind, NumberKind, TextKind
+from tool_nodes.toolbox.arguments import ArrayArgument, ImageArgument, NumberArgument, TextArgument
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.suites import SUITES
 from toolhand.docs import tool_docs
@@ -137,13 +137,13 @@ def test_a_picture_that_is_hard_to_compress_still_fits() -> None:
 @pytest.mark.parametrize(
     ("schema", "words"),
     [
-        (NumberKind(0.0, 1.0).schema(), "number in [0, 1]"),
-        (NumberKind(0.0, exclusive_low=True, reference=True).schema(), "number > 0 or `$variable`"),
-        (IntegerKind(2, 9).schema(), "integer in [2, 9]"),
-        (TextKind(40).schema(), "string, at most 40 characters"),
-        (ImageKind().schema(), "integer >= 0 or `$variable`"),
-        (ArrayKind("pose", (4, 4), literal=True).schema(), "list of 4 lists of 4 numbers or `$variable`"),
-        (ArrayKind("points", (None, 2), literal=True).schema(), "list of lists of 2 numbers or `$variable`"),
+        (NumberArgument(0.0, 1.0).schema(), "number in [0, 1]"),
+        (NumberArgument(0.0, exclusive_low=True, reference=True).schema(), "number > 0 or `$variable`"),
+        ({"type": "integer", "minimum": 2, "maximum": 9}, "integer in [2, 9]"),
+        (TextArgument(40).schema(), "string, at most 40 characters"),
+        (ImageArgument().schema(), "integer >= 0 or `$variable`"),
+        (ArrayArgument("pose", (4, 4), literal=True).schema(), "list of 4 lists of 4 numbers or `$variable`"),
+        (ArrayArgument("points", (None, 2), literal=True).schema(), "list of lists of 2 numbers or `$variable`"),
         ({"type": "array", "items": {"type": "array", "items": {"type": "number"}, "minItems": 2}},
          "list of lists of 2 or more numbers"),
         ({"type": "array", "items": {"type": "string", "maxLength": 9}}, "list of strings, at most 9 characters"),

@@ -1,4 +1,4 @@
-"""Room for the gripper: its volume against the height of everything else on the table."""
+"""Gripper clearance: the gripper's volume against a height map of everything but the object."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ ROOM = 0.5
 """Higher points belong to the robot or the room [m]."""
 
 _CELL = 0.005
+"""Side of a cell of the height grid [m]; chosen by hand."""
 _MARGIN = 0.005
+"""The gripper's points stay this far above what stands beside the object [m]; chosen by hand."""
 _RANGE = 0.32
+"""The grid reaches this far from the object's middle along x and y [m]; chosen by hand, wide enough for gripper and
+wrist."""
 
 
 class SceneHeights:

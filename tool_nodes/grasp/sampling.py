@@ -1,4 +1,4 @@
-"""Analytic grasps: a sweep of closing directions over the object's points, checked against the scene.
+"""Analytic grasp sampling: a sweep of closing directions over the object's points, checked against the scene.
 
 In the gripper's frame +Z approaches and the fingers close along X. Every candidate
 is judged at the pose where the jaws meet the object, and with the jaws open on the way there.
@@ -24,11 +24,17 @@ MIN_HEIGHT = 0.004
 """Lower points are the table [m]."""
 
 _YAWS = 24
+"""Even orientations of the jaws over half a turn, 7.5 degrees apart; chosen by hand."""
 _PALM_GAP = 0.005
+"""Least gap between the palm and the object [m]; chosen by hand."""
 _TIP_GAP = 0.004
+"""Least gap between a fingertip and the table [m]; chosen by hand."""
 _JAW_GAP = 0.0025
+"""Least gap on either side between the open jaws and what passes between them [m]; chosen by hand."""
 _CELL = 0.005
+"""Side of the cells whose mean is the middle of the footprint, however unevenly it was seen [m]; chosen by hand."""
 _MAX_POINTS = 1000
+"""Points of the object that candidates are compared with; bounds the time, chosen by hand."""
 
 
 class _Hand:

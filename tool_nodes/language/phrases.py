@@ -40,6 +40,7 @@ from tool_nodes.results import ErrorCode, ToolError
 MAX_PHRASE = 300
 """Longest phrase that is read [characters]."""
 MAX_WORDS = 60
+"""Longest description of a thing [words]; chosen by hand."""
 _ARTICLES = DETERMINERS - {"a", "an", "any", "some", "either", "other", "another"}
 
 
@@ -77,7 +78,7 @@ class NounPhrase:
         count: 2 for "both" and "the two cans"; None when not said.
         plural: Several things are meant.
         indefinite: Any one will do ("a can", "one of the cans").
-        unread: Words of the phrase, and of those in it, that say nothing that can be told of a thing here.
+        unread: Words of the phrase, and of those in it, that describe nothing that a thing here can have.
     """
 
     text: str
@@ -135,7 +136,7 @@ _BEFORE_ARTICLE = frozenset({"of", "and", "or", "than", "all", "both", "called",
 
 
 def _core(words: Sequence[str], placed: bool = False) -> _Core:
-    """Sort words; `placed` tells that a relation follows them."""
+    """Sort words; `placed`: a relation follows them."""
     core = _Core()
     contained: list[str] = []
     lost = len(words)

@@ -26,9 +26,10 @@ _PHRASES: dict[str, str] = {
     "anywhere": "free table",
 }
 _FREE = r"(?:free|empty|clear|open|vacant|unoccupied|available|unused|good|suitable)"
-_ROOM = r"(?:table|tabletop|space|spot|place|area|room|surface|region|location|position|point|gap)s?"
+_FREE_SPACE_NOUNS = r"(?:table|tabletop|space|spot|place|area|room|surface|region|location|position|point|gap)s?"
 _ASKS_FOR_ROOM = re.compile(
-    rf"^(?:the |a |an |any |some |this )?(?P<free>{_FREE} )*(?P<room>{_ROOM})(?: {_ROOM})*(?: on the table)?"
+    rf"^(?:the |a |an |any |some |this )?(?P<free>{_FREE} )*"
+    rf"(?P<room>{_FREE_SPACE_NOUNS})(?: {_FREE_SPACE_NOUNS})*(?: on the table)?"
     r"(?: (?:that|which) is)?(?: |$)"
 )
 

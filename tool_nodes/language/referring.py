@@ -86,7 +86,7 @@ def select_points(
 
     Returns:
         No index when there are fewer points than the selectors count ("the third can" of two); several where it cannot
-        be told which one is meant.
+        be asked which one is meant.
     """
     chosen = [s for s in selectors if s.positional]
     if not chosen or not points:

@@ -152,7 +152,7 @@ class Traced:
         return tokens
 
 
-class Account:
+class WordTrace:
     """Which words of a sentence have become what; nothing of what was said gets lost."""
 
     def __init__(self, text: str) -> None:

@@ -27,7 +27,7 @@ from tool_nodes.types import ObjectView
 Stems = tuple[str, ...]
 
 _PARTS = {"lid": "cap", "top": "cap", "cover": "cap", "stopper": "cap", "sticker": "label", "wrapper": "label"}
-"""Parts that people do not tell apart by their names."""
+"""Parts whose names people use for each other."""
 
 
 @lru_cache(maxsize=4096)

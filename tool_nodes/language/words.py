@@ -179,9 +179,9 @@ FILLERS = _words(
     "entire own"
 )
 UNCHECKED = _words("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
-"""Words of which no picture tells whether they are true: a pointer passes over them, a command may not."""
+"""Words whose truth no picture shows: a pointer passes over them, a command may not."""
 PARTICIPLES = _words("sitting standing lying laying located placed positioned resting situated")
-"""They lead to a place: "the can standing next to the box"; of a thing itself nothing can tell whether it lies."""
+"""They lead to a place: "the can standing next to the box"; of a thing itself no picture shows whether it lies."""
 SURFACES = _words("table desk surface counter")
 FUNCTION_WORDS = _words(
     "then than after before during while because since although though as if else too neither nor by for from to into "
@@ -321,7 +321,7 @@ def words_only(tokens: Iterable[_Word]) -> list[_Word]:
 
 
 def singular(word: str) -> str:
-    """The singular of a plural English noun; other words unchanged as far as spelling can tell."""
+    """The singular of a plural English noun; other words unchanged as far as spelling shows."""
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):

@@ -20,17 +20,19 @@ from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.tools.drawing import WHITE, draw_axes
 from tool_nodes.types import FloatArray, Frame, Trajectory
 
-Step = Trajectory | float
+MotionStep = Trajectory | float
 """A leg of the arm, or an opening that the jaws move to [m]."""
 
 _PATH_COLOUR = (255, 60, 200)
+"""Colour of the path, sRGB."""
 _AXIS_M = 0.05
+"""Length of the drawn axes of the gripper [m]; chosen to look at."""
 _MANY_PX = 4000.0
 """Nothing is drawn further away than this from the picture's corner [px]."""
 
 
 @dataclass(frozen=True)
-class Motion:
+class PlannedMotion:
     """One planned motion, as it would be run.
 
     Attributes:
@@ -42,7 +44,7 @@ class Motion:
     """
 
     what: str
-    steps: tuple[Step, ...]
+    steps: tuple[MotionStep, ...]
     T_end: FloatArray
     continuation: str
     frame: Frame | None
@@ -114,21 +116,21 @@ class Decision:
 
 
 class Approver(Protocol):
-    """Asks somebody whether a motion may run."""
+    """Asks a person whether a motion may run."""
 
     def decide(self, request: MotionRequest) -> Decision:
         """Blocks until there is a decision. Raises ToolError where the question came to nothing, e.g. STOPPED."""
 
 
 class NobodyApprover:
-    """Where nobody can be asked, nothing is approved."""
+    """Where no person can be asked, nothing is approved."""
 
     def decide(self, request: MotionRequest) -> Decision:
         """See `Approver`."""
         return Decision(False, "nobody can be asked here: there is no terminal or console", request.hash, "nobody")
 
 
-def motion_hash(motion: Motion, request_id: str = "") -> str:
+def motion_hash(motion: PlannedMotion, request_id: str = "") -> str:
     """SHA-256, in hex, over everything that an approval of a motion covers.
 
     Joint names, times, positions and velocities of each leg and the jaw openings as little-endian float64, in their
@@ -141,14 +143,14 @@ def motion_hash(motion: Motion, request_id: str = "") -> str:
     return digest.hexdigest()
 
 
-def step_hash(step: Step) -> bytes:
+def step_hash(step: MotionStep) -> bytes:
     """SHA-256 over one step."""
     digest = hashlib.sha256()
     _feed(digest.update, step)
     return digest.digest()
 
 
-def _feed(update: Callable[[bytes], None], step: Step) -> None:
+def _feed(update: Callable[[bytes], None], step: MotionStep) -> None:
     if not isinstance(step, Trajectory):
         update(b"jaws")
         _array(update, step)
@@ -163,7 +165,7 @@ def _array(update: Callable[[bytes], None], values: ArrayLike) -> None:
     update(repr(np.shape(values)).encode() + array.tobytes())
 
 
-def make_request(motion: Motion, request_id: str, kinematics: Kinematics) -> MotionRequest:
+def make_request(motion: PlannedMotion, request_id: str, kinematics: Kinematics) -> MotionRequest:
     """The question about a motion."""
     picture = None if motion.frame is None else overlay(motion, motion.frame, kinematics)
     return MotionRequest(
@@ -178,7 +180,7 @@ def make_request(motion: Motion, request_id: str, kinematics: Kinematics) -> Mot
     )
 
 
-def overlay(motion: Motion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
+def overlay(motion: PlannedMotion, frame: Frame, kinematics: Kinematics) -> NDArray[np.uint8]:
     """The frame's picture with the path of the point between the fingertips and the gripper at the end; a new array."""
     opening = next((step for step in motion.steps if not isinstance(step, Trajectory)), 0.0)
     points = kinematics.robot.gripper.points(float(opening))

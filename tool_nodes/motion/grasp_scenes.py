@@ -1,4 +1,4 @@
-"""What stands in the way of a grasp: obstacles as one picture shows them, without the thing that is grasped."""
+"""Collision scene of a grasp: the obstacles of one picture, without the object that is grasped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class GraspScenes:
     """Collision scenes for grasps of one picture; what was fitted to the newest picture is remembered.
 
     Args:
-        planner: Tells what the arm can reach.
+        planner: Decides what the arm can reach.
         gripper: Of the arm.
     """
 

@@ -1,4 +1,4 @@
-"""The guard between whoever asks for motions and the arm: modes, limits, approval. It trusts nobody above it.
+"""The guard between callers that ask for motions and the arm: modes, limits, approval. It trusts no caller.
 
 A `Manipulator` reaches its arm only through a `GuardedArm`, and that moves only what an open `Permit` names: each step
 of the approved motion in its order, bit for bit, and afterwards the few continuations that can be planned only on the
@@ -25,9 +25,9 @@ from tool_nodes.geometry import rotation_angle
 from tool_nodes.motion.approval import (
     Approver,
     Decision,
-    Motion,
+    MotionStep,
     NobodyApprover,
-    Step,
+    PlannedMotion,
     make_request,
     motion_hash,
     step_hash,
@@ -47,16 +47,20 @@ APPROVAL_S = 30.0
 """An approval that is not used for so long [s] is void."""
 
 MOVED_M = 0.005
+"""An approval is void when the gripper is further from where the motion starts [m]; chosen by hand."""
 MOVED_RAD = 0.02
-"""An approval is void when the gripper is further from where the motion starts."""
+"""Or when it is turned further from it [rad]; chosen by hand."""
 
 LIFT_M = 0.12
 """A continuation leads straight up by no more than this [m]."""
 
 _LIFT_SLACK_M = 0.01
+"""A continuation that lifts may stray this far sideways, downwards and over LIFT_M [m]; chosen by hand."""
 _LIFT_TURN = 0.05
+"""And turn the gripper this far [rad]; chosen by hand."""
 _PARK_SLACK = 1e-3
-_TWICE = 2
+"""A motion that ends this near to the park position, in each joint, leads there [rad]; chosen by hand."""
+_MAX_CONTINUATIONS = 2
 """How often each sort of continuation may come in one motion: once in the course of things, once after a failure."""
 
 
@@ -118,18 +122,18 @@ class Permit:
         kinematics: For the continuations.
     """
 
-    def __init__(self, motion: Motion, kinematics: Kinematics) -> None:
+    def __init__(self, motion: PlannedMotion, kinematics: Kinematics) -> None:
         self._steps = deque(step_hash(step) for step in motion.steps)
         self._kinematics = kinematics
         self._continued: dict[str, int] = {}
 
-    def use(self, step: Step) -> None:
+    def use(self, step: MotionStep) -> None:
         """Let one step pass. Raises ToolError NOT_APPROVED for one that is neither next nor a continuation."""
         if self._steps and step_hash(step) == self._steps[0]:
             self._steps.popleft()
             return
         sort = self._continuation(step)
-        if sort is None or self._continued.get(sort, 0) >= _TWICE:
+        if sort is None or self._continued.get(sort, 0) >= _MAX_CONTINUATIONS:
             raise ToolError(
                 ErrorCode.NOT_APPROVED,
                 "A step was refused: it is not what was approved, nor straight up, opening or returning to park.",
@@ -138,7 +142,7 @@ class Permit:
         self._continued[sort] = self._continued.get(sort, 0) + 1
         self._steps.clear()
 
-    def _continuation(self, step: Step) -> str | None:
+    def _continuation(self, step: MotionStep) -> str | None:
         if not isinstance(step, Trajectory):
             return "open" if step == self._kinematics.robot.gripper.max_opening else None
         robot = self._kinematics.robot
@@ -233,9 +237,9 @@ class MotionGuard:
     @contextmanager
     def permit(
         self,
-        motion: Callable[[], Motion],
+        motion: Callable[[], PlannedMotion],
         opening_m: float,
-        unchanged: Callable[[Motion], None],
+        unchanged: Callable[[PlannedMotion], None],
     ) -> Iterator[None]:
         """Within it the motion may run, and nothing else; refused motions never get in.
 
@@ -270,10 +274,10 @@ class MotionGuard:
 
     def _authorise(
         self,
-        planned: Motion,
-        motion: Callable[[], Motion],
+        planned: PlannedMotion,
+        motion: Callable[[], PlannedMotion],
         opening_m: float,
-        unchanged: Callable[[Motion], None],
+        unchanged: Callable[[PlannedMotion], None],
         entry: dict[str, str],
     ) -> None:
         jaws = opening_m
@@ -297,9 +301,9 @@ class MotionGuard:
 
     def _ask(
         self,
-        planned: Motion,
-        motion: Callable[[], Motion],
-        unchanged: Callable[[Motion], None],
+        planned: PlannedMotion,
+        motion: Callable[[], PlannedMotion],
+        unchanged: Callable[[PlannedMotion], None],
         entry: dict[str, str],
     ) -> None:
         request_id = uuid.uuid4().hex
@@ -325,7 +329,7 @@ class MotionGuard:
         if decision.hash != asked:
             raise _refused("The approval names another motion")
 
-    def use(self, step: Step, opening_m: float) -> None:
+    def use(self, step: MotionStep, opening_m: float) -> None:
         """Let one step pass to the arm, or raise ToolError; see `Permit.use` and `check`."""
         if self._permit is None:
             error = ToolError(ErrorCode.NOT_APPROVED, "No motion is permitted now; nothing has moved.", "Plan anew.")

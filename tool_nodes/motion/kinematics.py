@@ -53,15 +53,13 @@ class Kinematics:
     """Kinematics of the arm on a model of its own.
 
     Args:
-        seed: Seed of the random restarts. The same seed, target and start give the same result, whatever
-            was asked before.
         robot: The robot; the default one where None.
 
     Attributes:
         iterations: Iterations of inverse kinematics used so far.
     """
 
-    def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
+    def __init__(self, robot: RobotModel | None = None) -> None:
         self.robot = robot = robot or load_robot()
         spec = load_robot_spec(robot)
         for geom in list(spec.geoms):
@@ -80,7 +78,6 @@ class Kinematics:
         self._quat = self._data.xquat[self._tip]
         self._R = self._data.xmat[self._tip].reshape(3, 3)
         self._J = np.zeros((6, robot.dof))
-        self._seed = seed
         self.iterations = 0
 
     def _update(self, q: FloatArray) -> None:
@@ -122,43 +119,6 @@ class Kinematics:
         mujoco.mj_jacBody(self._model, self._data, self._J[:3], self._J[3:], self._tip)
         return self._J
 
-    def ik(
-        self,
-        T_base_gripper: ArrayLike,
-        seed: ArrayLike,
-        *,
-        iterations: int = 60,
-        restarts: int = 20,
-        position_tolerance: float = POSITION_TOLERANCE,
-        rotation_tolerance: float = ROTATION_TOLERANCE,
-    ) -> FloatArray | None:
-        """Joint positions that reach a pose, close to `seed` where possible.
-
-        Args:
-            T_base_gripper: (4, 4) pose of the tip frame.
-            seed: (n,) where the iteration starts [rad].
-            iterations: Budget of each attempt.
-            restarts: Attempts from random postures after the one from `seed`.
-            position_tolerance: [m].
-            rotation_tolerance: [rad].
-
-        Returns:
-            (n,) within the joint limits, continuous joints at the turn nearest to `seed`; None if no
-            attempt converged.
-
-        Raises:
-            ToolError: INVALID_ARGUMENT on malformed input.
-        """
-        T, start = check_pose(T_base_gripper, "target"), self.robot.check_joints(seed, "seed")
-        found = self.descend(T, start, iterations, position_tolerance, rotation_tolerance)
-        rng = np.random.default_rng(self._seed)
-        low, high = self.robot.sampled_range
-        for _ in range(restarts):
-            if found is not None:
-                break
-            found = self.descend(T, rng.uniform(low, high), iterations, position_tolerance, rotation_tolerance)
-        return None if found is None else self.robot.nearest_turn(found, start)
-
     def descend(
         self,
         T: FloatArray,
@@ -167,7 +127,18 @@ class Kinematics:
         position_tolerance: float = POSITION_TOLERANCE,
         rotation_tolerance: float = ROTATION_TOLERANCE,
     ) -> FloatArray | None:
-        """One attempt of `ik` from q (n,), without checks, restarts or wrapping."""
+        """Joint positions (n,) within the limits that reach a pose, by damped least squares; None where none are found.
+
+        Each step moves by J^T (J J^T + l I)^-1 e, with e = (position [m], rotation vector [rad]) to the target in the
+        base frame, and l growing with what is left of it; long steps are shortened. Nothing is checked or wrapped.
+
+        Args:
+            T: (4, 4) pose of the tip frame.
+            q: (n,) where the iteration starts [rad].
+            iterations: Budget of this attempt.
+            position_tolerance: [m].
+            rotation_tolerance: [rad].
+        """
         lower, upper = self.robot.lower, self.robot.upper
         q = np.clip(q, lower, upper)
         target_p = T[:3, 3]

@@ -1,4 +1,4 @@
-"""What no motion may exceed, whoever asks for it or approves it; checked on the very arrays that the arm is given."""
+"""Limits of every motion, regardless of who asks for it or approves it; checked on the arrays that the arm is given."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ by 0.028 rad meanwhile, and below the acceleration limit it strays from the line
 a dt^2 / 8 = 0.0004 rad, which is 0.4 mm at the fingertips of the stretched arm."""
 
 _BOX_SLACK_M = 0.003
+"""The gripper may reach this far out of its box, or further than where it started [m]; chosen by hand."""
 _LIMIT_SLACK = 1e-3
+"""Rounding that is let pass: a share of limits of time and speed, and of joint positions [rad]; chosen by hand."""
 
 _CUBIC_SLACK = 0.05
 """Share by which the cubics between two samples may exceed the acceleration limit. Where the jerk changes within an
@@ -28,7 +30,7 @@ interval they overshoot the true motion: by up to 0.015 in the 270 legs of 20 ta
 
 @dataclass(frozen=True)
 class MotionLimits:
-    """What no motion may exceed, whoever asks or approves. Joint limits hold besides.
+    """Limits of every motion, regardless of who asks or approves. Joint limits hold besides.
 
     Attributes:
         low: (x, y, z) corner of the box that no fingertip may leave, base frame [m]; the robot's where it is empty.

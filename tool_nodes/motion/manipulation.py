@@ -14,7 +14,7 @@ import numpy as np
 
 from tool_nodes import workspace
 from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.approval import MotionStep, PlannedMotion
 from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
 from tool_nodes.motion.kinematics import Kinematics
@@ -46,6 +46,7 @@ EMPTY_OPENING = 0.006
 
 LIFT = LIFT_M
 CARRY_SPEED = 0.7
+"""Share of the full speed on the way home, with or without something in the hand [-]; chosen by hand."""
 RELEASE = 0.03
 """The jaws open by this to let go of what they hold [m]."""
 
@@ -53,7 +54,7 @@ AT_PARK = 0.05
 """The arm is parked when no joint is further away than this [rad]."""
 
 _NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT})
-"""After these the arm is not commanded any more: it was stopped, does not answer, or does not do what it is told."""
+"""After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands."""
 
 
 class Manipulator:
@@ -63,7 +64,7 @@ class Manipulator:
         arm: The arm and gripper.
         planner: Plans motion.
         camera: Looked through after placing, to see whether the thing is there.
-        on_stage: Told what begins, e.g. "the lift", before it is planned and moved.
+        on_stage: Called with what begins, e.g. "the lift", before it is planned and moved.
         guard: Decides what may move; without one motions run at once, within the limits.
         robot: The robot; the guard's where None, and without a guard the default one.
 
@@ -117,7 +118,7 @@ class Manipulator:
             self._on_stage("waiting for approval")
         return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
 
-    def _unchanged(self, motion: Motion) -> None:
+    def _unchanged(self, motion: PlannedMotion) -> None:
         """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
         start, now = (self._kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
         turn = rotation_angle(start[:3, :3], now[:3, :3])
@@ -223,7 +224,7 @@ class Manipulator:
 
     def _plan_park(self, q: FloatArray) -> ParkPlan:
         self._on_stage("the return from where the arm was left")
-        steps: list[Step] = [] if self.held is not None else [self._gripper.max_opening]
+        steps: list[MotionStep] = [] if self.held is not None else [self._gripper.max_opening]
         scene = self._last_scene if self.held is None else replace(self._last_scene, attached=(self.held.box,))
         T = self._kinematics.fk(q)
         # Whatever stands around the hand, straight up leads away from it.

@@ -19,16 +19,19 @@ STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
 
 _STEADY_M = 0.03
+"""So far from its centre, the base of what is put on top of something must be carried [m]; chosen by hand."""
 _STEADY_SHARE = 0.9
-"""On top of something, this share of the middle of the base, up to _STEADY_M from its centre, must be carried."""
+"""Share of that middle of the base that must be carried [-]; chosen by hand."""
 
 _YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
+"""Turns of the held object against how it was grasped, in the order in which they are tried [rad]."""
 _NUDGE = 0.01
 """Small enough that a place that was chosen with a margin is still in the same relation to its neighbours [m]."""
 
 _DROPS = ((0.004, 0.015), (0.03,))
+"""Heights of release [m]; every shift is tried with the first group before any with the next. Chosen by hand."""
 _DROPS_INTO = ((0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13),)
-"""Heights of release [m]; every shift is tried with the first group before any with the next."""
+"""The same for what is dropped into a container, over whose rim the fingers may have to stay."""
 
 
 @dataclass(frozen=True)

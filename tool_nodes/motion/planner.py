@@ -41,15 +41,25 @@ LINEAR_STEP = 0.005
 """Spacing of the poses that a straight line is followed through and checked at [m]."""
 
 _LINEAR_TURN = 0.02
+"""Angle between two poses of a straight line, at most [rad]; chosen by hand."""
 _MAX_JUMP = 0.25
+"""A joint that turns further between two of those poses has changed to another solution [rad]; chosen by hand."""
 _FINE_RESOLUTION = 0.005
+"""Spacing of the collision checks of the second attempt, after RESOLUTION [rad]; chosen by hand."""
 _RANK_COST_S = 0.1
+"""Travel time that a pose must save to be preferred to the one before it in the list [s]; chosen by hand."""
 _BATCH = 4
+"""Poses that are solved before the best of them is tried; chosen by hand."""
 _RESTARTS = 12
+"""Attempts of inverse kinematics from random postures where the usual one fails; chosen by hand."""
 _ATTEMPT_ITERATIONS = 40
+"""Iterations of each attempt of inverse kinematics; chosen by hand."""
 _REACHABLE_RESTARTS = 2
+"""As _RESTARTS, where it is only asked whether a pose can be reached; chosen by hand."""
 _REACHABLE_ITERATIONS = 25
+"""As _ATTEMPT_ITERATIONS, where it is only asked whether a pose can be reached; chosen by hand."""
 _LIMIT_SLACK = 0.02
+"""A motion may start this far beyond a joint's limit, where a measurement may lie [rad]; chosen by hand."""
 
 
 class EmbeddedPlanner:
@@ -69,7 +79,7 @@ class EmbeddedPlanner:
     def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
         self.robot = robot = robot or load_robot()
         self._seed = seed
-        self._kinematics = Kinematics(seed, robot)
+        self._kinematics = Kinematics(robot)
         self._models = SceneModels(robot=robot)
         park = self._kinematics.fk(robot.park)
         axes = self._kinematics.axes(robot.park)

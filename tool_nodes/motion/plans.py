@@ -1,4 +1,4 @@
-"""Plans of grasps, placements and the way home, and those kept to be run later if they still fit the world."""
+"""Plans of grasps, placements and the way home; kept plans run later if they still fit the scene."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.motion.approval import Motion, Step
+from tool_nodes.motion.approval import MotionStep, PlannedMotion
 from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
@@ -18,6 +18,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import CollisionScene, FloatArray, Frame, Trajectory
 
 KEPT = 8
+"""Plans of one action that are kept until they are run, the newest; chosen by hand."""
 SAME_CONFIGURATION = 0.01
 """The arm counts as moved when a joint is further away than this [rad]."""
 
@@ -44,9 +45,9 @@ class GraspPlan:
     frame: Frame
     opening_m: float
 
-    def motion(self) -> Motion:
+    def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
-        return Motion(
+        return PlannedMotion(
             f"Grasp with the gripper at {_where(self.T_base_gripper[:3, 3])}",
             (self.opening_m, *self.legs, 0.0),
             self.T_base_gripper,
@@ -75,9 +76,9 @@ class PlacePlan:
     release_m: float
     frame: Frame
 
-    def motion(self) -> Motion:
+    def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
-        return Motion(
+        return PlannedMotion(
             f"Place the held object at {_where(self.candidate.point)}",
             (*self.legs, self.release_m),
             self.candidate.T_base_gripper,
@@ -94,18 +95,20 @@ class ParkPlan:
         steps: Open unless something is held, straight up where there is a way, and to the park position.
         scene: Obstacles of the last motion.
         T_park: (4, 4) the gripper when parked.
-        frame: A picture of now; None where nobody is asked.
+        frame: A picture of now; None where no approval is asked for.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[MotionStep, ...]
     scene: CollisionScene
     T_park: FloatArray
     frame: Frame | None
 
-    def motion(self) -> Motion:
+    def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""
         what = f"Return to the park position, with the gripper at {_where(self.T_park[:3, 3])}"
-        return Motion(what, self.steps, self.T_park, "straight to the park position if the way up fails", self.frame)
+        return PlannedMotion(
+            what, self.steps, self.T_park, "straight to the park position if the way up fails", self.frame
+        )
 
 
 def _where(point: FloatArray) -> str:

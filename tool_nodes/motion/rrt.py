@@ -10,7 +10,7 @@ from tool_nodes.types import FloatArray
 STEP = 0.4
 """Length of one extension in the weighted metric [rad]."""
 
-_ROOM = 2.0
+_SAMPLING_MARGIN = 2.0
 """How far outside the box of start and goals samples are drawn [rad]."""
 
 
@@ -79,8 +79,8 @@ def rrt_connect(
     """
     ends = np.vstack([start, goals])
     robot = checker.robot
-    low = np.maximum(ends.min(axis=0) - _ROOM, robot.lower)
-    high = np.minimum(ends.max(axis=0) + _ROOM, robot.upper)
+    low = np.maximum(ends.min(axis=0) - _SAMPLING_MARGIN, robot.lower)
+    high = np.minimum(ends.max(axis=0) + _SAMPLING_MARGIN, robot.upper)
     capacity = 40 * iterations
     tree, other = _Tree(start[None], capacity, robot.weights), _Tree(goals, capacity, robot.weights)
     forward = True

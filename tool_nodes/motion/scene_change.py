@@ -1,4 +1,4 @@
-"""Whether two pictures of one camera show the same scene, as far as the depth sensor can tell.
+"""Whether two pictures of one camera show the same scene, within the accuracy of the depth sensor.
 
 Measured in simulation, noise of 0.5 mm at 1 m, 640x480 and 320x240: a block, a box or a ball that was shifted by 3 mm
 is noticed whatever the direction, and no noise alone is (45 pairs of pictures). Things lower than `FINE_DEPTH`, things
@@ -15,13 +15,15 @@ from tool_nodes import workspace
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 CHANGED_DEPTH = 0.015
+"""Difference in depth of a block that has changed [m]; chosen by hand."""
 CHANGED_BLOCKS = 2
+"""So many blocks may change in a scene that has not [blocks]; chosen by hand."""
 BLOCK_PX = 8
-"""The scene counts as changed when more than CHANGED_BLOCKS squares of BLOCK_PX pixels lie further away or nearer than
-CHANGED_DEPTH [m]; the median over a square leaves no noise, and unknown depth counts as 0."""
+"""Side of a block of pixels whose median depth is compared, so that no noise is left; unknown depth counts as 0
+[px]."""
 
 FINE_DEPTH = 0.006
-"""Or when a patch of pixels of the workspace, known in both pictures, lies further away or nearer than this [m] ..."""
+"""It also changed when a patch of the workspace, known in both pictures, lies this much further or nearer [m] ..."""
 
 FINE_PATCH_M = 0.0035
 """... that is so wide and high [m], but at least two pixels: an edge of an object that was shifted sideways leaves one.

@@ -25,6 +25,7 @@ TOUCH_DEPTH = 0.003
 """How deep the held object may touch the table or a box before it counts as a collision [m]."""
 
 _ROBOT, _HELD = 1, 2
+"""MuJoCo's contact types of the robot, and of what it holds."""
 _TABLE = "table"
 
 

@@ -1,4 +1,4 @@
-"""The stop, as everybody who moves the arm or decides about it knows it: latched until a reset, and counted.
+"""The stop as all parts that move the arm or decide about it share it: latched until a reset, and counted.
 
 A reset allows new motions. It brings nothing back: whatever was going on when a stop came has noted the number of stops
 at its beginning and never goes on once there are more, however soon the reset was.
@@ -52,7 +52,7 @@ class StopLatch:
     reset wins.
 
     Args:
-        how_to_reset: One sentence for whoever meets a latched stop.
+        how_to_reset: One sentence for callers that meet a latched stop.
 
     Attributes:
         stops: Number of the last stop, 0 before the first.

@@ -1,4 +1,4 @@
-"""What the camera's cloud says about the thing between the fingers, and where something can be set down."""
+"""The target of a grasp or placement, from the camera's cloud: jaw opening, held object, point in the base frame."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ ELEVATED = 0.008
 """Points higher than this above the table belong to a thing [m]."""
 
 _CELL = 0.01
+"""Side of the cells by which what touches between the fingers is joined [m]; chosen by hand."""
 
 
 def cloud_in_base(frame: Frame) -> NDArray[np.float32]:
@@ -76,19 +77,13 @@ class HeldObject:
         box: Its bounding box; the unseen part down to its support is included.
         R_base_gripper: (3, 3) orientation of the gripper when it was grasped.
         bottom_m: Height of the gripper's origin above the thing's lowest point at that orientation [m].
-        footprint_radius_m: Half of its larger horizontal extent [m].
         opening_m: Measured jaw opening after closing [m].
     """
 
     box: Box
     R_base_gripper: FloatArray
     bottom_m: float
-    footprint_radius_m: float
     opening_m: float
-
-    def centre_offset(self) -> FloatArray:
-        """(3,) from the gripper's origin to the centre of the box, in the gripper frame."""
-        return self.box.T_parent_box[:3, 3]
 
 
 def held_object(
@@ -115,12 +110,10 @@ def held_object(
     pose = np.eye(4)
     pose[2, 3] = (low[2] + high[2]) / 2
     half = np.array([half_x, half_y, half_z])
-    radius = float(max(half_x, half_y))
     return HeldObject(
         box=Box(pose, half),
         R_base_gripper=T_base_gripper[:3, :3].copy(),
         bottom_m=float(T_base_gripper[2, 3] - support),
-        footprint_radius_m=radius,
         opening_m=opening_m,
     )
 

@@ -1,4 +1,4 @@
-"""What every trajectory is, whoever made it and whatever follows it; limits of the operator's are in `limits`."""
+"""Checks of every trajectory, whatever planned it and whatever follows it; limits of the operator's are in `limits`."""
 
 from __future__ import annotations
 

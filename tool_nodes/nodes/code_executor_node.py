@@ -13,7 +13,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success
-from tool_nodes.sandbox.executor import CodeExecutor, CodeKind, Limits, shown, tool_result
+from tool_nodes.sandbox.executor import CodeArgument, CodeExecutor, ProgramLimits, shown, tool_result
 
 _MODES = {ExecuteCode.Request.EXEC: "exec", ExecuteCode.Request.EVAL: "eval"}
 _NAME_LENGTH = 100
@@ -27,10 +27,10 @@ class CodeExecutorNode(Node):
 
     def __init__(self) -> None:
         super().__init__("code_executor")
-        wall_s = parameters.seconds(self, "wall_limit_s", Limits.wall_s, "Longest run of a program")
+        wall_s = parameters.seconds(self, "wall_limit_s", ProgramLimits.wall_s, "Longest run of a program")
         self._kept = parameters.count(self, "sessions", 16, "Number of sessions whose results are kept")
         self._sessions: OrderedDict[str, dict[str, Any]] = OrderedDict()
-        self._executor = CodeExecutor(Limits(wall_s=wall_s))
+        self._executor = CodeExecutor(ProgramLimits(wall_s=wall_s))
         try:
             self._executor.start()
         except ToolError as error:  # every call will say so; a graph without code is still a graph
@@ -50,7 +50,7 @@ class CodeExecutorNode(Node):
                     ErrorCode.INVALID_ARGUMENT, f"execute_code: mode must be 0 (EXEC) or 1 (EVAL), got {request.mode}."
                 )
             mode = _MODES[request.mode]
-            code = checked(CodeKind(), request.code, "execute_code: code")
+            code = checked(CodeArgument(), request.code, "execute_code: code")
             variables = self._variables_of(request.session)
             outcome = self._executor.run(code, mode, variables, request.timeout or None)
             response.output, response.error_output = outcome.stdout, outcome.stderr

@@ -19,12 +19,12 @@ from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import header_of, image_to_mask, matrix_to_pose, message_to_cloud
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, visualization
-from tool_nodes.toolbox.arguments import NumberKind
+from tool_nodes.toolbox.arguments import NumberArgument
 from tool_nodes.tools.spacetools.grasping import GraspTools, require_matching
 
 
 class GraspingNode(Node):
-    """Serves a GraspGenerator and tells which of its grasps the arm can reach.
+    """Serves a GraspGenerator and marks which of its grasps the arm can reach.
 
     Parameters: `robot`, `perception`, `grasps`, `seed`.
     """
@@ -54,7 +54,9 @@ class GraspingNode(Node):
                     f"compute_grasp: the mask has {mask.shape[1]}x{mask.shape[0]} pixels, but the image has "
                     f"{frame.size[0]}x{frame.size[1]}.",
                 )
-            focal_px = checked(NumberKind(0.0, exclusive_low=True), request.focal_length, "compute_grasp: focal_length")
+            focal_px = checked(
+                NumberArgument(0.0, exclusive_low=True), request.focal_length, "compute_grasp: focal_length"
+            )
             result = self._tools.alternative(cloud, mask, focal_px, frame.rgb, frame, request.alternative)
             T, score = result.value
             header = header_of(frame)

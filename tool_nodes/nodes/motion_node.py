@@ -42,7 +42,7 @@ from tool_nodes.ros.attempts import AttemptLog
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.controllers import RosArm, Stepper
 from tool_nodes.ros.messages import BASE_FRAME, header_of, rgb_to_image
-from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, Progress
+from tool_nodes.ros.motion_goals import GRASP_PHASES, PLACE_PHASES, Frames, Phase, StageProgress
 from tool_nodes.ros.motion_messages import GRIPPER_TYPES
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
@@ -51,14 +51,14 @@ from tool_nodes.ros.stop_state import HOW_TO_RESET
 from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
 
 CLIENT_GONE_S = 1.0
-"""A goal whose action has had no client for so long [s] is cancelled: nobody could cancel it any more."""
+"""A goal whose action has had no client for so long [s] is cancelled: it has no client left that could cancel it."""
 
 LOST_OPENING = 0.012
 """Jaws that are further open than when they closed [m] have lost what they held."""
 
 
 class InterruptedPlanning(Exception):
-    """Somebody stopped or cancelled what is being planned; no ToolError, which would make another plan be tried."""
+    """What is being planned was stopped or cancelled; no ToolError, which would make another plan be tried."""
 
 
 class InterruptiblePlanner:
@@ -89,13 +89,13 @@ class InterruptiblePlanner:
 
 
 _SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
-"""Somebody did not answer; measuring once more would only delay the answer."""
+"""A server timed out; measuring once more would only delay the answer."""
 
 BUSY = ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wait for its end, or cancel it.")
 
 
 @dataclass(frozen=True)
-class Kind:
+class RequestKind:
     """What can be asked for: an action and the service of the same meaning."""
 
     name: str
@@ -105,25 +105,25 @@ class Kind:
     phases: Mapping[str, Phase]
 
 
-GRASP = Kind("execute_grasp", ExecuteGrasp, ExecuteGraspOnce, GraspPlan, GRASP_PHASES)
-PLACE = Kind("place", Place, PlaceOnce, PlacePlan, PLACE_PHASES)
+GRASP = RequestKind("execute_grasp", ExecuteGrasp, ExecuteGraspOnce, GraspPlan, GRASP_PHASES)
+PLACE = RequestKind("place", Place, PlaceOnce, PlacePlan, PLACE_PHASES)
 
 
 @dataclass
-class Job:
+class QueuedMotion:
     """One request on its way to its result."""
 
-    kind: Kind
+    kind: RequestKind
     request: Any
     result: Any
-    progress: Progress
+    progress: StageProgress
     cancel_asked: Callable[[], bool] = lambda: False
     clients: Callable[[], int] = lambda: 1
     _gone_since_s: float | None = None
 
     @property
     def abandoned(self) -> bool:
-        """True if nobody waits for the result any more."""
+        """True if no client waits for the result any more."""
         if self.clients():
             self._gone_since_s = None
         elif self._gone_since_s is None:
@@ -193,7 +193,7 @@ class MotionNode(Node):
         self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
         # The motions.
         self._busy = threading.Lock()
-        self._progress: Progress | None = None
+        self._progress: StageProgress | None = None
         self.add_on_set_parameters_callback(self._refuse_while_moving)
         parameters.seed(self, "Seeds planning; set while nothing moves, all is as freshly started", self._begin_anew)
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
@@ -221,7 +221,7 @@ class MotionNode(Node):
 
     # -- requests --------------------------------------------------------------------------------
 
-    def _serve(self, kind: Kind) -> ActionServer:
+    def _serve(self, kind: RequestKind) -> ActionServer:
         group = ReentrantCallbackGroup()
         once = functools.partial(self._on_call, kind)
         self.create_service(kind.service, f"{kind.name}_once", once, callback_group=group)
@@ -234,14 +234,14 @@ class MotionNode(Node):
             cancel_callback=lambda goal: CancelResponse.ACCEPT,
         )
 
-    async def _on_goal(self, kind: Kind, goal: Any) -> Any:
+    async def _on_goal(self, kind: RequestKind, goal: Any) -> Any:
         result = kind.action.Result()
         feedback_topic = self.resolve_topic_name(f"{kind.name}/_action/feedback")
-        job = Job(
+        job = QueuedMotion(
             kind,
             goal.request,
             result,
-            Progress(kind.phases, kind.action.Feedback, goal.publish_feedback),
+            StageProgress(kind.phases, kind.action.Feedback, goal.publish_feedback),
             cancel_asked=lambda: goal.is_cancel_requested,
             clients=lambda: self.count_subscribers(feedback_topic),
         )
@@ -254,8 +254,8 @@ class MotionNode(Node):
             goal.abort()
         return result
 
-    async def _on_call(self, kind: Kind, request: Any, response: Any) -> Any:
-        job = Job(kind, request, response, Progress(kind.phases, kind.action.Feedback, None))
+    async def _on_call(self, kind: RequestKind, request: Any, response: Any) -> Any:
+        job = QueuedMotion(kind, request, response, StageProgress(kind.phases, kind.action.Feedback, None))
         await self._carry_out(kind.name, response, lambda: self._move(job))
         return response
 
@@ -266,7 +266,7 @@ class MotionNode(Node):
         return response
 
     async def _carry_out(self, name: str, result: Any, work: Callable[[], None]) -> None:
-        """Do the work in a thread of its own, because it blocks; what goes wrong is told in the result."""
+        """Do the work in a thread of its own, because it blocks; what goes wrong stands in the result."""
         watch = self._latch.watch()
         if not self._busy.acquire(blocking=False):
             result.status = failure(BUSY)
@@ -293,7 +293,7 @@ class MotionNode(Node):
         if self._progress is not None:
             self._progress.enter(stage)
 
-    def _move(self, job: Job) -> None:
+    def _move(self, job: QueuedMotion) -> None:
         """Fill the result of a job. Raises ToolError, BadMessage."""
         mode, modes = job.request.approval_mode, job.kind.action.Goal
         if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
@@ -306,10 +306,10 @@ class MotionNode(Node):
             with self._guard.at_least(Mode.ASK if mode == modes.ASK else Mode.AUTO):
                 self._plan_and_run(job, plan_only=mode == modes.PLAN_ONLY)
         except ToolError as error:
-            raise self._told(error, job) from error
+            raise self._described(error, job) from error
         except InterruptedPlanning as interruption:
             stopped = ToolError(ErrorCode.STOPPED, f"A stop came during {job.progress.stage}; the arm stands still.")
-            raise self._told(stopped, job) from interruption
+            raise self._described(stopped, job) from interruption
         finally:
             self._progress, self._arm.cancelled, self._plan_id = None, lambda: False, ""
 
@@ -325,12 +325,12 @@ class MotionNode(Node):
         except InterruptedPlanning as interruption:
             raise ToolError(ErrorCode.STOPPED, "A stop came during planning; the arm stands still.") from interruption
 
-    def _plan_and_run(self, job: Job, plan_only: bool) -> None:
+    def _plan_and_run(self, job: QueuedMotion, plan_only: bool) -> None:
         manipulator, result = self._manipulator, job.result
         before = self._arm.state()
         held = manipulator.held
         if held is not None and before.opening_m > held.opening_m + LOST_OPENING:
-            manipulator.held = None  # the jaws were opened by somebody else, or the robot is another one now
+            manipulator.held = None  # the jaws were opened by another client, or the robot was replaced
         if not plan_only and not job.request.plan_id:
             manipulator.return_to_park()
         plan = self._plan(job)
@@ -360,7 +360,7 @@ class MotionNode(Node):
             after = self._arm.state()
             result.execution_time, result.opening = max(0.0, after.stamp - before.stamp), after.opening_m
 
-    def _plan(self, job: Job) -> GraspPlan | PlacePlan:
+    def _plan(self, job: QueuedMotion) -> GraspPlan | PlacePlan:
         """A new plan, or the one that the request names; its id is in the job's progress and result."""
         request, manipulator = job.request, self._manipulator
         job.progress.enter("planning")
@@ -378,7 +378,7 @@ class MotionNode(Node):
         job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)
         return plan
 
-    def _told(self, error: ToolError, job: Job) -> ToolError:
+    def _described(self, error: ToolError, job: QueuedMotion) -> ToolError:
         """The error as the caller reads it: which stage it was, and who ended it."""
         stage = job.progress.stage
         if error.code is ErrorCode.STOPPED and not self._latch.halted and job.cancelled():

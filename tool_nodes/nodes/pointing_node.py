@@ -20,7 +20,7 @@ from tool_nodes.ros.pictures import header_for, take_picture
 from tool_nodes.ros.remote_perception import box_to_message
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextKind
+from tool_nodes.toolbox.arguments import TextArgument
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.drawing import draw_boxes
 from tool_nodes.tools.spacetools.pointing import RoboReferTools
@@ -60,7 +60,7 @@ class PointingNode(Node):
         with answering(self, response, "detect_boxes"):
             image = take_picture(request, self._frames)
             header = header_for(image)
-            text = checked(TextKind(), request.text, "detect_boxes: text")
+            text = checked(TextArgument(), request.text, "detect_boxes: text")
             answer = self._detector.detect(image, text)
             found = answer.value
             response.detections.header = header

@@ -19,7 +19,7 @@ from tool_nodes.ros.pictures import header_for, take_picture
 from tool_nodes.ros.remote_perception import message_to_box
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
-from tool_nodes.toolbox.arguments import TextKind
+from tool_nodes.toolbox.arguments import TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.drawing import draw_mask
@@ -81,7 +81,7 @@ def _prompts(request: Any, image: SessionImage) -> list[Prompt]:
     if request.everything:
         return [Everything()]
     if request.text:
-        return [TextPrompt(checked(TextKind(), request.text, "segment: text"))]
+        return [TextPrompt(checked(TextArgument(), request.text, "segment: text"))]
     return [_box(message, image.size) for message in request.boxes]
 
 

@@ -8,10 +8,10 @@ import numpy as np
 
 from tool_nodes.types import BoolArray
 
-Box = tuple[int, int, int, int]
+PixelBox = tuple[int, int, int, int]
 """(left, top, right, bottom) [px]."""
 
-AnyBox = Box | tuple[float, float, float, float]
+AnyBox = PixelBox | tuple[float, float, float, float]
 
 
 def box_iou(a: AnyBox, b: AnyBox) -> float:
@@ -20,7 +20,7 @@ def box_iou(a: AnyBox, b: AnyBox) -> float:
     return shared / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - shared)
 
 
-def not_suppressed(boxes: Sequence[Box], scores: Sequence[float], limit: float) -> list[int]:
+def not_suppressed(boxes: Sequence[PixelBox], scores: Sequence[float], limit: float) -> list[int]:
     """Greedy non-maximum suppression: indices of the boxes that overlap no better one by more than a limit of IoU.
 
     Args:
@@ -37,7 +37,7 @@ def not_suppressed(boxes: Sequence[Box], scores: Sequence[float], limit: float) 
     return kept
 
 
-def inside_box(mask: BoolArray, box: Box) -> tuple[BoolArray, float]:
+def inside_box(mask: BoolArray, box: PixelBox) -> tuple[BoolArray, float]:
     """The part of a mask (H, W) inside a box, and its share of the mask's area in [0, 1]; the mask is not empty."""
     left, top, right, bottom = box
     part = np.zeros_like(mask)

@@ -1,4 +1,4 @@
-"""Finds the things that stand on the table: one cluster of pixels per thing.
+"""Object segmentation by geometry: one cluster of pixels for each object on the table.
 
 Pixels that stick out of the table are dropped onto a grid of the table top and grouped by their footprints, which
 things 5 cm apart do not share although they overlap in the picture. A bin or bowl is a closed rim around a low floor;
@@ -29,15 +29,24 @@ _ROBOT_M = 0.33
 """Whatever reaches this high is the robot, not a thing on the table."""
 
 _FRAGMENT_M2 = 0.0008
+"""A smaller footprint may be a fragment of its neighbour [m^2]; chosen by hand."""
 _FRAGMENT_GAP_M = 0.020
 """A part as small as this may be this far from the rest of its thing if the gap is out of sight."""
 
 _CONTAINER_SIDES_M = (0.09, 0.30)
+"""The shorter side of an open container is above the first, its longer side below the second [m]; chosen by hand."""
 _WALL_M = 0.010
+"""As wide is the band along the outline that belongs to the walls, and as high the layer over the floor [m]; chosen
+by hand."""
 _FLOOR_M = 0.008
+"""A container's floor is at most this high over the table [m]; chosen by hand."""
 _TALLEST_M = 0.20
+"""What stands in a container rises at most this high over it, for the size of the window to look in [m]; chosen by
+hand."""
 _RIM_CLEARANCE_M = 0.012
+"""Whatever is this far above the rim is content and not the rim itself [m]; chosen by hand."""
 _EIGHT = np.ones((3, 3), dtype=bool)
+"""A pixel and its eight neighbours."""
 
 
 @dataclass(frozen=True)
@@ -220,7 +229,7 @@ def _opened(
     points, inside = surface.points[window], surface.inside[window]
     depth = _depth_inside(corners, points)
     above = points[:, :, 2] > shell.rim + _RIM_CLEARANCE_M
-    # Through clear walls the table beside the floor is seen; noise is averaged to tell the two apart.
+    # Through clear walls the table beside the floor is seen; noise is averaged to separate the two.
     lifted = ndimage.uniform_filter(np.nan_to_num(points[:, :, 2]), 3) > 0.002
     risen = (depth > _WALL_M) & (points[:, :, 2] > shell.floor + _WALL_M)
     content = inside & (depth > -_LOW_M) & (above | risen)

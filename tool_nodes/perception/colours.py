@@ -1,4 +1,4 @@
-"""Colours that survive shading: comparing a lit surface with a product's colour, and naming it.
+"""Colour models that survive shading: comparing a lit surface with a product's colour, and naming it.
 
 Light scales a surface's linear RGB and hardly changes its direction, so a pixel is compared with the ray of all
 brightnesses that a colour can take, not with one value.
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from tool_nodes.types import FloatArray
 
 _GAMMA = 2.2
+"""Exponent from sRGB values to linear light [-]; the usual approximation of sRGB's piecewise curve (IEC 61966-2-1)."""
 SHADE_RANGE = (0.33, 1.12)
 """Linear brightness of a surface over that in even light: from a side in shadow to a top in full light."""
 
@@ -21,7 +22,9 @@ _GLOSS = (0.0, 0.02, 0.045, 0.08)
 """White light that a surface may mirror on top of its colour, linear."""
 
 _TYPICAL_SHADE = 0.8
+"""Linear brightness at which colours are named, over that in even light [-]; chosen by hand within SHADE_RANGE."""
 _LINEAR = (np.arange(256) / 255.0) ** _GAMMA
+"""Linear light in [0, 1] of each value of a channel."""
 
 
 def linear(rgb: NDArray[np.uint8]) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Position and size of a thing from the part of it that the camera sees."""
+"""Position and dimensions of an object from the part of it that the camera sees."""
 
 from __future__ import annotations
 

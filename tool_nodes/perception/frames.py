@@ -15,8 +15,11 @@ from scipy import ndimage
 from tool_nodes.types import Frame
 
 _CACHED_FRAMES = 4
+"""Frames whose results are kept; chosen by hand."""
 _HOLE_PX = 40
+"""Holes in the depth up to this large are filled [px]; chosen by hand."""
 _HOLE_SPREAD_M = 0.02
+"""Only if the depths around them differ by less than this [m]; chosen by hand."""
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Where there is room to set something down: a point of the table, of a container's floor or of a top face.
+"""Free-space search: a point of the table, of a container's floor or of a top face to set something down on.
 
 Directions are those of the picture: left is the camera's left, in front is nearer the camera. Only what the camera
 sees counts as free; a thing up to 8 cm wide is to be set down centred on the point.
@@ -25,7 +25,9 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CELL_M = 0.005
+"""Side of a cell of the table's grid [m]; chosen by hand."""
 _PIXEL_M = 0.002
+"""Size of a pixel on the table [m]: 1.0 m / 660 px at the scene camera's target, rounded up."""
 _RAISED_M = 0.0022
 """What lies this much over the table on average is not the table [m]."""
 
@@ -33,6 +35,7 @@ _SEEN_M = 0.012
 """The table is seen at least this far around the point [m]."""
 
 _BORDER_PX = 12
+"""No place is nearer to the picture's border [px]; chosen by hand."""
 _NARROWEST_M = 0.03
 """Least clearance that is tried when there is not as much as asked for [m]."""
 
@@ -44,7 +47,7 @@ _BESIDE_M = (0.060, 0.095, 0.145)
 and the edge gap stays within 12 cm for things at least 5 cm wide."""
 
 _GOOD_ANGLE = np.radians(22.0)
-"""Up to here off the exact direction, nobody doubts the direction [rad]."""
+"""Up to here off the exact direction, the direction is beyond doubt [rad]."""
 
 _WIDEST_ANGLES = np.radians([30.0, 37.0, 41.0, 43.5])
 """Farthest off the exact direction [rad]; each only where there is no room within the one before."""
@@ -53,16 +56,21 @@ _DOUBT_M = 0.016
 """Seeing and placing are not exact enough closer than this to the bounds of a direction, 45 degrees either side [m]."""
 
 _BETWEEN_SHARE = (0.2, 0.8)
+"""A place between two things lies within these shares of the way from one to the other [-]; chosen by hand."""
 _BETWEEN_ASIDE_M = 0.10
+"""And at most this far beside the line between them [m]; chosen by hand."""
 _MIDDLE = np.array([0.47, 0.0])
+"""The place that is best where any will do, (x, y) in the base frame [m]; chosen by hand, well within reach."""
 _DIRECTIONS = {
     "left_of": (-1.0, 0.0),
     "right_of": (1.0, 0.0),
     "in_front_of": (0.0, -1.0),
     "behind": (0.0, 1.0),
 }
+"""Directions on the table as the camera sees them: (to the right, away from the camera)."""
 _WORDS = {"left_of": "left of", "right_of": "right of", "in_front_of": "in front of", "next_to": "next to"}
 _HOW_MANY = {"in": (1, 1), "on": (1, 1), "between": (2, 2), "anywhere": (0, 0)}
+"""Least and greatest number of things that a place refers to; the other relations take 1 to 99."""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tool_nodes.perception.box_overlap import Box
+from tool_nodes.perception.box_overlap import PixelBox
 from tool_nodes.perception.masks import inner_point, window_of
 from tool_nodes.types import BoolArray, Detection
 
@@ -23,7 +23,7 @@ class Instance:
 
     mask: BoolArray
     point: tuple[float, float]
-    box: Box
+    box: PixelBox
     score: float
     label: str = ""
 
@@ -38,7 +38,7 @@ class Instance:
         return Detection(self.box, self.label, self.score, self.point)
 
 
-def box_of(mask: BoolArray) -> Box:
+def box_of(mask: BoolArray) -> PixelBox:
     """The box around a mask (H, W) that is not empty."""
     rows, columns = window_of(mask)
     return columns.start, rows.start, columns.stop, rows.stop

@@ -1,4 +1,4 @@
-"""Pixels of single objects: where they are, where to point at them, and which of them a point means."""
+"""Object masks: bounding boxes, points to point at, and the mask that a point means."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
 
 _NEAR_MISS_PX = 8.0
+"""A point this near to a mask still means it [px]; chosen by hand."""
 
 Window = tuple[slice, slice]
 

@@ -1,4 +1,4 @@
-"""What stands on the table, from one depth picture: a height map and boxes for the planner.
+"""Collision obstacles from one depth picture: a height map, and boxes for the planner.
 
 Only the camera's cloud is used. What the camera cannot see because something stands in front of it
 is taken as occupied close behind that thing.
@@ -21,6 +21,7 @@ from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 _Labels = NDArray[np.signedinteger[Any]]
 
 MAX_BOXES = 60
+"""Boxes of a scene; bounds the planner's time, chosen by hand."""
 MIN_HEIGHT = 0.008
 """Lower things count as the table [m]."""
 
@@ -31,9 +32,13 @@ PADDING_DEPTH = 0.01
 """How far behind a seen thing hidden space counts as occupied [m]."""
 
 INFLATION = 0.003
+"""A box is this much larger than what was seen: on each side, and at its top [m]; chosen by hand."""
 _HIDDEN_MARGIN = 0.01
+"""A point is hidden when it lies this far behind what the camera saw in its direction [m]; chosen by hand."""
 _SPLIT_WASTE_M3 = 100e-6
+"""A box with less empty space than this is not split [m^3]; chosen by hand."""
 _SPLIT_SHARE = 0.2
+"""Nor is one of which less than this share is empty [-]; chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -60,21 +65,13 @@ class HeightMap:
 
     def support_height(self, xy: ArrayLike, radius: float) -> float:
         """Greatest seen height [m] within radius [m] of a point (2,); NaN if nothing was seen there."""
-        heights = self._within(xy, radius)
-        seen = heights[~np.isnan(heights)]
-        return float(seen.max()) if len(seen) else float("nan")
-
-    def seen_share(self, xy: ArrayLike, radius: float) -> float:
-        """Share in [0, 1] of the cells within radius [m] of a point (2,) that the camera saw; 0 off the map."""
-        heights = self._within(xy, radius)
-        return float(np.mean(~np.isnan(heights))) if len(heights) else 0.0
-
-    def _within(self, xy: ArrayLike, radius: float) -> FloatArray:
         x, y = np.asarray(xy, dtype=float)[:2]
         xs, ys = self.centres()
         # Half a cell more, so that even a tiny radius meets the cell that holds the point.
         near = np.hypot(xs[:, None] - x, ys[None, :] - y) <= max(radius, 0.75 * self.cell)
-        return self.heights[near]
+        heights = self.heights[near]
+        seen = heights[~np.isnan(heights)]
+        return float(seen.max()) if len(seen) else float("nan")
 
 
 def height_map(
@@ -116,7 +113,7 @@ def fit_obstacles(
     Args:
         frame: A picture with depth, taken with the arm out of view.
         ignore: bool (H, W), pixels to leave out, such as those of the object to be grasped.
-        cell: Edge of a cell for telling things apart [m]; boxes are fitted to cells half as wide.
+        cell: Edge of a cell for separating things [m]; boxes are fitted to cells half as wide.
         table_z: Height of the table top in the base frame [m].
 
     Returns:

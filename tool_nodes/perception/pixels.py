@@ -22,15 +22,19 @@ from tool_nodes.perception.word_pointer import point_by_words
 from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 _SAMPLE = 240
+"""Pixels of a thing whose colours are compared; bounds the time, chosen by hand."""
 _DOUBTFUL = -12.0
+"""Log likelihood below which no item explains a thing well; chosen by hand."""
 _PILE_ADVANTAGE = 3.0
+"""A pile must explain a thing better than one item does, by this log likelihood; chosen by hand."""
 
 _ROW = 3
 """So many things in a row are taken apart."""
 
 _CLEAR = -6.0
+"""Log likelihood from which an item explains a part so well that it may be the end of a row; chosen by hand."""
 _ENDS = 2
-"""A part that is understood this well may be the end of a row; so many ends are tried."""
+"""Ends of a row that are tried."""
 
 
 _Seen = tuple[Cluster, Look]
@@ -99,7 +103,7 @@ class _Things:
             elif max(scores) > _CLEAR:
                 end, rest = seen if scores[0] > scores[1] else seen[::-1]
                 ends.append((max(scores), end, rest))
-        for _, end, rest in sorted(ends, key=lambda one: -one[0])[: 0 if found else _ENDS]:
+        for _, end, rest in sorted(ends, key=lambda end: -end[0])[: 0 if found else _ENDS]:
             others = self._side_by_side(*rest, row - 1)
             if others:
                 return (end, *others)

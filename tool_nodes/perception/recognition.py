@@ -1,4 +1,4 @@
-"""Which product a cluster is: a likelihood over the catalogue from size, shape and colour."""
+"""Object recognition: a likelihood over the catalogue's products from size, shape and colour."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ _PIXEL_SCALE = 9.0
 """Misfit at which a pixel starts to speak against a colour [grey levels]."""
 
 _OUTLIER = 0.01
+"""Likelihood of a pixel that a colour does not explain at all [-]: one odd pixel decides nothing; chosen by hand."""
 _COLOUR_WEIGHT = 9.0
 """How many independent witnesses the pixels of one thing are worth."""
 
@@ -32,12 +33,16 @@ _LIT_SHADE = (0.62, 1.10)
 _UNKNOWN = -16.0
 """Below this likelihood a thing is none of the items; a thing that is partly hidden is given more credit."""
 _POSE_PENALTY = 3.0
+"""What lying on a side takes from the log likelihood: most things stand on their foot; chosen by hand."""
 _UNSEEN_PART_PENALTY = 3.0
+"""What it takes that no pixel shows an item's large second colour [log likelihood]; chosen by hand."""
 _LONE_M = (0.11, 0.05)
 """What fits no product and is longer and wider than this may be several things that touch [m]."""
 
 _TINY_PARTS = (None, "stem", "tip")
 _FILL = {"round": 0.80, "straight": 0.985}
+"""Share of its smallest rectangle that a seen footprint fills [-]; near those of an ellipse, pi / 4, and of a
+rectangle."""
 
 
 @dataclass(frozen=True)

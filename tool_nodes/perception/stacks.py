@@ -1,4 +1,4 @@
-"""Takes a pile of two things apart: one that stands on the other has the other's top at its foot."""
+"""Splits a cluster of two stacked objects: the upper one has the lower one's top at its foot."""
 
 from __future__ import annotations
 
@@ -13,12 +13,16 @@ from tool_nodes.perception.surface import Surface
 from tool_nodes.types import BoolArray, FloatArray
 
 _BIN_M = 0.002
+"""Bin of the histogram of heights [m]; chosen by hand."""
 _LEAST_M = 0.025
 """Either part is at least this high [m]."""
 
 _LEVEL_M = 0.003
+"""The upper part begins this far above the level between the two [m]; chosen by hand."""
 _MIN_PIXELS = 80
+"""Either part has at least so many pixels; chosen by hand, as in clusters.py."""
 _CANDIDATES = 5
+"""Levels that are tried, those with the most pixels first; chosen by hand."""
 
 
 def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Iterator[tuple[Cluster, Cluster]]:

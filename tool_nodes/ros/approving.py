@@ -85,7 +85,7 @@ class ApprovalDesk:
 
     Args:
         node: Gets the topic motion_request and the service approve_motion.
-        token: Whoever knows it is the operator; empty makes one up, for `announce`.
+        token: Its holder is the operator; empty makes one up, for `announce`.
         deadline_s: How long a question waits, by the wall clock; greater than 0.
         frame_id: Of the end pose.
         plan_id: Of the goal that asks.
@@ -123,7 +123,7 @@ class ApprovalDesk:
             print(f"approval token for toolhand approve: {self._token}", file=sys.stderr, flush=True)
 
     def decide(self, request: MotionRequest) -> Decision:
-        """See `Approver`; refused at once where nobody listens to the topic, and at the deadline."""
+        """See `Approver`; refused at once where the topic has no subscriber, and at the deadline."""
         if not self._node.count_subscribers(self._topic):
             return Decision(False, f"nobody listens to {self._topic}, so nobody can be asked", request.hash, "nobody")
         with self._lock:

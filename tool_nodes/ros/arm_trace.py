@@ -1,4 +1,4 @@
-"""Where the arm was lately, by the stamps of its joint states: tells whether it moved between two pictures."""
+"""Where the arm was lately, by the stamps of its joint states: whether it moved between two pictures."""
 
 from __future__ import annotations
 

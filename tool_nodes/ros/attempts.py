@@ -1,4 +1,4 @@
-"""Every attempt to move, kept by the motion node for whoever records a run: the service `get_motion_attempts`."""
+"""Every attempt to move, kept by the motion node for recorders of runs: the service `get_motion_attempts`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tool_nodes.motion.guard import LOG
 
 SERVICE = "get_motion_attempts"
 KEPT = 500
-"""So many of the newest attempts are told."""
+"""So many of the newest attempts are kept."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Attempts:
         """Those after the first `count`; all of a node that was started anew meanwhile. Lost ones leave a line."""
         missed = self.count - (count if count <= self.count else 0)
         lost = missed - len(self.newest)
-        told = list(self.newest[-missed:]) if missed else []
-        return [{"outcome": "lost", "count": lost}, *told] if lost > 0 else told
+        newest = list(self.newest[-missed:]) if missed else []
+        return [{"outcome": "lost", "count": lost}, *newest] if lost > 0 else newest
 
 
 def read_attempts(message: str) -> Attempts:

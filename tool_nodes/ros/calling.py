@@ -192,7 +192,7 @@ def _wait(
 
 
 def server_is_there(is_there: Callable[[], bool]) -> bool:
-    """What `service_is_ready` or `server_is_ready` says; False where the client cannot tell any more."""
+    """What `service_is_ready` or `server_is_ready` says; False where the client has been destroyed."""
     try:
         return is_there()
     except Exception:  # the client was destroyed, or this node's context shut down; its classes differ between clients
@@ -200,7 +200,7 @@ def server_is_there(is_there: Callable[[], bool]) -> bool:
 
 
 def server_absent(name: str, waited_s: float) -> ToolError:
-    """UNAVAILABLE, because nobody serves a service or an action."""
+    """UNAVAILABLE, because a service or an action has no server."""
     return ToolError(
         ErrorCode.UNAVAILABLE,
         f"No node serves {name}; waited {waited_s:g} s for one.",
@@ -218,6 +218,6 @@ def server_gone(name: str) -> ToolError:
 
 
 def cancel_late_goal(sent: Future) -> None:
-    """For the future of a goal that nobody waits for any more: should it be accepted, it must not move the arm."""
+    """For the future of an abandoned goal: should it be accepted, it must not move the arm."""
     if sent.exception() is None and sent.result().accepted:
         sent.result().cancel_goal_async()

@@ -288,7 +288,7 @@ class RosArm:
         with self._latch.job(), self._latch.goal_on_its_way():
             if self.halted:
                 return _Ended(GoalStatus.STATUS_UNKNOWN, halted=True)
-            self._reading()  # a motion whose course nobody could watch does not begin
+            self._reading()  # a motion that could not be monitored does not begin
             active = self._send(client, goal, name)
             if active is None:
                 return _Ended(GoalStatus.STATUS_UNKNOWN, halted=self.halted)
@@ -358,7 +358,7 @@ class RosArm:
                 self._expected_ns += round(count * self._stepper.time_step_s * 1e9)
         clock.update()
         status, result = active.outcome
-        # Whoever stops cancels at the controllers too, so that the goal may end before this thread hears of it.
+        # A stop cancels at the controllers too, so that the goal may end before this thread hears of it.
         halted = status != GoalStatus.STATUS_SUCCEEDED and (halted or self.halted)
         return _Ended(status, result, halted, late, clock.elapsed_s)
 

@@ -36,9 +36,9 @@ class JointReading:
 
     Attributes:
         q: (n,) [rad].
-        qd: (n,) [rad/s], NaN where the driver does not tell.
+        qd: (n,) [rad/s], NaN where the driver reports none.
         knuckle: Angle of the gripper's driven joint [rad].
-        knuckle_velocity: [rad/s], NaN where the driver does not tell.
+        knuckle_velocity: [rad/s], NaN where the driver reports none.
         knuckle_travel: By how much the knuckle has moved within the last REST_S; infinite if that is not known [rad].
         stamp_ns: Time of the robot [ns].
         received_s: When it arrived, by the monotonic clock [s].
@@ -62,7 +62,7 @@ class JointReading:
         return ArmState(self.q, self.qd, self.opening_m, self.stamp_ns / 1e9)
 
     def is_still(self, arm_velocity: float) -> bool:
-        """True if no joint of the arm is faster than this [rad/s] and the jaws rest; False where nobody knows."""
+        """True if no joint of the arm is faster than this [rad/s] and the jaws rest; False where not known."""
         return bool((np.abs(self.qd) < arm_velocity).all()) and self.jaws_rest
 
     @property
@@ -155,7 +155,7 @@ class JointStates:
         """How far the knuckle moved within REST_S, the newest position that is older included [rad]."""
         past, now_s = self._knuckles, time.monotonic()
         if past and stamp_ns < past[-1][0]:
-            past.clear()  # the robot's clock went back: nobody knows how long ago that was
+            past.clear()  # the robot's clock went back: how long ago that was is unknown
         if not past:
             self._watched_since_s = now_s
         if past and stamp_ns == past[-1][0]:
@@ -163,7 +163,7 @@ class JointStates:
         past.append((stamp_ns, knuckle))
         while len(past) > 2 and past[1][0] <= stamp_ns - REST_S * 1e9:
             past.popleft()
-        # Time of the robot that stands still hides no motion: then the wall clock tells how long it was watched.
+        # Time of the robot that stands still hides no motion: then the wall clock measures how long it was watched.
         if stamp_ns - past[0][0] < REST_S * 1e9 and now_s - self._watched_since_s < REST_S:
             return np.inf
         positions = [position for _, position in past]

@@ -68,13 +68,13 @@ PLACE_PHASES = _phases(
 )
 
 
-class Progress:
+class StageProgress:
     """Turns stages into feedback, whose progress never decreases.
 
     Args:
         phases: By stage.
         feedback_type: Class of the action's feedback.
-        show: Gets each feedback; None where nobody wants any.
+        show: Gets each feedback; None where no client wants any.
 
     Attributes:
         stage: The newest.

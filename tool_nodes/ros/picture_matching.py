@@ -22,7 +22,7 @@ _KEPT = 8
 
 
 @dataclass(frozen=True)
-class Picture:
+class MatchedMessages:
     """Messages that belong together."""
 
     image: Image
@@ -57,7 +57,7 @@ class PictureMatching:
         self._wanted_ns = now_ns()
         self._newest: dict[str, int] = {}
         self._kept: dict[str, dict[int, Any]] = {kind: {} for kind in KINDS}
-        self._complete: Picture | None = None
+        self._complete: MatchedMessages | None = None
         self._closest_ns: int | None = None
         self._arm_moved = ""
         self._changed = threading.Condition()
@@ -85,7 +85,7 @@ class PictureMatching:
         with self._changed:
             self._look(last_chance=False)
 
-    def wait(self, end: float, last_chance: bool = True) -> Picture:
+    def wait(self, end: float, last_chance: bool = True) -> MatchedMessages:
         """The picture, as soon as it is complete; at the last chance the best there is by then.
 
         Raises:
@@ -135,7 +135,7 @@ class PictureMatching:
             camera_info = self._calibration_of(self._kept["image"][image], last_chance)
             if camera_info is None:
                 continue
-            self._complete = Picture(self._kept["image"][image], camera_info, self._kept["depth"][depth])
+            self._complete = MatchedMessages(self._kept["image"][image], camera_info, self._kept["depth"][depth])
             self._changed.notify_all()
             return
 

@@ -2,8 +2,8 @@
 
 Every user of the machine can join the graph, publish motion requests of his own and serve a second approve_motion. So a
 request bears an HMAC over all that it shows, an answer one over what it answers, and so does the receipt for it. Each
-holds for one request only, whose hash is never used again. A proof can be tried against guessed tokens by whoever has
-heard it: tokens are made by chance, or at least long.
+holds for one request only, whose hash is never used again. A proof can be tried against guessed tokens by anyone who
+has heard it: tokens are made by chance, or at least long.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ MIN_TOKEN = 16
 """Shortest token that a file may hold [characters]."""
 
 _ROUNDS = 100_000
-"""Of PBKDF2, so that guessing a token takes this many times as long; 0.05 s for whoever knows it."""
+"""Of PBKDF2, so that guessing a token takes this many times as long; 0.05 s with the right token."""
 
 _SALT = b"toolhand approve_motion"
 
 
 def read_token(path: Path) -> str:
-    """The token in a file that nobody else can read.
+    """The token in a file that only its owner can read.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a file that cannot be read, that others may read, or whose token is too short.
@@ -94,5 +94,5 @@ def _octets(text: str) -> bytes:
 
 
 def same(proof: str, expected: str) -> bool:
-    """True if both are the same; how long this takes does not tell where they differ."""
+    """True if both are the same; how long this takes does not reveal where they differ."""
     return hmac.compare_digest(_octets(proof), _octets(expected))

@@ -13,7 +13,7 @@ from toolhand_interfaces.msg import ToolStatus
 
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.ros.messages import BadMessage, rgb_to_image
-from tool_nodes.toolbox.arguments import BadValue, Kind
+from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 
@@ -35,7 +35,7 @@ def failure(error: ToolError) -> ToolStatus:
 
 
 def raise_failure(status: ToolStatus) -> None:
-    """Raise the ToolError that a status tells of, if it tells of one; an unknown code becomes INTERNAL."""
+    """Raise the ToolError of a status, if it holds one; an unknown code becomes INTERNAL."""
     if status.success:
         return
     known = status.error_code in set(ErrorCode)
@@ -67,11 +67,11 @@ def answering(node: Node, response: Any, what: str) -> Iterator[None]:
         node.get_logger().error(message)
 
 
-def checked(kind: Kind, value: Any, what: str) -> Any:
+def checked(kind: ArgumentType, value: Any, what: str) -> Any:
     """A value of a request that fits its kind; `what` begins the sentence. Raises ToolError INVALID_ARGUMENT."""
     try:
         return kind.parse(value, Session())
-    except BadValue as problem:
+    except InvalidValue as problem:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{what} {problem}.") from problem
 
 

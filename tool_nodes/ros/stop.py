@@ -1,8 +1,9 @@
 """Stop: latched at once, passed on to the controllers, confirmed only by what the joints measure.
 
 A stop that was not confirmed is not reset: the way out is another stop that is. Each change is published on stop_state.
-It covers every goal at both controllers, whoever sent it, and every later motion of the process that serves it. It does
-not cover somebody else who sends a new goal to a controller afterwards, and it is no certified safety function.
+It covers every goal at both controllers, whichever client sent it, and every later motion of the process that serves
+it. It does not cover another client that sends a new goal to a controller afterwards, and it is no certified safety
+function.
 """
 
 from __future__ import annotations
@@ -138,7 +139,7 @@ class StopNode(Node):
         self.destroy_node()
 
     def _spin(self) -> None:
-        # The context is shut down by whoever runs the process, which ends this too.
+        # The context is shut down by the process's owner, which ends this too.
         with contextlib.suppress(Exception):
             self._executor.spin()
 
@@ -225,7 +226,7 @@ class StopNode(Node):
         stopping.done.set_result(reading)
 
     def _let_time_pass(self) -> None:
-        """In lockstep nothing brakes unless somebody steps; a simulator whose time passes by itself refuses."""
+        """In lockstep nothing brakes unless a client steps; a simulator whose time passes by itself refuses."""
         if self._stepping is not None and not self._stepping.done():
             return
         if self._step.service_is_ready():

@@ -27,7 +27,7 @@ from tool_nodes.ros.arm_trace import ArmTrace
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds, rigid
-from tool_nodes.ros.picture_matching import Picture, PictureMatching
+from tool_nodes.ros.picture_matching import MatchedMessages, PictureMatching
 from tool_nodes.types import FloatArray
 
 BLACK = 4
@@ -58,14 +58,14 @@ class TopicCamera:
     Args:
         node: Listens.
         topics: Where the pictures are.
-        transforms: Filled by a `tf2_ros.TransformListener`: tells where the camera is.
+        transforms: Filled by a `tf2_ros.TransformListener`: the camera's pose.
         deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
         base_frame: Frame of the robot's base.
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
         robot: Whose arm; the default robot's where None.
 
     Attributes:
-        silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that somebody publishes.
+        silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that has a publisher.
     """
 
     def __init__(
@@ -121,7 +121,7 @@ class TopicCamera:
 
     # -- listening -------------------------------------------------------------------------------
 
-    def _listen(self, end: float) -> Picture:
+    def _listen(self, end: float) -> MatchedMessages:
         clock = self._node.get_clock()
         stays = False
         profiles = [self._profile(kind) for kind, _ in _OPENED]
@@ -177,7 +177,7 @@ class TopicCamera:
     def _leave(self) -> None:
         """Nobody wanted a picture for a while."""
         if not self._one_at_a_time.acquire(blocking=False):
-            return  # somebody does now
+            return  # a request has come since
         try:
             self._leaving.cancel()
             self._close()
@@ -247,7 +247,7 @@ class TopicCamera:
         p, q = found.translation, found.rotation
         return self._readable(lambda: rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z)))
 
-    def _checked(self, picture: Picture, T_base_camera: FloatArray) -> RosFrame:
+    def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray) -> RosFrame:
         frame: RosFrame = self._readable(
             lambda: make_frame(picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns)
         )

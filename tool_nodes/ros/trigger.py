@@ -15,11 +15,11 @@ SERVER_S = 5.0
 
 
 class NoServerError(Exception):
-    """Nobody serves the name."""
+    """The service has no server."""
 
 
 class NoAnswerError(Exception):
-    """Somebody serves it, and has not answered."""
+    """The service has a server, which has not answered."""
 
 
 def call_trigger(name: str, domain: int | None, timeout_s: float) -> tuple[bool, str]:
@@ -31,7 +31,7 @@ def call_trigger(name: str, domain: int | None, timeout_s: float) -> tuple[bool,
         timeout_s: Longest time to wait for the answer [s].
 
     Raises:
-        NoServerError: Nobody serves it.
+        NoServerError: It has no server.
         NoAnswerError: It has not answered in time.
     """
     context = Context()

@@ -41,7 +41,7 @@ class ServerLost(Exception):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgramEnd:
     """How one program ended.
 
     Attributes:
@@ -111,7 +111,7 @@ class Server:
         """Of the outermost process that was started."""
         return 0 if self._process is None else self._process.pid
 
-    def run(self, request: list[memoryview], wall_s: float, max_bytes: int) -> Answer:
+    def run(self, request: list[memoryview], wall_s: float, max_bytes: int) -> ProgramEnd:
         """Run one program in a worker of its own.
 
         Args:
@@ -144,7 +144,7 @@ class Server:
             )
         status = int.from_bytes(word, "little")
         killed = message is None and not late and os.WIFSIGNALED(status)
-        return Answer(message, late, os.WTERMSIG(status) if killed else 0)
+        return ProgramEnd(message, late, os.WTERMSIG(status) if killed else 0)
 
     def close(self) -> None:
         """End the server and a program that still runs. Idempotent; a forked child only forgets its copy."""

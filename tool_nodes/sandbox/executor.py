@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tool_nodes.ports import CodeRunner
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.sandbox import connection, lockdown, seccomp, wire
-from tool_nodes.toolbox.arguments import BadValue, Conversation, Lookup, describe, show
+from tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 
@@ -35,7 +35,7 @@ _SHOWN_ITEMS = 32
 
 
 @dataclass(frozen=True)
-class Limits:
+class ProgramLimits:
     """What one program may use.
 
     Attributes:
@@ -107,8 +107,10 @@ class CodeExecutor:
 
     backend = "sandbox"
 
-    def __init__(self, limits: Limits | None = None, why_missing: Callable[[], str] = seccomp.why_missing) -> None:
-        self.limits = limits or Limits()
+    def __init__(
+        self, limits: ProgramLimits | None = None, why_missing: Callable[[], str] = seccomp.why_missing
+    ) -> None:
+        self.limits = limits or ProgramLimits()
         self._why_missing = why_missing
         self._lock = threading.Lock()
         self._prefix = connection.bubblewrap()
@@ -171,7 +173,7 @@ class CodeExecutor:
             answer = self._ask(message, wall_s)
         return self._outcome(answer, code, wall_s, left_out)
 
-    def _ask(self, message: list[memoryview], wall_s: float) -> connection.Answer:
+    def _ask(self, message: list[memoryview], wall_s: float) -> connection.ProgramEnd:
         """The answer; a server that was lost is replaced once, for a program has no effects that could be repeated."""
         with contextlib.suppress(connection.ServerLost):
             return self._ask_once(message, wall_s)
@@ -180,7 +182,7 @@ class CodeExecutor:
         except connection.ServerLost as error:
             raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run: the sandbox ended: {error}.") from error
 
-    def _ask_once(self, message: list[memoryview], wall_s: float) -> connection.Answer:
+    def _ask_once(self, message: list[memoryview], wall_s: float) -> connection.ProgramEnd:
         server = self._server()
         try:
             return server.run(message, wall_s, self.limits.result)
@@ -203,7 +205,9 @@ class CodeExecutor:
                 reason = str(error)
         raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run: the sandbox does not start: {reason}.")
 
-    def _outcome(self, answer: connection.Answer, code: str, wall_s: float, left_out: Mapping[str, str]) -> CodeOutcome:
+    def _outcome(
+        self, answer: connection.ProgramEnd, code: str, wall_s: float, left_out: Mapping[str, str]
+    ) -> CodeOutcome:
         """What a worker's message means; it may hold anything."""
         report = answer.message
         if not isinstance(report, dict):
@@ -227,7 +231,7 @@ class CodeExecutor:
             error = ToolError(ErrorCode.EXECUTION_FAILED, f"{text or 'The program ended without an answer'}.", hint)
         return CodeOutcome(None, False, stdout, stderr, error)
 
-    def _death(self, answer: connection.Answer, wall_s: float) -> ToolError:
+    def _death(self, answer: connection.ProgramEnd, wall_s: float) -> ToolError:
         """Why a program gave no answer."""
         if answer.late:
             return ToolError(ErrorCode.TIMEOUT, f"The program ran longer than {wall_s:g} s.")
@@ -248,7 +252,7 @@ _executors: weakref.WeakSet[CodeExecutor] = weakref.WeakSet()
 
 
 def _forget() -> None:
-    """In a forked child: the servers are the parent's, and so may be whoever holds a lock."""
+    """In a forked child: the servers are the parent's, and so may be the holder of a lock."""
     for executor in _executors:
         executor._lock = threading.Lock()
         _close_all(executor._servers)
@@ -260,7 +264,7 @@ os.register_at_fork(after_in_child=_forget)
 def _named_in(code: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
     """The variables that a program may mean, and which of them cannot be handed in and why.
 
-    Words are searched, not parsed: the caller's process never parses code that nobody has read, because CPython's
+    Words are searched, not parsed: the caller's process never parses untrusted code, because CPython's
     parser can be crashed by nesting.
     """
     sent, left_out = {}, {}
@@ -293,10 +297,10 @@ def _printed(sent: Any, limit: int) -> str:
 
 
 @dataclass(frozen=True)
-class CodeKind:
+class CodeArgument:
     """Python source of limited length, by which indentation all of it may share is taken away."""
 
-    max_length: int = Limits.code
+    max_length: int = ProgramLimits.code
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
@@ -305,13 +309,13 @@ class CodeKind:
     def parse(self, value: Any, lookup: Lookup) -> str:
         """The source. Raises BadValue."""
         if not isinstance(value, str):
-            raise BadValue(f"must be a string, got {show(value)}")
+            raise InvalidValue(f"must be a string, got {show(value)}")
         if not value.strip() or len(value) > self.max_length:
-            raise BadValue(f"must have 1 to {self.max_length} characters, got {len(value)}")
+            raise InvalidValue(f"must have 1 to {self.max_length} characters, got {len(value)}")
         return textwrap.dedent(value)
 
 
-Code = Annotated[str, CodeKind()]
+Code = Annotated[str, CodeArgument()]
 
 
 class CodeTools:
@@ -323,7 +327,7 @@ class CodeTools:
         self._executor = executor
 
     @tool("code_executor.exec", timeout_s=None)
-    def exec(self, code: Code, session: Conversation) -> ToolResult:
+    def exec(self, code: Code, session: CallingSession) -> ToolResult:
         """Execute a multi-line Python block (imports limited to math and numpy).
 
         Args:
@@ -333,7 +337,7 @@ class CodeTools:
         return tool_result(self._executor.run(code, "exec", session.variables), "exec", self._executor.backend)
 
     @tool("code_executor.eval", timeout_s=None)
-    def eval(self, expression: Code, session: Conversation) -> ToolResult:
+    def eval(self, expression: Code, session: CallingSession) -> ToolResult:
         """Evaluate a single Python expression.
 
         Args:

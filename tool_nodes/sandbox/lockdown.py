@@ -1,4 +1,4 @@
-"""Everything that a process gives up before it runs code that nobody has read."""
+"""Drops privileges before untrusted code runs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def lock(cpu_s: int, memory_bytes: int, output: int) -> None:
     """
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for kind, soft, hard in (
-        (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),  # first SIGXCPU, which tells why; SIGKILL if that is not enough
+        (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),  # first SIGXCPU, which names the cause; SIGKILL if that is not enough
         (resource.RLIMIT_AS, in_use + memory_bytes, in_use + memory_bytes),
         (resource.RLIMIT_NPROC, 0, 0),
         (resource.RLIMIT_FSIZE, 0, 0),

@@ -171,7 +171,7 @@ def why_missing() -> str:
     if this_architecture() is None:
         return f"the system calls of {platform.machine()} are not known here"
     libc = ctypes.CDLL(None, use_errno=True)
-    # A filter at address 0 changes nothing: EFAULT tells that the kernel would have read it.
+    # A filter at address 0 changes nothing: EFAULT shows that the kernel would have read it.
     libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), ctypes.c_void_p(None), 0, 0)
     if ctypes.get_errno() != errno.EFAULT:
         return "this kernel does not offer seccomp filters"

@@ -62,7 +62,7 @@ def main() -> None:
 def prepare(parent: int) -> None:
     """Import everything that a program may use, before anything is locked.
 
-    Numpy is imported here, not above, so that the executor can import this module's words and is told what failed.
+    Numpy is imported here, not above, so that the executor can import this module's constants and hears what failed.
     """
     from tool_nodes.sandbox import lockdown, worker
 

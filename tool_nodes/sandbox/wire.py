@@ -1,7 +1,7 @@
 """Messages between the executor and its sandbox: JSON and raw arrays, in both directions. Nothing is ever unpickled.
 
 A message is one value. On the wire: the length of the JSON (uint32, little-endian), the JSON, then the bytes of all
-arrays. The JSON is `[tree, arrays]`; `arrays` lists [dtype, shape] of each, so that whoever reads knows the total size
+arrays. The JSON is `[tree, arrays]`; `arrays` lists [dtype, shape] of each, so that the reader knows the total size
 before it takes a byte, and need not trust a header inside the data. The tree names each array once, in their order.
 """
 
@@ -120,7 +120,7 @@ def _megabytes(count: int) -> str:
 
 
 def read(receive: Callable[[int], bytearray], max_bytes: int) -> Any:
-    """Take one message from somebody who may be hostile.
+    """Take one message from a peer that may be hostile.
 
     Args:
         receive: Gives exactly so many bytes.

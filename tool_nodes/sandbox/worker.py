@@ -1,7 +1,7 @@
 """The process that runs one program: takes it, locks itself up, runs it, says how it went, and ends.
 
 Whatever happens after the lock is decided by the program. What follows here only serves programs that mean well:
-the boundary is `lockdown`, and whoever reads the answer must expect anything.
+the boundary is `lockdown`, and the reader of the answer must expect anything.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Argument kinds: each knows its JSON schema and how to check a value, arrays by `$variable` included.
+"""Argument types: each knows its JSON schema and how to check a value, arrays by `$variable` included.
 
 A tool writes `mask: Mask`; the model writes `"mask": "$segmentation_mask"`; the tool receives the array.
 """
@@ -47,7 +47,7 @@ class Level(IntEnum):
     GEOMETRY = 5
 
 
-class BadValue(ValueError):
+class InvalidValue(ValueError):
     """Why a value does not fit its kind; the text completes the sentence "argument 'x' ..."."""
 
     def __init__(self, text: str, level: Level = Level.TYPE) -> None:
@@ -88,10 +88,10 @@ def resolve(value: Any, lookup: Lookup) -> Any:
     if not (isinstance(value, str) and value.startswith("$")):
         return value
     if not VARIABLE.fullmatch(value):
-        raise BadValue(f"must be a variable such as $name, got {show(value)}")
+        raise InvalidValue(f"must be a variable such as $name, got {show(value)}")
     if value[1:] not in lookup.variables:
         if value[1:] in getattr(lookup, "forgotten", ()):
-            raise BadValue(
+            raise InvalidValue(
                 f"refers to {shortened(value)}, which was dropped: only the newest {len(lookup.variables)} variables "
                 "are kept; make it anew"
             )
@@ -102,7 +102,7 @@ def resolve(value: Any, lookup: Lookup) -> Any:
         known = ", ".join(newest) or "none yet"
         if len(named) > len(newest):
             known += f" and {len(named) - len(newest)} older ones"
-        raise BadValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
+        raise InvalidValue(f"refers to {shortened(value)}, which does not exist; known variables: {known}")
     return lookup.variables[value[1:]]
 
 
@@ -112,7 +112,7 @@ def picture_at(lookup: Lookup, index: int) -> SessionImage:
     if isinstance(picture, PackedPicture):
         last = len(lookup.images) - 1
         oldest = next((i for i in range(index, last) if not isinstance(lookup.images[i], PackedPicture)), last)
-        raise BadValue(
+        raise InvalidValue(
             f"refers to image {index}, which is too old and was dropped: usable are 0 and {oldest} to {last}; "
             "look again with robot.capture_image",
             Level.INDEX,
@@ -125,8 +125,8 @@ def reference_schema(what: str) -> dict[str, Any]:
     return {"type": "string", "pattern": VARIABLE.pattern, "description": f"variable holding a {what}"}
 
 
-class Kind(Protocol):
-    """One kind of argument."""
+class ArgumentType(Protocol):
+    """A type of argument: its JSON schema and its check."""
 
     def schema(self) -> dict[str, Any]:
         """Its JSON schema."""
@@ -138,18 +138,18 @@ class Kind(Protocol):
 def finite_number(value: Any) -> float:
     """The value as a finite float; a boolean or a string is none. Raises BadValue."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
-        raise BadValue(f"must be a number, got {show(value)}")
+        raise InvalidValue(f"must be a number, got {show(value)}")
     try:
         number = float(value)
     except OverflowError:
-        raise BadValue("must be a finite number, got an integer beyond the range of a float") from None
+        raise InvalidValue("must be a finite number, got an integer beyond the range of a float") from None
     if not math.isfinite(number):
-        raise BadValue(f"must be a finite number, got {number}")
+        raise InvalidValue(f"must be a finite number, got {number}")
     return number
 
 
 @dataclass(frozen=True)
-class NumberKind:
+class NumberArgument:
     """A finite number in [low, high].
 
     Attributes:
@@ -181,12 +181,12 @@ class NumberKind:
                 bound = f"greater than {self.low:g}" + (f" and at most {self.high:g}" if self.high < math.inf else "")
             else:
                 bound = f"between {self.low:g} and {self.high:g}"
-            raise BadValue(f"must be {bound}, got {number:g}")
+            raise InvalidValue(f"must be {bound}, got {number:g}")
         return number
 
 
 @dataclass(frozen=True)
-class TextKind:
+class TextArgument:
     """A non-empty text of limited length."""
 
     max_length: int = 300
@@ -198,35 +198,15 @@ class TextKind:
     def parse(self, value: Any, lookup: Lookup) -> str:
         """The text, stripped."""
         if not isinstance(value, str):
-            raise BadValue(f"must be a string, got {show(value)}")
+            raise InvalidValue(f"must be a string, got {show(value)}")
         text = value.strip()
         if not text or len(text) > self.max_length:
-            raise BadValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
+            raise InvalidValue(f"must have 1 to {self.max_length} characters, got {len(text)}")
         return text
 
 
 @dataclass(frozen=True)
-class IntegerKind:
-    """An integer in [low, high]."""
-
-    low: int
-    high: int
-
-    def schema(self) -> dict[str, Any]:
-        """JSON schema."""
-        return {"type": "integer", "minimum": self.low, "maximum": self.high}
-
-    def parse(self, value: Any, lookup: Lookup) -> int:
-        """The integer."""
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise BadValue(f"must be an integer, got {show(value)}")
-        if not self.low <= value <= self.high:
-            raise BadValue(f"must be between {self.low} and {self.high}, got {show(value)}")
-        return value
-
-
-@dataclass(frozen=True)
-class ImageKind:
+class ImageArgument:
     """A picture, by its index in the conversation or by a variable that holds one."""
 
     def schema(self) -> dict[str, Any]:
@@ -239,16 +219,16 @@ class ImageKind:
         if isinstance(value, SessionImage):
             return value
         if isinstance(value, bool) or not isinstance(value, int):
-            raise BadValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
+            raise InvalidValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
         if not lookup.images:
-            raise BadValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
+            raise InvalidValue("refers to an image, but there is none yet; call robot.capture_image first", Level.INDEX)
         if not 0 <= value < len(lookup.images):
-            raise BadValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
+            raise InvalidValue(f"must be between 0 and {len(lookup.images) - 1}, got {show(value)}", Level.INDEX)
         return picture_at(lookup, value)
 
 
 @dataclass(frozen=True)
-class SessionKind:
+class SessionArgument:
     """The conversation itself, which the toolbox passes: no caller gives it, and no schema shows it."""
 
     def schema(self) -> dict[str, Any]:
@@ -261,7 +241,7 @@ class SessionKind:
 
 
 @dataclass(frozen=True)
-class ArrayKind:
+class ArrayArgument:
     """A numpy array: by `$variable`, or written out where `literal` allows it.
 
     Attributes:
@@ -305,45 +285,47 @@ class ArrayKind:
                 if self.literal
                 else f"a $variable holding a {self.what}"
             )
-            raise BadValue(f"must be {form}, got {show(value)}")
+            raise InvalidValue(f"must be {form}, got {show(value)}")
         found = resolve(value, lookup)
         if self.mixed and isinstance(found, SessionImage):
             return found.rgb
         try:
             array = np.asarray(found)
         except ValueError as error:
-            raise BadValue(f"must be a {self.what}, got a ragged list") from error
+            raise InvalidValue(f"must be a {self.what}, got a ragged list") from error
         if self.boolean:
             if array.dtype != np.bool_:
-                raise BadValue(f"must be a {self.what}, got {describe(found)}")
+                raise InvalidValue(f"must be a {self.what}, got {describe(found)}")
         elif array.dtype.kind not in ("fiub" if self.mixed else "fiu"):
-            raise BadValue(f"must be a {self.what} of numbers, got {describe(found)}")
+            raise InvalidValue(f"must be a {self.what} of numbers, got {describe(found)}")
         wanted = self.shape
         if wanted is not None and (
             array.ndim != len(wanted) or any(w not in (None, n) for w, n in zip(wanted, array.shape, strict=False))
         ):
-            raise BadValue(f"must be a {self.what}, got shape {array.shape}")
+            raise InvalidValue(f"must be a {self.what}, got shape {array.shape}")
         if self.finite and not np.isfinite(array).all():
-            raise BadValue("must not hold NaN or infinite numbers")
+            raise InvalidValue("must not hold NaN or infinite numbers")
         if array.size and not self.boolean and math.isfinite(self.low):
             lowest, highest = float(np.min(array)), float(np.max(array))
             if lowest < self.low or highest > self.high:
                 worst = lowest if lowest < self.low else highest
-                raise BadValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
+                raise InvalidValue(f"must hold numbers between {self.low:g} and {self.high:g}, got {worst:g}")
         return array.astype(float) if self.literal and array.dtype.kind in "iu" else array
 
 
-Conversation = Annotated[Lookup, SessionKind()]
-Text = Annotated[str, TextKind()]
-Unit = Annotated[float, NumberKind(0.0, 1.0)]
-FocalLength = Annotated[float, NumberKind(0.0, 1e6, exclusive_low=True, reference=True)]
-ImageIndex = Annotated[SessionImage, ImageKind()]
-Data = Annotated[NDArray[Any], ArrayKind("numeric array (H, W) or (H, W, C)", mixed=True)]
-Mask = Annotated[BoolArray, ArrayKind("boolean segmentation mask (H, W)", (None, None), boolean=True)]
-PointCloud = Annotated[NDArray[np.float32], ArrayKind("point cloud (N, 3)", (None, 3))]
+CallingSession = Annotated[Lookup, SessionArgument()]
+Text = Annotated[str, TextArgument()]
+Unit = Annotated[float, NumberArgument(0.0, 1.0)]
+FocalLength = Annotated[float, NumberArgument(0.0, 1e6, exclusive_low=True, reference=True)]
+ImageIndex = Annotated[SessionImage, ImageArgument()]
+Data = Annotated[NDArray[Any], ArrayArgument("numeric array (H, W) or (H, W, C)", mixed=True)]
+Mask = Annotated[BoolArray, ArrayArgument("boolean segmentation mask (H, W)", (None, None), boolean=True)]
+PointCloud = Annotated[NDArray[np.float32], ArrayArgument("point cloud (N, 3)", (None, 3))]
 Points2D = Annotated[
-    FloatArray, ArrayKind("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
+    FloatArray, ArrayArgument("list of [x, y] points", (None, 2), literal=True, finite=True, low=0.0, high=1.0)
 ]
-Point2D = Annotated[FloatArray, ArrayKind("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
-Point3D = Annotated[FloatArray, ArrayKind("point [x, y, z]", (3,), literal=True, finite=True, low=-100.0, high=100.0)]
-Pose = Annotated[FloatArray, ArrayKind("pose (4, 4)", (4, 4), literal=True, finite=True, low=-100.0, high=100.0)]
+Point2D = Annotated[FloatArray, ArrayArgument("point [x, y]", (2,), literal=True, finite=True, low=0.0, high=1.0)]
+Point3D = Annotated[
+    FloatArray, ArrayArgument("point [x, y, z]", (3,), literal=True, finite=True, low=-100.0, high=100.0)
+]
+Pose = Annotated[FloatArray, ArrayArgument("pose (4, 4)", (4, 4), literal=True, finite=True, low=-100.0, high=100.0)]

@@ -14,7 +14,7 @@ from tool_nodes.types import FloatArray, Frame
 
 
 @dataclass(frozen=True, eq=False)
-class View:
+class CameraView:
     """Which camera saw what a picture shows, and how: what is needed to put the picture into space.
 
     Attributes:
@@ -30,11 +30,11 @@ class View:
     T_base_camera: FloatArray
 
 
-def view_of(frame: Frame, left: int = 0, top: int = 0) -> View:
+def view_of(frame: Frame, left: int = 0, top: int = 0) -> CameraView:
     """The view of the part of a frame that begins at (left, top) [px]."""
     K = np.array(frame.K, float)
     K[:2, 2] -= left, top
-    return View(frame.camera, frame.stamp, K, frame.T_base_camera)
+    return CameraView(frame.camera, frame.stamp, K, frame.T_base_camera)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +68,7 @@ class SessionImage:
         return self.frame
 
     @property
-    def view(self) -> View | None:
+    def view(self) -> CameraView | None:
         """How a camera saw this part of its frame; None for a foreign picture."""
         if self.frame is None:
             return None

@@ -1,4 +1,4 @@
-"""Guards on the tools' interface, whatever tool it is: sizes of calls and answers, time, and calls that repeat."""
+"""Limits of every tool call: sizes of arguments and results, run time, and repeated calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Limits:
+class CallLimits:
     """What one call may ask for and give back.
 
     Attributes:
@@ -51,15 +51,15 @@ class CallHistory:
     """The values behind the key's identities: kept alive, so that no other value can take the identity."""
 
 
-class Guard:
+class CallLimiter:
     """Checks every call of a toolbox before and after the tool.
 
     Args:
         limits: What is allowed.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: CallLimits | None = None) -> None:
+        self.limits = limits or CallLimits()
         self._late: list[threading.Thread] = []
 
     def check_size(self, name: str, arguments: Mapping[str, Any]) -> None:
@@ -92,7 +92,7 @@ class Guard:
                 raise ToolError(
                     ErrorCode.INVALID_ARGUMENT, f"{name}: {show(value)} is no Unicode text: half of a pair is missing."
                 )
-            waiting += [(one, depth + 1) for one in inner]
+            waiting += [(item, depth + 1) for item in inner]
 
     def note(self, history: CallHistory, name: str, values: Mapping[str, Any], repeatable: bool) -> int:
         """How often this very call has been made in a row, this one included.
@@ -172,12 +172,12 @@ class Guard:
 
     def joined(self, problems: Sequence[str]) -> str:
         """Some problems in one sentence, the first ones where all are too long."""
-        told = next(iter(problems), "")
+        sentence = next(iter(problems), "")
         for number, problem in enumerate(problems[1:], 1):
-            if len(told) + len(problem) > self.limits.error_characters:
-                return f"{told}; and {len(problems) - number} more"
-            told += f"; {problem}"
-        return told
+            if len(sentence) + len(problem) > self.limits.error_characters:
+                return f"{sentence}; and {len(problems) - number} more"
+            sentence += f"; {problem}"
+        return sentence
 
     def check_picture(self, name: str, rgb: NDArray[np.uint8]) -> None:
         """Refuse what is no picture. Raises ToolError INTERNAL, or INVALID_ARGUMENT for one that is too large."""

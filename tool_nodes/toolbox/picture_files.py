@@ -81,7 +81,7 @@ _DAMAGE = (
     MemoryError,
     Image.DecompressionBombError,
 )
-"""How Pillow's decoders tell of damage."""
+"""Exceptions by which Pillow's decoders report damage."""
 
 
 def _read(path: Path) -> bytes:

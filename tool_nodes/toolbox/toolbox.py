@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import BadValue, Kind, SessionKind, show
-from tool_nodes.toolbox.images import SessionImage, View
-from tool_nodes.toolbox.limits import CallHistory, Guard
+from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
+from tool_nodes.toolbox.images import CameraView, SessionImage
+from tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from tool_nodes.types import Frame
 
 F = TypeVar("F", bound=Callable[..., ToolResult])
@@ -104,7 +104,7 @@ class ToolSpec:
 
     name: str
     description: str
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, ArgumentType]
     argument_docs: Mapping[str, str]
     required: tuple[str, ...]
     aliases: tuple[str, ...]
@@ -150,7 +150,7 @@ def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
         if not metadata:
             raise TypeError(f"{mark.name}: argument {parameter.name!r} needs a kind, e.g. Unit or Mask")
         kinds[parameter.name] = metadata[0]
-    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionKind))
+    given = tuple(name for name, kind in kinds.items() if isinstance(kind, SessionArgument))
     return ToolSpec(
         name=mark.name,
         description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
@@ -201,7 +201,7 @@ class Session:
         return next((i.frame for i in reversed(self.images) if i.frame is not None), None)
 
 
-InSession = Annotated[Session, SessionKind()]
+InSession = Annotated[Session, SessionArgument()]
 """A parameter of a tool that is given the conversation, by the toolbox: what a tool remembers of it is kept there."""
 
 
@@ -225,7 +225,7 @@ class CallRecord:
     started_s: float
     wall_s: float
     motion: bool = False
-    view: View | None = None
+    view: CameraView | None = None
 
 
 class Toolbox:
@@ -239,11 +239,11 @@ class Toolbox:
     """
 
     def __init__(
-        self, providers: Iterable[object], suites: Iterable[str] | None = None, guard: Guard | None = None
+        self, providers: Iterable[object], suites: Iterable[str] | None = None, guard: CallLimiter | None = None
     ) -> None:
         self.specs: dict[str, ToolSpec] = {}
         self._names: dict[str, str] = {}
-        self._guard = guard or Guard()
+        self._guard = guard or CallLimiter()
         self._new_job: Callable[[], AbstractContextManager[StopWatch]] = StopLatch().job
         chosen = None if suites is None else frozenset(suites)
         for provider in providers:
@@ -312,12 +312,12 @@ class Toolbox:
         for key, value in given.items():
             try:
                 values[key] = spec.kinds[key].parse(value, session)
-            except BadValue as problem:
+            except InvalidValue as problem:
                 problems.append((problem.level, f"argument {key!r} {problem}"))
         if problems:
             first = min(level for level, _ in problems)
-            told = [text for level, text in problems if not spec.stepwise or level == first]
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(told)}.")
+            reported = [text for level, text in problems if not spec.stepwise or level == first]
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(reported)}.")
         return spec, values
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:

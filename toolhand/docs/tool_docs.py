@@ -82,7 +82,7 @@ _EXAMPLES_LEAD = (
 
 
 @dataclass(frozen=True)
-class Answer:
+class ExampleResult:
     """What the example of a tool gave: its text, and its picture (H, W, 3) or None."""
 
     text: str
@@ -178,7 +178,7 @@ def _listed(specs: Mapping[str, ToolSpec]) -> list[tuple[Family, ToolSpec]]:
     return [(family, spec) for family in FAMILIES for spec in tools_of(family, specs.values())]
 
 
-def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[str, SessionImage]) -> Answer:
+def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[str, SessionImage]) -> ExampleResult:
     if spec.motion:
         station = _station()  # it moves things, and every example starts from the same scene
     example = EXAMPLES[spec.name]
@@ -189,7 +189,7 @@ def _answer(spec: ToolSpec, family: Family, station: Station, pictures: Mapping[
         raise RuntimeError(f"the example of {spec.name} failed: {result.text}")
     if result.backend and result.backend not in family.backend_names:
         raise RuntimeError(f"{spec.name} was answered by {result.backend!r}, which its family does not list")
-    return Answer(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
+    return ExampleResult(result.text, None if record.image_index is None else session.images[record.image_index].rgb)
 
 
 def _pictures_of_examples() -> list[str]:
@@ -221,7 +221,7 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
-def _entry(spec: ToolSpec, answer: Answer) -> str:
+def _entry(spec: ToolSpec, answer: ExampleResult) -> str:
     lines = [f"### {_heading(spec)}\n"]
     lines.append(_wrapped(spec.description + (" **Moves the robot.**" if spec.motion else "")))
     if spec.aliases:
@@ -260,7 +260,7 @@ def _default(spec: ToolSpec, name: str) -> str:
 def describe_schema(schema: Mapping[str, Any]) -> str:
     """A JSON schema of an argument in a few words."""
     if "anyOf" in schema:
-        return " or ".join(describe_schema(one) for one in schema["anyOf"])
+        return " or ".join(describe_schema(choice) for choice in schema["anyOf"])
     if "enum" in schema:
         return "one of " + ", ".join(json.dumps(value) for value in schema["enum"])
     kind = schema.get("type", "anything")

@@ -15,7 +15,7 @@ from agent_node.policies.scripted.refusals import EXAMPLES, refuse
 from agent_node.policies.scripted.verbs import VERBS, strip_politeness
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.language.traced import Account, Traced
+from tool_nodes.language.traced import Traced, WordTrace
 from tool_nodes.language.words import NUMBERS, stem, tokenize, words_only
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -138,7 +138,7 @@ def parse_command(text: str) -> Command:
     letters = [c for c in text if c.isalpha()]
     if sum(c.isascii() for c in letters) < 0.8 * len(letters):
         refuse("I understand commands in English only.")
-    account = Account(text)
+    account = WordTrace(text)
     plain = Traced.join(tokens)
     _check_whole(plain, account)
     spoken, polite = strip_politeness(plain)
@@ -152,7 +152,7 @@ def parse_command(text: str) -> Command:
     return _checked(_command(draft, account))
 
 
-def _check_whole(plain: Traced, account: Account) -> None:
+def _check_whole(plain: Traced, account: WordTrace) -> None:
     """Refuse second thoughts, measures and poses."""
     for pattern, sentence in (
         (_CORRECTION, "The command changes while it is said, at {}: say it once more from the start."),
@@ -164,7 +164,7 @@ def _check_whole(plain: Traced, account: Account) -> None:
             refuse(sentence.format(account.quote(plain[found.start() : found.end()].words)))
 
 
-def _check_kind(spoken: Traced, polite: bool, account: Account) -> None:
+def _check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
     """Refuse what is no command at all, and what no command may hold."""
     if _STOP.match(spoken.text):
         raise ToolError(
@@ -186,7 +186,7 @@ def _check_kind(spoken: Traced, polite: bool, account: Account) -> None:
         refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
 
 
-def _command(draft: Draft, account: Account) -> Command:
+def _command(draft: Draft, account: WordTrace) -> Command:
     if draft.place is None and (draft.unplaced or not draft.picks):
         refuse("The command does not say where to place it.")
     reading = account.reading()

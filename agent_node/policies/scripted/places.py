@@ -9,10 +9,10 @@ from agent_node.policies.scripted.refusals import refuse
 from agent_node.policies.scripted.verbs import CARRYING, MOVING, Clause
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.relations import RELATION_WORDS, STOP, RelationMark, find_relations
-from tool_nodes.language.traced import Account
+from tool_nodes.language.traced import WordTrace
 from tool_nodes.language.words import DETERMINERS, SIDES
 
-Place = tuple[str, tuple[NounPhrase, ...]]
+SpokenPlace = tuple[str, tuple[NounPhrase, ...]]
 """(relation, references)."""
 
 _ALL = f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table."
@@ -55,7 +55,7 @@ def is_second_place(words: Sequence[str]) -> bool:
     return any(" ".join(words[m.start : m.end]) in _INTO for m in find_relations(words))
 
 
-def refuse_second_relation(relation: str, words: Sequence[str], account: Account) -> None:
+def refuse_second_relation(relation: str, words: Sequence[str], account: WordTrace) -> None:
     """Refuse "left of the bowl behind the box", "far from the box": a second place, or which bowl is meant?"""
     nested = (m for m in find_relations(words) if m.relation in _SIDEWAYS or words[m.start] in _VAGUE)
     marks = [m for m in nested if words[m.start - 1] not in (*_ATTACHED, "one")]

@@ -7,19 +7,19 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from agent_node.policies.scripted.transcript import Point
+from agent_node.policies.scripted.transcript import PicturePoint
 from tool_nodes.language.referring import table_points
 
 SAME_POINT = 0.03
 """Normalized distance below which two detections are of the same thing."""
 
 
-def near(a: Point, b: Point, distance: float = SAME_POINT) -> bool:
+def near(a: PicturePoint, b: PicturePoint, distance: float = SAME_POINT) -> bool:
     """True if two normalized points are at most a distance apart."""
     return math.dist(a, b) <= distance
 
 
-def nearest(points: Sequence[Point], to: Point) -> Point:
+def nearest(points: Sequence[PicturePoint], to: PicturePoint) -> PicturePoint:
     """The point that is closest to another one."""
     return min(points, key=lambda point: math.dist(point, to))
 
@@ -28,7 +28,7 @@ UNMOVED = 0.08
 """Normalized distance within which a thing is still where it was, pushed a little or seen better than before."""
 
 
-def still_stands(target: Point, before: Sequence[Point], after: Sequence[Point]) -> bool:
+def still_stands(target: PicturePoint, before: Sequence[PicturePoint], after: Sequence[PicturePoint]) -> bool:
     """True if what stood at a target is still there in a later picture.
 
     Args:
@@ -45,12 +45,12 @@ def the(phrase: str) -> str:
     return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"
 
 
-def at(point: Point) -> str:
+def at(point: PicturePoint) -> str:
     """ "(0.41, 0.22)"."""
     return f"({point[0]:.2f}, {point[1]:.2f})"
 
 
-def describe(points: Sequence[Point]) -> str:
+def describe(points: Sequence[PicturePoint]) -> str:
     """ "1. the left one at (0.21, 0.53) or 2. the right one at (0.48, 0.42)": words that also work in a command."""
     order = sorted(range(len(points)), key=lambda i: points[i][0])
     if len(points) == 2:
@@ -73,8 +73,8 @@ _WIDEST = math.radians(35.0)
 """A place this far off a direction is still in it, although both ends were only seen as points [rad]."""
 
 
-def still_there(relation: str | None, spot: Point, references: Sequence[Point]) -> bool:
-    """True if a spot of the table is in a relation to the middle of the references, as far as points can tell."""
+def still_there(relation: str | None, spot: PicturePoint, references: Sequence[PicturePoint]) -> bool:
+    """True if a spot of the table is in a relation to the middle of the references, as far as points show."""
     if relation == "on":
         return False
     if not references or relation not in (*_DIRECTIONS, "between"):
@@ -90,8 +90,11 @@ def still_there(relation: str | None, spot: Point, references: Sequence[Point]) 
 
 
 def untried(
-    spot: Point, anchor: Point, failed: Sequence[Point], allowed: Callable[[Point], bool] = lambda point: True
-) -> Point | None:
+    spot: PicturePoint,
+    anchor: PicturePoint,
+    failed: Sequence[PicturePoint],
+    allowed: Callable[[PicturePoint], bool] = lambda point: True,
+) -> PicturePoint | None:
     """A spot for placing, or one beside it that is not among the failed ones; None when there is none left.
 
     Args:

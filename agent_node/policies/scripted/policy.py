@@ -12,8 +12,8 @@ from functools import partial
 from agent_node.calls import ToolCall
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import at, describe, near, nearest, still_stands, still_there, the, untried
-from agent_node.policies.scripted.steps import Done, Script, Setback, Step, Unseen, unmet
-from agent_node.policies.scripted.transcript import MISSING, Point, Response, read_episode
+from agent_node.policies.scripted.steps import Done, Script, ScriptStep, Setback, Unseen, unmet
+from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable, refusal, untagged
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
@@ -101,14 +101,14 @@ class _Episode:
         self._tries = 1
         self._trouble = ""
         self._image: int | None = None
-        self._target: Point | None = None
-        self._alike: tuple[Point, ...] = ()
+        self._target: PicturePoint | None = None
+        self._alike: tuple[PicturePoint, ...] = ()
         self._likeness = command.target.text if command.target else ""
         self._checked = command.target is None
         self._wrong = False
-        self._references: list[list[Point]] = []
-        self._spot: Point | None = None
-        self._failed_spots: list[Point] = []
+        self._references: list[list[PicturePoint]] = []
+        self._spot: PicturePoint | None = None
+        self._failed_spots: list[PicturePoint] = []
         self._refusal: Response | None = None
         self._failed_grasps = 0
         self._segmented = False
@@ -156,7 +156,11 @@ class _Episode:
             yield from self._look("")
         if command.action == "pick":
             self._check_lifted(
-                *(yield Step(f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)))
+                *(
+                    yield ScriptStep(
+                        f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)
+                    )
+                )
             )
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
             raise Done(thought, self._told(f"Picked up {self._name}."))
@@ -206,7 +210,7 @@ class _Episode:
         calls = [ToolCall("robot.capture_image", {})]
         if purpose:
             calls.append(ToolCall("robot.get_depth_with_pointcloud", {}))
-        responses = yield Step(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
+        responses = yield ScriptStep(f"{again}{' with ' + purpose if purpose else ''}.", tuple(calls))
         self._require(responses, "look at the table")
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
         self._segmented = False
@@ -238,7 +242,7 @@ class _Episode:
         calls += [self._ask_spot()] if command.action == "place" else []
         calls += [self._detect(target.plain)] if target and sides else []
         names = [phrase.text for phrase in [*wanted, *command.references]]
-        responses = yield Step(
+        responses = yield ScriptStep(
             f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
             tuple(calls),
         )
@@ -256,7 +260,7 @@ class _Episode:
         if command.action == "place":
             self._check_spot(rest[0], excluded)
 
-    def _points(self, phrase: NounPhrase, response: Response) -> tuple[Point, ...]:
+    def _points(self, phrase: NounPhrase, response: Response) -> tuple[PicturePoint, ...]:
         if response.points:
             return response.points
         error = response.error or ErrorCode.OBJECT_NOT_FOUND
@@ -267,7 +271,7 @@ class _Episode:
         self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
         raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
-    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> Point:
+    def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> PicturePoint:
         """The point of the target. Sides are judged here when the pointer shows every candidate."""
         by_side = all(s.positional for s in phrase.selectors) and not (phrase.relation or phrase.excluded)
         if plain is not None and by_side and len(plain.points) > 1:
@@ -288,7 +292,7 @@ class _Episode:
             f"{len(points)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
         )
 
-    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[Point], bool]:
+    def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[PicturePoint], bool]:
         """(points of a reference, True if the target had to be taken out of them)."""
         points = list(self._points(phrase, response))
         target = self._target
@@ -340,7 +344,7 @@ class _Episode:
         spot = f"; free room {self._where} at {at(self._spot)}" if self._spot else ""
         calls = [ToolCall("sam2.segment_from_point", {"x": x, "y": y, "image_index": self._image})]
         calls += [self._grasp_call()] * (1 + self._failed_grasps)
-        responses = yield Step(
+        responses = yield ScriptStep(
             f"{self._name.capitalize()} is at {at(self._target)}{spot}. I need its mask and a grasp.", tuple(calls)
         )
         if not responses[0].ok:
@@ -350,7 +354,7 @@ class _Episode:
         self._segmented = True
 
     def _next_grasp(self) -> Script:
-        responses = yield Step(
+        responses = yield ScriptStep(
             "The arm cannot do that grasp; nothing moved, so the next best one.", (self._grasp_call(),)
         )
         if not responses[0].ok:
@@ -359,7 +363,7 @@ class _Episode:
 
     def _grasp(self) -> Script:
         call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
-        [response] = yield Step(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
+        [response] = yield ScriptStep(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
         self._moved = self._moved or response.error not in _BEFORE_MOTION
         if not response.ok:
             self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
@@ -387,7 +391,7 @@ class _Episode:
         calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
         check = [] if self._checked else [self._detect(self._likeness)]
         gone = f"Is {self._name} gone, and where" if check else "Where"
-        responses = yield Step(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
+        responses = yield ScriptStep(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
         if check:
             self._check_lifted(responses[0])
             responses = responses[1:]
@@ -407,7 +411,7 @@ class _Episode:
             raise unmet(f"place {self._name} {self._where}", responses[0] if not responses[0].ok else none_left)
         self._spot = spot
 
-    def _stays(self, references: list[Point], spot: Point) -> bool:
+    def _stays(self, references: list[PicturePoint], spot: PicturePoint) -> bool:
         return still_there(self._command.relation, spot, references)
 
     def _put(self) -> Script:
@@ -415,7 +419,7 @@ class _Episode:
         spot = self._spot
         point = [round(spot[0], 4), round(spot[1], 4)]
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
-        [response] = yield Step(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
+        [response] = yield ScriptStep(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
         if response.ok:
             done = self._told(f"Placed {self._name} {self._where}.")
             raise Done("The gripper is open and the object is down.", done)

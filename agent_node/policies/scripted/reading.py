@@ -1,4 +1,4 @@
-"""Reads the clauses of a sentence one by one; every word goes to the account with the part it plays."""
+"""Reads the clauses of a sentence one by one; every word is recorded with the part it plays."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_node.policies.scripted.places import (
-    Place,
+    SpokenPlace,
     destination,
     find_place_on_table,
     is_second_place,
@@ -18,7 +18,7 @@ from agent_node.policies.scripted.refusals import SEVERAL, refuse
 from agent_node.policies.scripted.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses
 from tool_nodes.language.phrases import NounPhrase, noun_phrase
 from tool_nodes.language.relations import BREAKS, RelationMark, find_relations, rewrite, split_list, split_references
-from tool_nodes.language.traced import Account, Token, Traced
+from tool_nodes.language.traced import Token, Traced, WordTrace
 from tool_nodes.language.words import DETERMINERS, FILLERS, SIDES, stem, words_only
 from tool_nodes.results import ErrorCode
 
@@ -63,7 +63,7 @@ class Draft:
     """
 
     target: NounPhrase | None = None
-    place: Place | None = None
+    place: SpokenPlace | None = None
     picks: bool = False
     unplaced: bool = False
     lets_go: bool = False
@@ -86,11 +86,11 @@ _POSSESSIVES = frozenset({"its", "his", "her", "their"})
 class Reader:
     """Reads one sentence and keeps account of its words."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: WordTrace) -> None:
         self._account = account
 
     def read(self, spoken: Traced, asked: bool) -> Draft:
-        """The deeds of a sentence without politeness. `asked` tells that it said please.
+        """The deeds of a sentence without politeness. `asked`: it said please.
 
         Raises:
             ToolError: NOT_UNDERSTOOD or INVALID_ARGUMENT, with what the sentence lacks or holds too much of.
@@ -205,7 +205,7 @@ class Reader:
             mark = RelationMark(first.relation, split, split + first.end, first.directed)
         else:
             mark = None if re.match(r"(?:down )?(?:onto|to|into)\b", halves.table) else destination(rest, held, clause)
-        place: Place | None = None
+        place: SpokenPlace | None = None
         if mark is not None:
             if "else" in halves.table:
                 refuse(SEVERAL)
@@ -262,9 +262,9 @@ class Reader:
                 refuse(f"I do not understand {denied}: say only which thing, and where it is to go.")
 
     def _merge(
-        self, clause: Clause, draft: Draft, thing: NounPhrase | None, place: Place | None, explicit: bool
+        self, clause: Clause, draft: Draft, thing: NounPhrase | None, place: SpokenPlace | None, explicit: bool
     ) -> None:
-        """Add what a clause says; `explicit` tells that it names the place in words."""
+        """Add what a clause says; `explicit`: it names the place in words."""
         verb_class = clause.verb_class
         lets_go = clause.verb in LETTING_GO and not draft.picks and draft.place is None
         stays = place is None or place[0] in ("anywhere", "in", "on")
@@ -315,7 +315,7 @@ class Reader:
             refuse("I can handle one object at a time.")
         return thing
 
-    def _place(self, mark: RelationMark, rest: Sequence[Token]) -> Place:
+    def _place(self, mark: RelationMark, rest: Sequence[Token]) -> SpokenPlace:
         self._account.give(rest[mark.start : mark.end], PLACE)
         relation, words = mark.relation, list(rest[mark.end :])
         for i, word in enumerate(words):

@@ -11,7 +11,7 @@ from tool_nodes.results import ErrorCode
 
 
 @dataclass(frozen=True)
-class Step:
+class ScriptStep:
     """One turn of the script: what is thought, and the calls that it waits for."""
 
     thought: str
@@ -45,5 +45,5 @@ def unmet(doing: str, response: Response) -> Setback:
     return (Unseen if response.error is ErrorCode.UNAVAILABLE else Setback)(doing, response)
 
 
-Script = Generator[Step, list[Response], None]
+Script = Generator[ScriptStep, list[Response], None]
 """Yields steps, receives the responses to their calls, and ends by raising `Done`."""

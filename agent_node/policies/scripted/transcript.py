@@ -10,7 +10,7 @@ from agent_node.policy import Message
 from agent_node.protocol import NOT_RUN, NOTE
 from tool_nodes.results import ErrorCode
 
-Point = tuple[float, float]
+PicturePoint = tuple[float, float]
 
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
@@ -38,7 +38,7 @@ class Response:
         return self.error is None
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[PicturePoint, ...]:
         """Normalized points of a detection, in order; empty for a failed one."""
         if not self.ok:
             return ()

@@ -1,4 +1,4 @@
-"""How the scripted policy words what it asks the pointer and tells the operator."""
+"""Phrases of the scripted policy: what it asks the pointer and reports to the operator."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ _MAGIC = b"\x89MCAP0\r\n"
 
 
 @dataclass(frozen=True)
-class Step:
+class RecordedStep:
     """One event of a run, as a listener of the agent hears it.
 
     Attributes:
@@ -58,7 +58,7 @@ class Step:
     payload: Any
 
 
-Picture = tuple[bytes, tuple[int, int, int] | None]
+StoredPicture = tuple[bytes, tuple[int, int, int] | None]
 """A picture's file, or its bytes and their shape (H, W, 3)."""
 
 
@@ -75,10 +75,10 @@ class RecordedRun:
     """
 
     task: str
-    steps: tuple[Step, ...]
+    steps: tuple[RecordedStep, ...]
     result: Mapping[str, Any] | None
     messages: Mapping[str, int]
-    pictures: Mapping[int, Picture] = field(default_factory=dict, repr=False)
+    pictures: Mapping[int, StoredPicture] = field(default_factory=dict, repr=False)
 
     def picture(self, index: int) -> NDArray[np.uint8]:
         """The picture (H, W, 3) of an image_index; the steps hold none.
@@ -134,23 +134,23 @@ class _Damaged(ValueError):
 def _run(data: bytes) -> RecordedRun:
     chunks, expected, notes = _content(data)
     by_topic: dict[str, int] = {}
-    told: dict[int, tuple[str, int, str]] = {}
+    entries: dict[int, tuple[str, int, str]] = {}
     told_bytes = 0
     for topic, message in _messages(chunks):
         by_topic[topic] = by_topic.get(topic, 0) + 1
         if topic in _EVENTS:
-            if message.sequence in told:
+            if message.sequence in entries:
                 raise _Damaged(f"step {message.sequence} is there twice")
             told_bytes += len(message.data)
             if told_bytes > MAX_TEXT_BYTES:
                 raise _Damaged(f"its steps hold more than {MAX_TEXT_BYTES // 2**20} MiB of text")
             text = deserialize(message.data, get_class(ros.STRING)).data
-            told[message.sequence] = topic, message.log_time, text
+            entries[message.sequence] = topic, message.log_time, text
     if sum(by_topic.values()) != expected:
         raise _Damaged("messages are missing")
-    if sorted(told) != list(range(len(told))):
+    if sorted(entries) != list(range(len(entries))):
         raise _Damaged("steps of the run are missing")
-    order = [told[index] for index in range(len(told))]
+    order = [entries[index] for index in range(len(entries))]
     topics = [topic for topic, _, _ in order]
     if not topics or topics[0] != COMMAND or COMMAND in topics[1:]:
         raise _Damaged("it does not begin with a command")
@@ -165,7 +165,7 @@ def _run(data: bytes) -> RecordedRun:
             result = {**_mapping(text), **_mapping(notes.get("result", "{}"))}
         else:
             kind = topic.rpartition("/")[2]
-            steps.append(Step(time_ns / 1e9, kind, _payload(kind, text, time_ns / 1e9, walls, shown)))
+            steps.append(RecordedStep(time_ns / 1e9, kind, _payload(kind, text, time_ns / 1e9, walls, shown)))
     task = _mapping(order[0][2]).get("task")
     if not isinstance(task, str):
         raise _Damaged("its command has no sentence")
@@ -200,9 +200,9 @@ def _payload(kind: str, text: str, time_s: float, walls: Iterator[Any], shown: s
     return CallRecord(name, arguments, result, index, time_s, float(wall), motion=document.get("motion") is True)
 
 
-def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, Picture]:
+def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, StoredPicture]:
     """The pictures that were shown on these topics with these numbers; they are looked at, and not decoded."""
-    found: dict[int, Picture] = {}
+    found: dict[int, StoredPicture] = {}
     for topic, message in _messages(chunks) if shown else ():
         if (topic, message.sequence) in shown:
             compressed = topic.endswith("/compressed")
@@ -216,7 +216,7 @@ def _pictures(chunks: list[Chunk], shown: set[tuple[str, int]]) -> Mapping[int, 
     return found
 
 
-def _packed(packet: bytes, compressed: bool) -> Picture:
+def _packed(packet: bytes, compressed: bool) -> StoredPicture:
     message = deserialize(packet, get_class(ros.COMPRESSED_IMAGE if compressed else ros.IMAGE))
     return bytes(message.data), None if compressed else (message.height, message.width, 3)
 
@@ -312,8 +312,8 @@ def _unpacked(chunk: Chunk) -> bytes:
     if chunk.compression == "zstd":
         import zstandard
 
-        told = zstandard.frame_content_size(chunk.data)
-        if told not in (-1, size):
+        declared = zstandard.frame_content_size(chunk.data)
+        if declared not in (-1, size):
             raise _Damaged(_LONGER)
         data = zstandard.ZstdDecompressor().decompress(chunk.data, max_output_size=size) if size else b""
     elif chunk.compression == "lz4":

@@ -28,7 +28,7 @@ from agent_node.runs.mcap.robot_tree import moving_links, robot_links
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.images import SessionImage, View
+from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord
 from tool_nodes.types import FloatArray
 
@@ -58,7 +58,7 @@ class MotionLog:
         times: (N,) [s], on the recorder's clock, not decreasing.
         joint_names: J names, as in the URDF.
         positions: (N, J) [rad].
-        velocities: (N, J) [rad/s], NaN where the driver does not tell; None where nobody knows any.
+        velocities: (N, J) [rad/s], NaN where the driver reports none; None where none are known.
         robot: Whose joints.
     """
 
@@ -138,7 +138,7 @@ class Recorder:
 
         Args:
             run_dir: The folder.
-            motion: What the joints did; None where nobody knows.
+            motion: What the joints did; None where not known.
             result: What `result.json` says; None where the run was interrupted before there was one.
             compression: Of the file.
 
@@ -228,7 +228,7 @@ class Recorder:
         self._add(now, topic, ros.COMPRESSED_IMAGE, record.image_index, header=head, format="jpeg", data=jpeg)
         return topic
 
-    def _place_camera(self, now: int, view: View) -> None:
+    def _place_camera(self, now: int, view: CameraView) -> None:
         """Where a camera stood when it saw something; the robot's own links carry the one on the wrist."""
         seen = (view.stamp, view.T_base_camera.tobytes())
         if view.camera == "wrist" or self._placed.get(view.camera) == seen:
@@ -238,7 +238,7 @@ class Recorder:
         moved = _transform(round(view.stamp * 1e9), _BASE_FRAME, child, T[:3, 3], _quaternion(T))
         self._add(now, "/tf", ros.TF_MESSAGE, transforms=[moved])
 
-    def _calibrate(self, now: int, topic: str, head: Any, view: View, shape: tuple[int, ...]) -> None:
+    def _calibrate(self, now: int, topic: str, head: Any, view: CameraView, shape: tuple[int, ...]) -> None:
         """The calibration of a picture of (height, width), without distortion."""
         k = view.K.reshape(9)
         p = np.column_stack([view.K, np.zeros(3)]).reshape(12)

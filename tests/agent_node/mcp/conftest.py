@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from agent_node.mcp.http import ADDRESS, PATH, HttpSettings, listening_server
 from agent_node.mcp.http import _listen as listen
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Data, ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
@@ -130,11 +130,11 @@ def fake_toolbox(arm: FakeArm) -> Toolbox:
 
 
 @pytest.fixture
-def closing() -> Iterator[Callable[[Robot], Robot]]:
+def closing() -> Iterator[Callable[[SharedRobot], SharedRobot]]:
     """Ends the robots that it is given after the test."""
-    robots: list[Robot] = []
+    robots: list[SharedRobot] = []
 
-    def close_later(robot: Robot) -> Robot:
+    def close_later(robot: SharedRobot) -> SharedRobot:
         robots.append(robot)
         return robot
 
@@ -145,8 +145,8 @@ def closing() -> Iterator[Callable[[Robot], Robot]]:
 
 
 @pytest.fixture
-def robot(arm: FakeArm, closing: Callable[[Robot], Robot]) -> Robot:
-    shared = closing(Robot(Toolbox([FakeTools(arm)]), arm))
+def robot(arm: FakeArm, closing: Callable[[SharedRobot], SharedRobot]) -> SharedRobot:
+    shared = closing(SharedRobot(Toolbox([FakeTools(arm)]), arm))
     arm.on_stage = shared.enter
     return shared
 
@@ -180,7 +180,7 @@ class HttpServer:
 @pytest.fixture
 def http_server() -> Callable[..., object]:
     @contextlib.asynccontextmanager
-    async def serve(robot: Robot, **settings: object) -> AsyncIterator[HttpServer]:
+    async def serve(robot: SharedRobot, **settings: object) -> AsyncIterator[HttpServer]:
         token = "a-token-of-the-tests"
         with listen(0) as listening:
             port = listening.getsockname()[1]

@@ -12,7 +12,7 @@ from mcp import Client
 from PIL import Image
 
 from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import PNG_BYTES, WAITING, Conversation, Robot, let_go
+from agent_node.mcp.sessions import PNG_BYTES, WAITING, SharedRobot, ToolSession, let_go
 from agent_node.memory import held_bytes
 from tool_nodes.toolbox.toolbox import Toolbox
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.anyio
 
 
 @pytest.fixture(params=["auto", "legacy"])
-def client(robot: Robot, request: pytest.FixtureRequest) -> Client:
+def client(robot: SharedRobot, request: pytest.FixtureRequest) -> Client:
     return Client(make_server(robot), mode=request.param)
 
 
@@ -111,7 +111,7 @@ async def test_a_wrong_call_is_an_error_that_the_model_can_read(
     assert arm.motions == 0
 
 
-async def test_two_clients_share_no_variable_and_no_picture(robot: Robot) -> None:
+async def test_two_clients_share_no_variable_and_no_picture(robot: SharedRobot) -> None:
     server = make_server(robot)
     async with Client(server) as one, Client(server, mode="legacy") as other:
         await one.call_tool("fake-keep", {"name": "mine"})
@@ -122,7 +122,7 @@ async def test_two_clients_share_no_variable_and_no_picture(robot: Robot) -> Non
         assert not (await one.call_tool("fake-shape", {"data": "$mine"})).is_error
 
 
-async def test_a_motion_on_a_picture_from_before_anothers_motion_is_refused(robot: Robot, arm: Any) -> None:
+async def test_a_motion_on_a_picture_from_before_anothers_motion_is_refused(robot: SharedRobot, arm: Any) -> None:
     arm.release.set()
     server = make_server(robot)
     async with Client(server) as one, Client(server) as other, Client(server) as third:
@@ -139,7 +139,9 @@ async def test_a_motion_on_a_picture_from_before_anothers_motion_is_refused(robo
     assert arm.motions == 4
 
 
-async def test_a_motion_that_was_not_approved_leaves_what_others_have_seen_as_it_is(robot: Robot, arm: Any) -> None:
+async def test_a_motion_that_was_not_approved_leaves_what_others_have_seen_as_it_is(
+    robot: SharedRobot, arm: Any
+) -> None:
     arm.release.set()
     server = make_server(robot)
     async with Client(server) as one, Client(server) as other:
@@ -150,7 +152,7 @@ async def test_a_motion_that_was_not_approved_leaves_what_others_have_seen_as_it
         assert code(await other.call_tool("fake-move", {})) == "SCENE_CHANGED"
 
 
-async def test_motions_of_two_clients_never_overlap(robot: Robot, arm: Any, until: Any) -> None:
+async def test_motions_of_two_clients_never_overlap(robot: SharedRobot, arm: Any, until: Any) -> None:
     server = make_server(robot)
     async with Client(server) as one, Client(server) as other, anyio.create_task_group() as group:
         group.start_soon(one.call_tool, "fake-move", {})
@@ -164,7 +166,7 @@ async def test_motions_of_two_clients_never_overlap(robot: Robot, arm: Any, unti
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_cancelled_motion_is_braked_and_the_next_one_runs(
-    robot: Robot, arm: Any, until: Any, mode: str
+    robot: SharedRobot, arm: Any, until: Any, mode: str
 ) -> None:
     async with Client(make_server(robot), mode=mode) as client:
         async with anyio.create_task_group() as group:
@@ -177,7 +179,7 @@ async def test_a_cancelled_motion_is_braked_and_the_next_one_runs(
     assert arm.motions == 2
 
 
-async def test_a_cancelled_call_that_waits_is_never_run(robot: Robot, arm: Any, until: Any) -> None:
+async def test_a_cancelled_call_that_waits_is_never_run(robot: SharedRobot, arm: Any, until: Any) -> None:
     server = make_server(robot)
     async with Client(server) as one, Client(server) as other, anyio.create_task_group() as group:
         group.start_soon(one.call_tool, "fake-wait", {})
@@ -188,7 +190,7 @@ async def test_a_cancelled_call_that_waits_is_never_run(robot: Robot, arm: Any, 
     assert arm.motions == 0
 
 
-async def test_a_client_that_leaves_in_a_motion_leaves_a_still_arm(robot: Robot, arm: Any, until: Any) -> None:
+async def test_a_client_that_leaves_in_a_motion_leaves_a_still_arm(robot: SharedRobot, arm: Any, until: Any) -> None:
     async with anyio.create_task_group() as group, Client(make_server(robot), mode="legacy") as client:
         group.start_soon(client.call_tool, "fake-move", {})
         await until(arm.moving.is_set)
@@ -196,7 +198,7 @@ async def test_a_client_that_leaves_in_a_motion_leaves_a_still_arm(robot: Robot,
     await until(lambda: not arm.moving.is_set())
 
 
-async def test_a_client_with_too_many_calls_at_once_is_told_to_wait(robot: Robot, arm: Any, until: Any) -> None:
+async def test_a_client_with_too_many_calls_at_once_is_told_to_wait(robot: SharedRobot, arm: Any, until: Any) -> None:
     results: list[mcp_types.CallToolResult] = []
     async with Client(make_server(robot)) as client:
 
@@ -214,7 +216,7 @@ async def test_a_client_with_too_many_calls_at_once_is_told_to_wait(robot: Robot
     assert not any(result.is_error for result in results[3:])
 
 
-async def test_after_many_pictures_the_first_and_the_newest_are_usable(robot: Robot) -> None:
+async def test_after_many_pictures_the_first_and_the_newest_are_usable(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
         for _ in range(15):
             await client.call_tool("robot-capture_image", {})
@@ -225,7 +227,7 @@ async def test_after_many_pictures_the_first_and_the_newest_are_usable(robot: Ro
 
 
 async def test_a_long_conversation_holds_no_more_than_a_short_one(fake_toolbox: Toolbox) -> None:
-    conversation = Conversation()
+    conversation = ToolSession()
     sizes = []
     for k in range(150):
         for name, arguments in (("robot.capture_image", {}), ("fake.keep", {"name": f"v{k}"})):
@@ -236,7 +238,7 @@ async def test_a_long_conversation_holds_no_more_than_a_short_one(fake_toolbox: 
     assert len(conversation.session.images) == 150
 
 
-async def test_a_picture_too_large_for_png_is_sent_so_that_clients_can_read_it(robot: Robot) -> None:
+async def test_a_picture_too_large_for_png_is_sent_so_that_clients_can_read_it(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
         picture = (await client.call_tool("fake-picture", {"name": "noise"})).content[1]
     data = base64.b64decode(picture.data)
@@ -246,7 +248,7 @@ async def test_a_picture_too_large_for_png_is_sent_so_that_clients_can_read_it(r
 
 
 async def test_after_the_operator_stopped_a_motion_the_conversation_must_look_before_the_next(
-    robot: Robot, arm: Any, until: Any
+    robot: SharedRobot, arm: Any, until: Any
 ) -> None:
     async with Client(make_server(robot), mode="legacy") as client, anyio.create_task_group() as group:
         results: list[mcp_types.CallToolResult] = []
@@ -271,7 +273,9 @@ async def test_after_the_operator_stopped_a_motion_the_conversation_must_look_be
         assert arm.motions == 2
 
 
-async def test_a_motion_that_comes_after_a_stop_without_a_look_is_refused(robot: Robot, arm: Any, until: Any) -> None:
+async def test_a_motion_that_comes_after_a_stop_without_a_look_is_refused(
+    robot: SharedRobot, arm: Any, until: Any
+) -> None:
     async with Client(make_server(robot), mode="legacy") as client, anyio.create_task_group() as group:
         group.start_soon(client.call_tool, "fake-move", {})
         await until(arm.moving.is_set)

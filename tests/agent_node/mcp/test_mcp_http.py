@@ -17,7 +17,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 
 pytestmark = pytest.mark.anyio
 
@@ -32,7 +32,7 @@ HELLO = {
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_the_official_client_lists_calls_and_keeps_its_variables(
-    robot: Robot, http_server: Any, mode: str
+    robot: SharedRobot, http_server: Any, mode: str
 ) -> None:
     async with http_server(robot) as server, server.client(mode) as client:
         assert len((await client.list_tools()).tools) == 8
@@ -43,7 +43,7 @@ async def test_the_official_client_lists_calls_and_keeps_its_variables(
         assert (await client.call_tool("fake-shape", {"data": "$other"})).is_error
 
 
-async def test_two_sessions_share_no_variable(robot: Robot, http_server: Any) -> None:
+async def test_two_sessions_share_no_variable(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot) as server, server.client() as one, server.client() as other:
         await one.call_tool("fake-keep", {"name": "mine"})
         refused = await other.call_tool("fake-shape", {"data": "$mine"})
@@ -51,7 +51,7 @@ async def test_two_sessions_share_no_variable(robot: Robot, http_server: Any) ->
         assert not (await one.call_tool("fake-shape", {"data": "$mine"})).is_error
 
 
-async def test_a_client_without_sessions_is_told_which_versions_have_them(robot: Robot, http_server: Any) -> None:
+async def test_a_client_without_sessions_is_told_which_versions_have_them(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot) as server:
         with pytest.raises(ExceptionGroup) as found:
             async with server.client("2026-07-28") as client:
@@ -86,7 +86,7 @@ WHO = [
 ]
 
 
-async def test_only_the_right_host_origin_and_token_are_let_in(robot: Robot, http_server: Any) -> None:
+async def test_only_the_right_host_origin_and_token_are_let_in(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, sessions=len(WHO)) as server, httpx2.AsyncClient() as http:
         for changed, status in WHO:
             named = {key: value.format(port=server.port) for key, value in changed.items()}
@@ -95,7 +95,7 @@ async def test_only_the_right_host_origin_and_token_are_let_in(robot: Robot, htt
             assert ("mcp-session-id" in response.headers) == (status == 200), changed
 
 
-async def test_names_that_were_allowed_are_let_in(robot: Robot, http_server: Any) -> None:
+async def test_names_that_were_allowed_are_let_in(robot: SharedRobot, http_server: Any) -> None:
     async with (
         http_server(robot, hosts=("robot.example:8000",), origins=("https://panel.example",)) as server,
         httpx2.AsyncClient() as http,
@@ -106,7 +106,7 @@ async def test_names_that_were_allowed_are_let_in(robot: Robot, http_server: Any
         assert (await http.post(server.url, headers=HEADERS | server.headers | named, json=HELLO)).status_code == 403
 
 
-async def test_two_host_headers_or_two_tokens_are_refused(robot: Robot, http_server: Any) -> None:
+async def test_two_host_headers_or_two_tokens_are_refused(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot) as server:
         for twice in (f"Host: 127.0.0.1:{server.port}", f"Authorization: Bearer {server.token}"):
             request = (
@@ -119,7 +119,7 @@ async def test_two_host_headers_or_two_tokens_are_refused(robot: Robot, http_ser
                 assert (await stream.receive()).split()[1] in (b"400", b"401", b"421")
 
 
-async def test_nothing_else_is_served_and_strangers_are_not_told_what_is(robot: Robot, http_server: Any) -> None:
+async def test_nothing_else_is_served_and_strangers_are_not_told_what_is(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot) as server, httpx2.AsyncClient() as http:
         root = server.url.removesuffix("/mcp")
         for path in ("/", "/docs", "/openapi.json", "/mcp/", "/mcp/../etc"):
@@ -127,7 +127,7 @@ async def test_nothing_else_is_served_and_strangers_are_not_told_what_is(robot: 
             assert (await http.get(root + path, headers=server.headers)).status_code == 404
 
 
-async def test_bodies_that_are_too_large_or_no_message_are_refused(robot: Robot, http_server: Any) -> None:
+async def test_bodies_that_are_too_large_or_no_message_are_refused(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, body_bytes=2000) as server, httpx2.AsyncClient() as http:
         headers = HEADERS | server.headers
         session = (await http.post(server.url, headers=headers, json=HELLO)).headers["mcp-session-id"]
@@ -156,7 +156,7 @@ async def test_bodies_that_are_too_large_or_no_message_are_refused(robot: Robot,
         assert "Looked." in (await http.post(server.url, headers=headers, json=call)).text
 
 
-async def test_session_ids_cannot_be_guessed_and_end_with_the_session(robot: Robot, http_server: Any) -> None:
+async def test_session_ids_cannot_be_guessed_and_end_with_the_session(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot) as server, httpx2.AsyncClient() as http:
         headers = HEADERS | server.headers
         hellos = [await http.post(server.url, headers=headers, json=HELLO) for _ in range(3)]
@@ -173,7 +173,7 @@ async def test_session_ids_cannot_be_guessed_and_end_with_the_session(robot: Rob
         assert (await http.post(server.url, headers=mine, json=listing)).status_code == 404
 
 
-async def test_a_session_that_is_not_used_is_forgotten(robot: Robot, http_server: Any) -> None:
+async def test_a_session_that_is_not_used_is_forgotten(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, idle_s=0.05) as server, httpx2.AsyncClient() as http:
         headers = HEADERS | server.headers
         session = (await http.post(server.url, headers=headers, json=HELLO)).headers["mcp-session-id"]
@@ -197,14 +197,14 @@ async def is_there(http: httpx2.AsyncClient, url: str, session: dict[str, str]) 
     return status == 200
 
 
-async def test_clients_that_leave_without_a_word_keep_nobody_out(robot: Robot, http_server: Any) -> None:
+async def test_clients_that_leave_without_a_word_keep_nobody_out(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, sessions=2) as server:
         for _ in range(10):
             async with httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
                 assert (await http.post(server.url, json=HELLO)).status_code == 200
 
 
-async def test_the_session_that_was_idle_longest_makes_room(robot: Robot, http_server: Any) -> None:
+async def test_the_session_that_was_idle_longest_makes_room(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, sessions=3) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
         sessions = [await opened(http, server.url) for _ in range(3)]
         assert await is_there(http, server.url, sessions[0])
@@ -212,7 +212,7 @@ async def test_the_session_that_was_idle_longest_makes_room(robot: Robot, http_s
         assert [await is_there(http, server.url, session) for session in sessions] == [True, False, True, True]
 
 
-async def test_a_session_that_listens_goes_after_those_that_do_not(robot: Robot, http_server: Any) -> None:
+async def test_a_session_that_listens_goes_after_those_that_do_not(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, sessions=2) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
         first = await opened(http, server.url)
         async with http.stream("GET", server.url, headers=first | {"Accept": "text/event-stream"}) as listening:
@@ -223,7 +223,7 @@ async def test_a_session_that_listens_goes_after_those_that_do_not(robot: Robot,
 
 
 async def test_a_session_with_a_call_stays_and_where_all_have_one_a_client_is_told_to_wait(
-    robot: Robot, http_server: Any, arm: Any, until: Any
+    robot: SharedRobot, http_server: Any, arm: Any, until: Any
 ) -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fake-wait", "arguments": {}}}
     async with http_server(robot, sessions=2) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
@@ -261,7 +261,7 @@ async def ended(stream: Any) -> bool:
             return True
 
 
-async def test_requests_that_never_come_keep_nobody_out(robot: Robot, http_server: Any) -> None:
+async def test_requests_that_never_come_keep_nobody_out(robot: SharedRobot, http_server: Any) -> None:
     async with http_server(robot, sessions=1) as server, anyio.create_task_group() as group:
         begun = b"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n"
         streams = [await half_open(server.port, begun) for _ in range(200)]
@@ -276,7 +276,7 @@ async def test_requests_that_never_come_keep_nobody_out(robot: Robot, http_serve
 
 @pytest.mark.parametrize("said", ["", "POST /mcp HTTP/1.1\r\nHost: ", "{head}Content-Length: 9\r\n\r\nabc"])
 async def test_a_connection_that_does_not_show_the_token_in_time_is_closed(
-    robot: Robot, http_server: Any, said: str
+    robot: SharedRobot, http_server: Any, said: str
 ) -> None:
     async with http_server(robot, header_s=0.2) as server:
         head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n"
@@ -295,7 +295,7 @@ async def test_a_connection_that_does_not_show_the_token_in_time_is_closed(
 
 
 @pytest.mark.parametrize("rest", ["", "\r\n{"], ids=["headers", "body"])
-async def test_a_request_of_a_known_client_has_a_deadline_too(robot: Robot, http_server: Any, rest: str) -> None:
+async def test_a_request_of_a_known_client_has_a_deadline_too(robot: SharedRobot, http_server: Any, rest: str) -> None:
     async with http_server(robot, header_s=0.2, body_s=0.2) as server:
         lines = [
             "POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Content-Length: 20",
@@ -309,7 +309,7 @@ async def test_a_request_of_a_known_client_has_a_deadline_too(robot: Robot, http
 
 
 async def test_a_client_with_the_token_is_no_stranger_however_many_come_after_it(
-    robot: Robot, http_server: Any
+    robot: SharedRobot, http_server: Any
 ) -> None:
     async with http_server(robot, strangers=2, header_s=0.2) as server, server.client() as client:
         streams = [await half_open(server.port, b"GET /") for _ in range(5)]
@@ -322,7 +322,7 @@ async def test_a_client_with_the_token_is_no_stranger_however_many_come_after_it
 
 
 async def test_a_client_that_vanishes_in_a_motion_leaves_a_braked_arm(
-    robot: Robot, http_server: Any, arm: Any, until: Any
+    robot: SharedRobot, http_server: Any, arm: Any, until: Any
 ) -> None:
     async with http_server(robot) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
         session = {"mcp-session-id": (await http.post(server.url, json=HELLO)).headers["mcp-session-id"]}
@@ -344,7 +344,7 @@ async def test_a_client_that_vanishes_in_a_motion_leaves_a_braked_arm(
 
 
 async def test_a_session_that_is_ended_in_a_motion_leaves_a_braked_arm(
-    robot: Robot, http_server: Any, arm: Any, until: Any
+    robot: SharedRobot, http_server: Any, arm: Any, until: Any
 ) -> None:
     async with http_server(robot) as server, httpx2.AsyncClient(headers=HEADERS | server.headers) as http:
         session = {"mcp-session-id": (await http.post(server.url, json=HELLO)).headers["mcp-session-id"]}
@@ -357,7 +357,7 @@ async def test_a_session_that_is_ended_in_a_motion_leaves_a_braked_arm(
             await until(lambda: not arm.moving.is_set())
 
 
-async def test_a_cancelled_motion_is_braked(robot: Robot, http_server: Any, arm: Any, until: Any) -> None:
+async def test_a_cancelled_motion_is_braked(robot: SharedRobot, http_server: Any, arm: Any, until: Any) -> None:
     async with http_server(robot) as server, server.client() as client:
         async with anyio.create_task_group() as group:
             group.start_soon(client.call_tool, "fake-move", {})
@@ -368,7 +368,7 @@ async def test_a_cancelled_motion_is_braked(robot: Robot, http_server: Any, arm:
 
 
 async def test_refused_requests_are_logged_without_what_they_sent(
-    robot: Robot, http_server: Any, caplog: pytest.LogCaptureFixture
+    robot: SharedRobot, http_server: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with http_server(robot) as server, httpx2.AsyncClient() as http:
         with caplog.at_level(logging.WARNING, logger="toolhand.mcp"):

@@ -10,7 +10,7 @@ from mcp import Client
 
 from agent_node.mcp.calls import plain_numbers
 from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from tests.agent_node.mcp.test_mcp_station import find_grasp
 from tool_nodes.motion.stages import SHARES
 from toolhand.mcp import _robot as robot_of
@@ -38,7 +38,7 @@ class Heard:
 
 
 @contextlib.asynccontextmanager
-async def connected(robot: Robot, transport: str, http_server: Any) -> AsyncIterator[Client]:
+async def connected(robot: SharedRobot, transport: str, http_server: Any) -> AsyncIterator[Client]:
     if transport == "in process":
         async with Client(make_server(robot)) as client:
             yield client
@@ -49,7 +49,7 @@ async def connected(robot: Robot, transport: str, http_server: Any) -> AsyncIter
 
 @pytest.mark.parametrize("transport", ["in process", "http"])
 async def test_each_stage_of_a_motion_is_told_once_and_further_on_than_the_one_before(
-    robot: Robot, arm: Any, transport: str, http_server: Any
+    robot: SharedRobot, arm: Any, transport: str, http_server: Any
 ) -> None:
     heard = Heard()
     arm.release.set()
@@ -82,7 +82,7 @@ async def test_a_whole_grasp_is_told_stage_by_stage(closing: Any) -> None:
     assert heard.shares == [SHARES[stage] for stage in stages]
 
 
-async def test_a_client_that_fails_at_hearing_gets_its_answer(robot: Robot, arm: Any) -> None:
+async def test_a_client_that_fails_at_hearing_gets_its_answer(robot: SharedRobot, arm: Any) -> None:
     async def fail(*heard: Any) -> None:
         raise RuntimeError("deaf")
 
@@ -92,7 +92,7 @@ async def test_a_client_that_fails_at_hearing_gets_its_answer(robot: Robot, arm:
 
 
 async def test_a_motion_that_is_cancelled_while_it_is_told_of_is_braked(
-    robot: Robot, arm: Any, until: Any, http_server: Any
+    robot: SharedRobot, arm: Any, until: Any, http_server: Any
 ) -> None:
     heard = Heard()
     async with http_server(robot) as server, server.client() as client:
@@ -136,7 +136,7 @@ def test_digits_stand_for_a_number_where_a_string_could_only_be_a_variable(
     assert type(found) is type(wanted)
 
 
-async def test_a_picture_is_found_by_an_index_in_digits(robot: Robot) -> None:
+async def test_a_picture_is_found_by_an_index_in_digits(robot: SharedRobot) -> None:
     async with Client(make_server(robot)) as client:
         await client.call_tool("robot-look", {})
         for index in (0, "0"):

@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from agent_node.mcp.server import make_server
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from sim.scene.scenes import Scene
 from sim.station import Station
 from tool_nodes.motion.approval import Decision, MotionRequest
@@ -55,7 +55,7 @@ async def test_without_approval_or_in_a_dry_run_the_arm_stays_where_it_is(
 ) -> None:
     station = Station(scene, guard=MotionGuard(mode))
     before, time = station.arm.state().q.copy(), station.world.time
-    robot = closing(Robot(station.toolbox, station.arm))
+    robot = closing(SharedRobot(station.toolbox, station.arm))
     async with Client(make_server(robot)) as client:
         await find_grasp(client)
         refused = await text(client, "robot-execute_grasp", grasp_pose="$grasp_pose")
@@ -85,7 +85,7 @@ async def test_a_question_about_a_motion_ends_when_the_client_has_gone_and_nothi
             return Decision(True, "", request.hash, "a person who was slow")
 
     station = Station(scene, guard=MotionGuard(Mode.ASK, Person()))
-    robot = closing(Robot(station.toolbox, station.arm))
+    robot = closing(SharedRobot(station.toolbox, station.arm))
     before = station.arm.state().q.copy()
     async with Client(make_server(robot), mode="legacy") as client:
         await find_grasp(client)
@@ -103,7 +103,7 @@ async def test_a_cancelled_grasp_is_braked_and_the_next_grasp_holds_the_object(
     scene: Scene, until: Any, closing: Any
 ) -> None:
     station = Station(scene)
-    robot = closing(Robot(station.toolbox, station.arm))
+    robot = closing(SharedRobot(station.toolbox, station.arm))
     async with Client(make_server(robot), mode="legacy") as client:
         await find_grasp(client)
         started = station.world.time

@@ -15,11 +15,11 @@ from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 
 from agent_node.mcp.server import read_lines, serve_pipes
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 
 PROGRAM = """
 import sys, time
-from agent_node.mcp.sessions import Robot
+from agent_node.mcp.sessions import SharedRobot
 from agent_node.mcp.server import serve_stdio
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox, tool
@@ -49,7 +49,7 @@ class Tools:
         print("braked", flush=True)
         raise ToolError(ErrorCode.STOPPED, "Stopped.")
 
-sys.exit(serve_stdio(Robot(Toolbox([Tools()]), arm)))
+sys.exit(serve_stdio(SharedRobot(Toolbox([Tools()]), arm)))
 """
 
 
@@ -82,7 +82,7 @@ class Talk:
 
 
 @pytest.fixture
-def talking(robot: Robot) -> Callable[[Callable[[Talk], None]], Any]:
+def talking(robot: SharedRobot) -> Callable[[Callable[[Talk], None]], Any]:
     """Runs what a client does, in a thread, against a server in this process; gives what the server returned."""
 
     async def run(script: Callable[[Talk], None]) -> int:

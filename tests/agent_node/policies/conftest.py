@@ -141,7 +141,7 @@ def server() -> Iterator[FaultServer]:
 @pytest.fixture
 def quick() -> PolicyOptions:
     """Deadlines and pauses for a server on this machine."""
-    return PolicyOptions(connect_s=5.0, first_token_s=10.0, whole_s=20.0, backoff_s=0.001, seed=7)
+    return PolicyOptions(connect_s=5.0, first_token_s=10.0, deadline_s=20.0, backoff_s=0.001, seed=7)
 
 
 @pytest.fixture(scope="session")

@@ -174,7 +174,7 @@ def test_a_server_that_dies_in_mid_sentence(refused, server):
 
 
 def test_a_stream_that_stands_still(refused, server):
-    error = refused(server.stream(list(events())[:1], then="stall"), stream=True, whole_s=0.2)
+    error = refused(server.stream(list(events())[:1], then="stall"), stream=True, deadline_s=0.2)
     assert error.code is ErrorCode.TIMEOUT
 
 

@@ -81,7 +81,7 @@ def test_a_proxy_of_the_environment_is_asked_for_other_machines_only(
 
 
 def test_a_server_that_never_begins_to_answer(refused, server):
-    error = refused(server.silence(), whole_s=0.2)
+    error = refused(server.silence(), deadline_s=0.2)
     assert (error.code, "within 0.2 s" in str(error)) == (ErrorCode.TIMEOUT, True)
 
 
@@ -93,7 +93,7 @@ def test_no_first_word_of_a_stream_in_time(refused, server):
 
 @pytest.mark.parametrize("then", ["stall", "drip"])
 def test_a_stream_that_stands_still_or_drips_without_end(refused, server, then):
-    error = refused(server.stream([server.delta(content="<think>")], then=then), stream=True, whole_s=0.4)
+    error = refused(server.stream([server.delta(content="<think>")], then=then), stream=True, deadline_s=0.4)
     assert error.code is ErrorCode.TIMEOUT
     assert "did not finish its turn within 0.4 s" in str(error)
 
@@ -104,7 +104,7 @@ def test_headers_that_drip_without_end(refused, server):
             handler.wfile.write(b"X")
             handler.wfile.flush()
 
-    assert refused(drip, whole_s=0.3).code is ErrorCode.TIMEOUT
+    assert refused(drip, deadline_s=0.3).code is ErrorCode.TIMEOUT
 
 
 def test_a_server_that_dies_in_mid_sentence(refused, server):
@@ -145,7 +145,7 @@ def test_retry_after_is_waited_for(server, schemas, quick, conversation, monkeyp
         server.json({}, 429, Retry_After="7"), server.json({}, 503, Retry_After=formatdate(0, usegmt=True)),
         server.json({}, 503, Retry_After="soon"), server.completion("<answer>x"),
     )  # fmt: skip
-    policy = OpenAIChat("m", f"{server.url}/v1", SPACETOOLS, schemas, replace(quick, whole_s=60.0, backoff_s=0.5))
+    policy = OpenAIChat("m", f"{server.url}/v1", SPACETOOLS, schemas, replace(quick, deadline_s=60.0, backoff_s=0.5))
     policy.respond(conversation)
     assert slept[:2] == [7.0, 0.0]
     assert 1.0 <= slept[2] <= 2.0, "words are no time: the third pause is our own"
@@ -156,7 +156,7 @@ def test_the_pauses_double_and_come_from_the_seed(server, schemas, quick, conver
         slept = []
         monkeypatch.setattr(transport.Client, "_rest", lambda self, pause: slept.append(pause))
         server.will(server.json({}, 500))
-        options = replace(quick, seed=seed, attempts=6, backoff_s=1.0, longest_pause_s=4.0, whole_s=100.0)
+        options = replace(quick, seed=seed, attempts=6, backoff_s=1.0, longest_pause_s=4.0, deadline_s=100.0)
         with pytest.raises(ToolError):
             OpenAIChat("m", f"{server.url}/v1", SPACETOOLS, schemas, options).respond(conversation)
         return slept
@@ -166,10 +166,10 @@ def test_the_pauses_double_and_come_from_the_seed(server, schemas, quick, conver
     assert all(longest / 2 <= pause <= longest for pause, longest in zip(first, [1, 2, 4, 4, 4], strict=True))
 
 
-@pytest.mark.parametrize(("asked_s", "whole_s"), [(86400, 20.0), (31, 1000.0), (25, 20.0)])
-def test_a_server_that_asks_for_too_long_a_pause_is_given_up_at_once(refused, server, asked_s, whole_s):
+@pytest.mark.parametrize(("asked_s", "deadline_s"), [(86400, 20.0), (31, 1000.0), (25, 20.0)])
+def test_a_server_that_asks_for_too_long_a_pause_is_given_up_at_once(refused, server, asked_s, deadline_s):
     busy = server.json({"error": {"message": "Slow down."}}, 429, Retry_After=str(asked_s))
-    error = refused(busy, whole_s=whole_s)
+    error = refused(busy, deadline_s=deadline_s)
     assert error.code is ErrorCode.UNAVAILABLE
     assert f"asks to wait {asked_s} s" in str(error)
     assert len(server.requests) == 1
@@ -289,7 +289,7 @@ def test_a_stop_of_the_operator_ends_the_pauses(refused, server):
 
 
 def test_no_thread_outlives_its_turn(refused, server, within):
-    refused(server.stream([server.delta(content="<think>")], then="stall"), stream=True, whole_s=0.2)
+    refused(server.stream([server.delta(content="<think>")], then="stall"), stream=True, deadline_s=0.2)
     with within(10):
         for thread in threading.enumerate():
             if thread.name == "model-request":

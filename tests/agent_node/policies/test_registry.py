@@ -89,7 +89,7 @@ def test_a_model_in_this_process_does_not_speak_a_servers_form(schemas):
 
 
 @pytest.mark.parametrize(
-    "option", ["max_tokens", "connect_s", "first_token_s", "whole_s", "attempts", "temperature", "backoff_s"]
+    "option", ["max_tokens", "connect_s", "first_token_s", "deadline_s", "attempts", "temperature", "backoff_s"]
 )
 @pytest.mark.parametrize("value", [-1, float("nan"), float("inf")])
 def test_options_must_be_sensible(option, value):

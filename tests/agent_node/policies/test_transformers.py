@@ -197,7 +197,7 @@ def test_a_stop_or_a_deadline_ends_a_turn_and_the_next_one_works(folders, conver
         made.respond(conversation)
     assert error.value.code is ErrorCode.STOPPED
     stopped.clear()
-    made._options = replace(OPTIONS, whole_s=1e-9)
+    made._options = replace(OPTIONS, deadline_s=1e-9)
     with pytest.raises(ToolError) as error:
         made.respond(conversation)
     assert error.value.code is ErrorCode.TIMEOUT

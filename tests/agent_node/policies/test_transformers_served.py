@@ -54,7 +54,7 @@ def serve(tiny_model, tmp_path):
 
 def test_a_real_server_speaks_both_modes_and_its_death_in_mid_sentence_is_told(serve, quick):
     spec, process = serve
-    whole = replace(quick, whole_s=60.0, max_tokens=120)
+    whole = replace(quick, deadline_s=60.0, max_tokens=120)
     heard = []
     for options in (whole, replace(whole, on_piece=heard.append)):
         policy = make_policy(spec, SPACETOOLS, [], options)

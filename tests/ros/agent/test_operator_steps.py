@@ -13,7 +13,7 @@ from rclpy_zenoh.overlay import install
 
 install()
 
-from agent_node.ros.operator import Steps
+from agent_node.ros.operator import StepNarrator
 
 NUMBERS = (1, 2, 3, 4)
 
@@ -26,7 +26,7 @@ def step(number: int) -> Any:
 def told(*numbers: int, result: tuple[int, ...] = ()) -> list[str]:
     """What a listener hears of feedback with these numbers, and of a result with those."""
     heard: list[str] = []
-    steps = Steps(lambda kind, payload: heard.append(payload))
+    steps = StepNarrator(lambda kind, payload: heard.append(payload))
     for number in (*numbers, *result):
         steps.hear(step(number))
     steps.end()
@@ -40,7 +40,7 @@ def test_whatever_feedback_is_lost_the_result_makes_it_good(lost: set[int]) -> N
 
 def test_a_step_is_told_as_soon_as_those_before_it_are() -> None:
     heard: list[str] = []
-    steps = Steps(lambda kind, payload: heard.append(payload))
+    steps = StepNarrator(lambda kind, payload: heard.append(payload))
     steps.hear(step(1))
     assert heard == ["1"]
     steps.hear(step(3))
@@ -57,7 +57,7 @@ def test_without_a_result_what_was_heard_is_told() -> None:
 
 def test_a_call_and_its_result_are_one_record() -> None:
     heard: list[tuple[str, Any]] = []
-    steps = Steps(lambda kind, payload: heard.append((kind, payload)))
+    steps = StepNarrator(lambda kind, payload: heard.append((kind, payload)))
     call = json.dumps({"name": "robot.capture_image", "arguments": {"a": 1}})
     steps.hear(SimpleNamespace(number=1, thought="", tool_call=call, result_text=""))
     steps.hear(SimpleNamespace(number=2, thought="", tool_call="", result_text="seen"))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sim.arm import Motion, StopCheck, follow_trajectory, move_knuckle
-from sim.ros.physics import Part, Physics, PreemptedError
+from sim.ros.physics import MovingPart, Physics, PreemptedError
 from sim.scene.generator import generate_scene
 from sim.world import World
 from tests.ros.sim_node.motions import PARK, swing
@@ -85,7 +85,7 @@ def test_an_exception_comes_back_with_the_future_and_the_thread_goes_on(watch: C
 
 def test_a_motion_begins_before_steps_that_were_asked_for_later(watch: Callable[..., Watched]) -> None:
     physics = watch().physics
-    run = physics.begin(Part.ARM, following(TURN))
+    run = physics.begin(MovingPart.ARM, following(TURN))
     physics.step(1000).ended.result(PATIENCE_S)
     outcome = run.ended.result(0)
     assert outcome.status is MotionStatus.SUCCEEDED
@@ -93,7 +93,7 @@ def test_a_motion_begins_before_steps_that_were_asked_for_later(watch: Callable[
 
 def test_a_request_says_whether_anything_still_moves(watch: Callable[..., Watched]) -> None:
     physics = watch().physics
-    physics.begin(Part.ARM, following(TURN))
+    physics.begin(MovingPart.ARM, following(TURN))
     steps = physics.step(100)
     steps.ended.result(PATIENCE_S)
     assert not steps.idle
@@ -104,9 +104,9 @@ def test_a_request_says_whether_anything_still_moves(watch: Callable[..., Watche
 
 def test_the_other_part_is_not_preempted(watch: Callable[..., Watched]) -> None:
     physics = watch().physics
-    arm = physics.begin(Part.ARM, following(TURN))
-    jaws = physics.begin(Part.GRIPPER, lambda world, stopped: move_knuckle(world, 0.8, stopped))
-    again = physics.begin(Part.GRIPPER, lambda world, stopped: move_knuckle(world, 0.0, stopped))
+    arm = physics.begin(MovingPart.ARM, following(TURN))
+    jaws = physics.begin(MovingPart.GRIPPER, lambda world, stopped: move_knuckle(world, 0.8, stopped))
+    again = physics.begin(MovingPart.GRIPPER, lambda world, stopped: move_knuckle(world, 0.0, stopped))
     physics.step(1500).ended.result(PATIENCE_S)
     with pytest.raises(PreemptedError):
         jaws.ended.result(0)
@@ -117,7 +117,7 @@ def test_the_other_part_is_not_preempted(watch: Callable[..., Watched]) -> None:
 def test_a_state_that_is_no_number_ends_everything_until_there_is_a_new_world(watch: Callable[..., Watched]) -> None:
     watched = watch()
     physics = watched.physics
-    run = physics.begin(Part.ARM, following(TURN))
+    run = physics.begin(MovingPart.ARM, following(TURN))
 
     def spoil(world: World) -> None:
         world.data.qvel[:] = np.nan
@@ -132,7 +132,7 @@ def test_a_state_that_is_no_number_ends_everything_until_there_is_a_new_world(wa
     with pytest.raises(ToolError):
         physics.step(1).ended.result(PATIENCE_S)
     with pytest.raises(ToolError):
-        physics.begin(Part.ARM, following(TURN)).ended.result(PATIENCE_S)
+        physics.begin(MovingPart.ARM, following(TURN)).ended.result(PATIENCE_S)
     physics.call(lambda world: physics.replace(World(generate_scene(0, n_objects=1)))).result(PATIENCE_S)
     assert physics.step(10).ended.result(PATIENCE_S) == 10
 
@@ -144,7 +144,7 @@ def test_an_error_in_a_motion_ends_the_motion_only(watch: Callable[..., Watched]
         yield
         raise KeyError("no such thing")
 
-    run = physics.begin(Part.ARM, broken)
+    run = physics.begin(MovingPart.ARM, broken)
     assert physics.step(5).ended.result(PATIENCE_S) == 5
     with pytest.raises(ToolError, match="no such thing") as failure:
         run.ended.result(PATIENCE_S)
@@ -181,7 +181,7 @@ def test_what_rests_keeps_its_place_while_time_goes_on_and_wakes_for_a_motion(wa
     later = world.time + 3.0
     watched.wait(lambda: world.time > later)
     assert np.array_equal(physics.call(lambda world: world.data.qpos.copy()).result(PATIENCE_S), place)
-    outcome = physics.begin(Part.ARM, following(TURN)).ended.result(PATIENCE_S)
+    outcome = physics.begin(MovingPart.ARM, following(TURN)).ended.result(PATIENCE_S)
     assert outcome.status is MotionStatus.SUCCEEDED
     assert np.abs(world.arm_position - PARK - TURN).max() < 0.01
 
@@ -200,7 +200,7 @@ def test_the_log_goes_on_while_the_physics_rests_and_does_not_grow_for_ever(
 
 def test_closing_ends_what_is_on_its_way(watch: Callable[..., Watched]) -> None:
     physics = watch().physics
-    run = physics.begin(Part.ARM, following(TURN))
+    run = physics.begin(MovingPart.ARM, following(TURN))
     physics.step(10).ended.result(PATIENCE_S)
     physics.close()
     with pytest.raises(ToolError):

@@ -20,9 +20,9 @@ from sim.scene.scenes import (
     Scene,
     distances,
     footprint,
-    free_side,
     gap,
 )
+from tests.sim.scene.free_sides import free_side
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.workspace import within_reach
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tool_nodes.language.relations import rewrite
-from tool_nodes.language.traced import Account, Token, Traced, origin, spoken_words
+from tool_nodes.language.traced import Token, Traced, WordTrace, origin, spoken_words
 from tool_nodes.language.words import tokenize
 
 
@@ -32,7 +32,7 @@ def test_what_a_replacement_leaves_nothing_of_is_dropped_and_goes_with_the_word_
 
 
 def test_an_account_quotes_as_it_was_said() -> None:
-    account = Account("Put  the CAN, up-side  down!")
+    account = WordTrace("Put  the CAN, up-side  down!")
     tokens = Traced.spoken("Put  the CAN, up-side  down!").split()
     account.give(tokens[:2], "verb")
     assert account.quote(account.unread) == '"CAN, up-side down"'

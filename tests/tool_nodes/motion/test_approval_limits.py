@@ -14,7 +14,7 @@ from sim.scene.files import parse_scene
 from sim.station import Station
 from tests.gen3 import MAX_OPENING, NAMED_STATES, VELOCITY_LIMITS, pad_depth, time_waypoints
 from tool_nodes.geometry import pose
-from tool_nodes.motion.approval import Motion
+from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, stricter
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, check_trajectory
@@ -76,8 +76,8 @@ def turned(angle: float, speed: float = 1.0) -> Trajectory:
     return time_waypoints(np.vstack([PARK, PARK + angle * np.eye(7)[0]]), speed)
 
 
-def a_motion(*steps: Any) -> Motion:
-    return Motion("Test", steps, Kinematics().fk(PARK), "nothing", None)
+def a_motion(*steps: Any) -> PlannedMotion:
+    return PlannedMotion("Test", steps, Kinematics().fk(PARK), "nothing", None)
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +196,7 @@ def test_a_grasp_outside_the_operators_box_is_refused_before_anything_moves() ->
 
 
 @contextmanager
-def permitted(guard: MotionGuard, motion: Motion) -> Iterator[None]:
+def permitted(guard: MotionGuard, motion: PlannedMotion) -> Iterator[None]:
     with guard.permit(lambda: motion, MAX_OPENING, lambda motion: None):
         yield
 

@@ -22,7 +22,7 @@ from tests.gen3 import (
     time_waypoints,
 )
 from tool_nodes.geometry import pose, transform
-from tool_nodes.motion.approval import Motion
+from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, between, check_trajectory
@@ -54,7 +54,7 @@ def outside(path: FloatArray) -> float:
 
 
 def test_two_samples_inside_the_box_whose_way_leads_out_of_it_are_refused() -> None:
-    start = KINEMATICS.ik(pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.3)), PARK)
+    start = KINEMATICS.descend(pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.3)), PARK, 60)
     assert start is not None
     q = np.vstack([start, start + 2 * np.pi * np.eye(7)[0]])  # once around: it ends where it began
     assert outside(q) < 0.0
@@ -171,7 +171,7 @@ def test_a_guarded_arm_is_not_given_a_sparse_lift() -> None:
             return type("State", (), {"opening_m": MAX_OPENING})()
 
     guard = MotionGuard()
-    motion = Motion("Test", (), KINEMATICS.fk(PARK), "nothing", None)
+    motion = PlannedMotion("Test", (), KINEMATICS.fk(PARK), "nothing", None)
     with (
         guard.permit(lambda: motion, MAX_OPENING, lambda motion: None),
         pytest.raises(ToolError, match="apart") as caught,

@@ -29,7 +29,7 @@ def held(half_x: float, half_y: float) -> HeldObject:
     pose = np.eye(4)
     pose[2, 3] = 0.15
     down = np.diag([1.0, -1.0, -1.0])
-    return HeldObject(Box(pose, np.array([half_x, half_y, HEIGHT / 2])), down, 0.2, max(half_x, half_y), 2 * half_x)
+    return HeldObject(Box(pose, np.array([half_x, half_y, HEIGHT / 2])), down, 0.2, 2 * half_x)
 
 
 @pytest.mark.parametrize(

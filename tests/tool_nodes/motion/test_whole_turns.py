@@ -13,7 +13,7 @@ from sim.scene.files import parse_scene
 from sim.station import Station
 from tests.gen3 import CONTINUOUS, MAX_OPENING, NAMED_STATES, joint_difference, nearest_turn, pad_depth, time_waypoints
 from tool_nodes.geometry import pose
-from tool_nodes.motion.approval import Motion
+from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.manipulation import Manipulator
@@ -119,7 +119,7 @@ def test_the_way_home_is_permitted_in_any_turn() -> None:
     station = Station(parse_scene(SCENE))
     arm, guard, kinematics = WrappedArm(station.arm), MotionGuard(), Kinematics()
     home = time_waypoints(np.vstack([wrapped(PARK), wrapped(PARK) + 0.2, wrapped(PARK)]))
-    motion = Motion("Test", (), kinematics.fk(PARK), "nothing", None)
+    motion = PlannedMotion("Test", (), kinematics.fk(PARK), "nothing", None)
     with guard.permit(lambda: motion, MAX_OPENING, lambda motion: None):
         assert GuardedArm(arm, guard).follow(home).status == "SUCCEEDED"
 

@@ -145,9 +145,6 @@ def test_the_height_map_knows_tops_table_and_what_is_unseen() -> None:
     assert heights.support_height([0.45, 0.2], 0.05) == 0.0
     assert heights.support_height([0.45, 0.2], 1e-6) == 0.0
     assert np.isnan(heights.support_height([0.39, 0.0], 0.005))
-    assert heights.seen_share([0.45, 0.2], 0.05) == 1.0
-    assert heights.seen_share([0.39, 0.0], 0.01) < 0.5
-    assert heights.seen_share([5.0, 0.0], 0.1) == 0.0
     xs, ys = heights.centres()
     assert xs[0] == pytest.approx(workspace.TABLE_X[0] + 0.005)
     assert ys[-1] == pytest.approx(workspace.TABLE_Y[1] - 0.005)

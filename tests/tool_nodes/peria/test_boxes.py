@@ -12,21 +12,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tool_nodes.toolbox.arguments import BadValue, Kind, Level
+from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
 from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.peria.boxes import MAX_POINTS, BoxKind, PlaceKind, box_pixels, boxed, point_pixels, show_box
+from tool_nodes.tools.peria.boxes import (
+    MAX_POINTS,
+    BoxArgument,
+    PlaceArgument,
+    box_pixels,
+    boxed,
+    point_pixels,
+    show_box,
+)
 
-BOX, POINT, LINE, PATH = BoxKind(), PlaceKind(1, 1), PlaceKind(2, 2), PlaceKind(2, MAX_POINTS)
+BOX, POINT, LINE, PATH = BoxArgument(), PlaceArgument(1, 1), PlaceArgument(2, 2), PlaceArgument(2, MAX_POINTS)
 numbers = st.floats(0, 1000).map(lambda v: round(v, 3))
 sizes = st.tuples(st.integers(1, 3000), st.integers(1, 3000))
 
 
-def parse(kind: Kind, value: Any) -> Any:
+def parse(kind: ArgumentType, value: Any) -> Any:
     return kind.parse(value, Session())
 
 
-def refusal(kind: Kind, value: Any) -> BadValue:
-    with pytest.raises(BadValue) as caught:
+def refusal(kind: ArgumentType, value: Any) -> InvalidValue:
+    with pytest.raises(InvalidValue) as caught:
         parse(kind, value)
     assert "\n" not in str(caught.value)
     return caught.value
@@ -106,7 +114,7 @@ def test_a_written_box_reads_as_the_same_numbers_or_is_refused_for_its_order(box
 def test_any_text_gives_a_box_inside_the_space_or_one_sentence(text: str) -> None:
     try:
         x1, y1, x2, y2 = parse(BOX, text)
-    except BadValue:
+    except InvalidValue:
         return
     assert 0 <= x1 < x2 <= 1000
     assert 0 <= y1 < y2 <= 1000
@@ -191,7 +199,7 @@ def test_a_path_has_two_or_more_points() -> None:
         (PATH, [[1, 2], [3, -4]], "got -4"),
     ],
 )
-def test_wrong_points_are_told_what_is_allowed(kind: Kind, value: Any, said: str) -> None:
+def test_wrong_points_are_told_what_is_allowed(kind: ArgumentType, value: Any, said: str) -> None:
     assert said in str(refusal(kind, value))
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tool_nodes.sandbox import seccomp
-from tool_nodes.sandbox.executor import CodeExecutor, CodeOutcome, Limits
+from tool_nodes.sandbox.executor import CodeExecutor, CodeOutcome, ProgramLimits
 
 SECRET = "the secret of the parent"
 PROCESSES = Path("/proc")
@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def executor() -> Iterator[CodeExecutor]:
-    executor = CodeExecutor(Limits(wall_s=60.0, cpu_s=1, memory=128 << 20))
+    executor = CodeExecutor(ProgramLimits(wall_s=60.0, cpu_s=1, memory=128 << 20))
     executor.start()
     yield executor
     executor.close()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_nodes.results import ErrorCode
-from tool_nodes.sandbox.connection import Answer
+from tool_nodes.sandbox.connection import ProgramEnd
 from tool_nodes.sandbox.executor import CodeExecutor, shown, tool_result
 
 MODULES = "modules = np.lib._npyio_impl.os.sys.modules\nos = modules['os']\n"
@@ -72,7 +72,7 @@ _reports = st.fixed_dictionaries({}, optional=dict.fromkeys(("kind", "value", "t
 @given(report=_reports | _anything, ended_by=st.sampled_from([0, 9, 11, 31, 63]))
 @settings(max_examples=200)
 def test_any_report_is_an_outcome_of_the_program(report: Any, ended_by: int) -> None:
-    outcome = CodeExecutor()._outcome(Answer(report, False, ended_by), "1", 1.0, {})
+    outcome = CodeExecutor()._outcome(ProgramEnd(report, False, ended_by), "1", 1.0, {})
     if outcome.error is None:
         assert len(tool_result(outcome, "exec", "sandbox").text) < 6000
     else:

@@ -20,7 +20,7 @@ import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox import connection, landlock, seccomp
-from tool_nodes.sandbox.executor import CodeExecutor, CodeTools, Limits
+from tool_nodes.sandbox.executor import CodeExecutor, CodeTools, ProgramLimits
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 ROOT = Path(__file__).parents[3]
@@ -61,7 +61,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[CodeExecutor]:
         pytest.skip(reason)
     monkeypatch.setattr(connection, "bubblewrap", tuple)
     patch_server(monkeypatch, "from tool_nodes.sandbox import server; server._import_all = lambda package: None")
-    executor = CodeExecutor(Limits(wall_s=60.0, cpu_s=2))
+    executor = CodeExecutor(ProgramLimits(wall_s=60.0, cpu_s=2))
     yield executor
     executor.close()
 

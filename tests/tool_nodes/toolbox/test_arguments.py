@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox import arguments as kinds
-from tool_nodes.toolbox.arguments import BadValue, Kind
+from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 
@@ -22,7 +22,7 @@ ALL_KINDS = [
 ]  # fmt: skip
 
 
-def kind_of(annotation: Any) -> Kind:
+def kind_of(annotation: Any) -> ArgumentType:
     return get_args(annotation)[1]
 
 
@@ -47,7 +47,7 @@ def parse(annotation: Any, value: Any) -> Any:
 
 
 def refusal(annotation: Any, value: Any) -> str:
-    with pytest.raises(BadValue) as caught:
+    with pytest.raises(InvalidValue) as caught:
         parse(annotation, value)
     return str(caught.value)
 
@@ -95,7 +95,7 @@ def test_an_unknown_variable_is_refused_with_those_that_exist() -> None:
 
 
 def test_without_variables_the_sentence_says_so() -> None:
-    with pytest.raises(BadValue, match="known variables: none yet"):
+    with pytest.raises(InvalidValue, match="known variables: none yet"):
         kind_of(kinds.Mask).parse("$mask", Session())
 
 
@@ -139,7 +139,7 @@ def test_a_bad_image_index_is_refused_with_the_range(value: Any, sentence: str) 
 
 
 def test_an_image_index_before_the_first_picture_says_how_to_get_one() -> None:
-    with pytest.raises(BadValue, match=r"none yet; call robot\.capture_image first"):
+    with pytest.raises(InvalidValue, match=r"none yet; call robot\.capture_image first"):
         kind_of(kinds.ImageIndex).parse(0, Session())
 
 
@@ -235,7 +235,7 @@ JSON = st.recursive(
 def test_any_json_value_is_either_parsed_or_refused_as_a_bad_value(annotation: Any, value: Any) -> None:
     try:
         parsed = parse(annotation, value)
-    except BadValue as problem:
+    except InvalidValue as problem:
         sentence = str(problem)
     else:
         sentence = "" if parsed is None else "must be what was parsed"

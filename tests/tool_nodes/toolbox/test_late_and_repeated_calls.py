@@ -5,119 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import (
-    Conversation,
-    Data,
-    IntegerKind,
-    Points2D,
-    Text,
-    Unit,
-)
-from tool_nodes.toolbox.limits import Guard, Limits
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
-
-TINY_S = 0.02
-
-
-class Tools:
-    """What comes late, fails, or is called again."""
-
-    suite = "test"
-
-    def __init__(self) -> None:
-        self.started = 0
-        self.release = threading.Event()
-        self.threads: list[threading.Thread] = []
-
-    @tool("say")
-    def say(self, text: Text, times: Annotated[int, IntegerKind(1, 10**6)] = 1) -> ToolResult:
-        """Repeat a text."""
-        self.started += 1
-        return ToolResult(text=text * times)
-
-    @tool("look", repeatable=True, aliases=["see"], renamed={"what": "text"})
-    def look(self, text: Text = "") -> ToolResult:
-        """Look again."""
-        return ToolResult(text="Looked.", backend="pixels")
-
-    @tool("measure", aliases=["gauge"], renamed={"image": "data"})
-    def measure(self, data: Data) -> ToolResult:
-        """Measure an array."""
-        return ToolResult(text="Measured.", backend="pixels")
-
-    @tool("points")
-    def points(self, points: Points2D) -> ToolResult:
-        """Take points."""
-        return ToolResult(text=f"{len(points)} points.")
-
-    @tool("move", motion=True)
-    def move(self, x: Unit) -> ToolResult:
-        """Move."""
-        return ToolResult(text="Moved.")
-
-    @tool("wait", timeout_s=TINY_S)
-    def wait(self, fail: Text = "") -> ToolResult:
-        """Come too late."""
-        self.started += 1
-        self.threads.append(threading.current_thread())
-        self.release.wait(20)
-        if fail:
-            raise RuntimeError(fail)
-        return ToolResult(text="Late.", image=np.zeros((2, 2, 3), np.uint8), variables={"late": 1})
-
-    @tool("unavailable")
-    def unavailable(self) -> ToolResult:
-        """Not now."""
-        raise ToolError(ErrorCode.UNAVAILABLE, "The camera does not answer.")
-
-    @tool("add")
-    def add(self, session: Conversation) -> ToolResult:
-        """Count up in a variable."""
-        total = min(session.variables.get("total", 0) + 1, 3)
-        return ToolResult(text=f"{total}", variables={"total": total})
-
-
-@pytest.fixture
-def tools() -> Iterator[Tools]:
-    tools = Tools()
-    yield tools
-    tools.release.set()
-    for thread in tools.threads:
-        thread.join()
-
-
-@pytest.fixture
-def box(tools: Tools) -> Toolbox:
-    return Toolbox([tools])
-
-
-def error_of(record: CallRecord) -> ToolError:
-    error = record.result.error
-    assert error is not None
-    assert "\n" not in error.message
-    assert len(error.message) <= 400
-    return error
-
-
-def refusal(box: Toolbox, name: str, arguments: Any, session: Session | None = None) -> str:
-    error = error_of(box.call(name, arguments, session or Session()))
-    assert error.code is ErrorCode.INVALID_ARGUMENT
-    return error.message
-
+from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.limits import CallLimiter, CallLimits
+from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 # -- time ---------------------------------------------------------------------------------------------
 
 
-def test_a_call_that_is_late_is_a_timeout_and_leaves_nothing_behind(tools: Tools, box: Toolbox) -> None:
+def test_a_call_that_is_late_is_a_timeout_and_leaves_nothing_behind(tools: ToyTools, box: Toolbox) -> None:
     session = Session(variables={"a": 1})
     error = error_of(box.call("wait", {}, session))
     assert error.code is ErrorCode.TIMEOUT
@@ -128,8 +32,8 @@ def test_a_call_that_is_late_is_a_timeout_and_leaves_nothing_behind(tools: Tools
     assert session.images == []
 
 
-def test_while_too_many_late_calls_run_no_other_is_started(tools: Tools, box: Toolbox) -> None:
-    for _ in range(Limits().abandoned):
+def test_while_too_many_late_calls_run_no_other_is_started(tools: ToyTools, box: Toolbox) -> None:
+    for _ in range(CallLimits().abandoned):
         assert error_of(box.call("wait", {}, Session())).code is ErrorCode.TIMEOUT
     error = error_of(box.call("wait", {}, Session()))
     assert error.code is ErrorCode.UNAVAILABLE
@@ -142,7 +46,7 @@ def test_while_too_many_late_calls_run_no_other_is_started(tools: Tools, box: To
     assert box.call("say", {"text": "a"}, Session()).result.ok
 
 
-def test_a_late_failure_is_nobodys(tools: Tools, box: Toolbox) -> None:
+def test_a_late_failure_is_nobodys(tools: ToyTools, box: Toolbox) -> None:
     assert error_of(box.call("wait", {"fail": "late"}, Session())).code is ErrorCode.TIMEOUT
     tools.release.set()
     tools.threads[0].join()
@@ -150,8 +54,8 @@ def test_a_late_failure_is_nobodys(tools: Tools, box: Toolbox) -> None:
 
 
 def test_a_tool_with_deadlines_of_its_own_runs_in_the_callers_thread() -> None:
-    assert Guard().run("here", threading.current_thread, None) is threading.current_thread()
-    assert Guard().run("there", threading.current_thread, 10.0) is not threading.current_thread()
+    assert CallLimiter().run("here", threading.current_thread, None) is threading.current_thread()
+    assert CallLimiter().run("there", threading.current_thread, 10.0) is not threading.current_thread()
 
 
 def test_the_handler_of_a_signal_runs_while_a_tool_is_waited_for() -> None:
@@ -163,13 +67,13 @@ def test_the_handler_of_a_signal_runs_while_a_tool_is_waited_for() -> None:
 
     previous = signal.signal(signal.SIGUSR1, lambda *_: handled.set())
     try:
-        assert Guard().run("tool", work, 30.0)
+        assert CallLimiter().run("tool", work, 30.0)
     finally:
         signal.signal(signal.SIGUSR1, previous)
 
 
-def test_a_ctrl_c_ends_the_waiting_and_the_call_counts_as_late(tools: Tools) -> None:
-    guard = Guard(Limits(abandoned=1))
+def test_a_ctrl_c_ends_the_waiting_and_the_call_counts_as_late(tools: ToyTools) -> None:
+    guard = CallLimiter(CallLimits(abandoned=1))
 
     def work() -> None:
         tools.threads.append(threading.current_thread())
@@ -192,7 +96,7 @@ def test_a_ctrl_c_ends_the_waiting_and_the_call_counts_as_late(tools: Tools) -> 
 # -- the same call again ------------------------------------------------------------------------------
 
 
-def test_the_second_same_call_is_told_so_and_the_fourth_is_refused(tools: Tools, box: Toolbox) -> None:
+def test_the_second_same_call_is_told_so_and_the_fourth_is_refused(tools: ToyTools, box: Toolbox) -> None:
     session = Session()
     texts = [box.call("say", {"text": "a"}, session).result.text for _ in range(4)]
     assert texts[0] == "a"
@@ -272,8 +176,8 @@ def test_a_conversation_knows_only_its_own_calls(box: Toolbox) -> None:
         assert box.call("say", {"text": "a"}, Session()).result.text == "a"
 
 
-def test_what_timed_out_or_was_not_there_may_be_tried_again(tools: Tools) -> None:
-    box, session = Toolbox([tools], guard=Guard(Limits(abandoned=10))), Session()
+def test_what_timed_out_or_was_not_there_may_be_tried_again(tools: ToyTools) -> None:
+    box, session = Toolbox([tools], guard=CallLimiter(CallLimits(abandoned=10))), Session()
     for name, code in (("wait", ErrorCode.TIMEOUT), ("unavailable", ErrorCode.UNAVAILABLE)):
         assert {error_of(box.call(name, {}, session)).code for _ in range(5)} == {code}
 
@@ -287,7 +191,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_the_same_plain_values_are_the_same_call(value: Any) -> None:
-    guard, session = Guard(), Session()
+    guard, session = CallLimiter(), Session()
     held = {"a": value}
     assert guard.note(session.history, "tool", held, False) == 1
     assert guard.note(session.history, "tool", held, False) == 2

@@ -2,96 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import (
-    Data,
-    ImageIndex,
-    IntegerKind,
-    Mask,
-    Points2D,
-    Text,
-)
+from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
+from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.toolbox.limits import Guard, Limits
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox, tool
-
-
-class Tools:
-    """What answers are made of."""
-
-    suite = "test"
-
-    @tool("say")
-    def say(self, text: Text, times: Annotated[int, IntegerKind(1, 10**6)] = 1) -> ToolResult:
-        """Repeat a text."""
-        return ToolResult(text=text * times)
-
-    @tool("look", repeatable=True, aliases=["see"], renamed={"what": "text"})
-    def look(self, text: Text = "") -> ToolResult:
-        """Look again."""
-        return ToolResult(text="Looked.", backend="pixels")
-
-    @tool("measure", aliases=["gauge"], renamed={"image": "data"})
-    def measure(self, data: Data) -> ToolResult:
-        """Measure an array."""
-        return ToolResult(text="Measured.", backend="pixels")
-
-    @tool("points")
-    def points(self, points: Points2D) -> ToolResult:
-        """Take points."""
-        return ToolResult(text=f"{len(points)} points.")
-
-    @tool("mask")
-    def mask(self, mask: Mask) -> ToolResult:
-        """Take a mask."""
-        return ToolResult(text=f"{mask.sum()} px.")
-
-    @tool("fail")
-    def fail(self) -> ToolResult:
-        """Fail inside, with a message of several lines."""
-        raise ValueError("first line\nsecond line " + "x" * 10_000)
-
-    @tool("picture", repeatable=True)
-    def picture(
-        self, width: Annotated[int, IntegerKind(0, 9000)], height: Annotated[int, IntegerKind(0, 9000)]
-    ) -> ToolResult:
-        """Make a picture."""
-        return ToolResult(text="Made.", image=np.broadcast_to(np.uint8(7), (height, width, 3)))
-
-    @tool("grey")
-    def grey(self) -> ToolResult:
-        """Make what is no picture."""
-        return ToolResult(image=np.zeros((4, 4), np.uint8))
-
-    @tool("copy")
-    def copy(self, image_index: ImageIndex) -> ToolResult:
-        """Give back another picture than the one that is kept."""
-        kept = image_index.cropped(0, 0, 1, 1)
-        return ToolResult(image=image_index.rgb.copy(), variables={"kept": kept})
-
-
-@pytest.fixture
-def box() -> Toolbox:
-    return Toolbox([Tools()])
-
-
-def error_of(record: CallRecord) -> ToolError:
-    error = record.result.error
-    assert error is not None
-    assert "\n" not in error.message
-    assert len(error.message) <= 400
-    return error
-
-
-def refusal(box: Toolbox, name: str, arguments: Any, session: Session | None = None) -> str:
-    error = error_of(box.call(name, arguments, session or Session()))
-    assert error.code is ErrorCode.INVALID_ARGUMENT
-    return error.message
+from tool_nodes.toolbox.limits import CallLimiter, CallLimits
+from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 
 def nested(depth: int, value: Any = 0) -> Any:
@@ -150,13 +70,13 @@ def test_a_long_list_within_the_limits_is_taken(box: Toolbox, count: int) -> Non
 
 def test_every_value_counts_once() -> None:
     # The arguments hold: the key, the list, and its numbers.
-    box = Toolbox([Tools()], guard=Guard(Limits(argument_values=7)))
+    box = Toolbox([ToyTools()], guard=CallLimiter(CallLimits(argument_values=7)))
     assert "values in all" not in refusal(box, "points", {"points": [0.5] * 5})
     assert "7 values in all" in refusal(box, "points", {"points": [0.5] * 6})
 
 
 def test_the_levels_are_lists_and_objects_inside_each_other() -> None:
-    box = Toolbox([Tools()], guard=Guard(Limits(argument_depth=3)))
+    box = Toolbox([ToyTools()], guard=CallLimiter(CallLimits(argument_depth=3)))
     assert "levels" not in refusal(box, "say", {"text": [[1]]})
     assert "3 levels of lists and objects" in refusal(box, "say", {"text": [[[1]]]})
 

@@ -26,10 +26,13 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
 
 _REMEMBERED = 4
+"""Pictures whose regions are kept; chosen by hand."""
 _NEAR_MISS_PX = 8
+"""A point this near to a thing still means it [px]; chosen by hand."""
 _MOST = (20, 100)
+"""Within these limits `everything` gives as many things as have masks of _MASK_PIXELS together."""
 _MASK_PIXELS = 100_000_000
-"""Most things that `everything` gives: as many as have masks of so many pixels together, within limits."""
+"""Pixels of all masks that `everything` gives; bounds the memory, chosen by hand [px]."""
 _MAX_PIXELS = 1_500_000
 """A larger picture is shrunk to below this before it is looked at; what is thin gets lost then."""
 
@@ -112,7 +115,7 @@ class FlatPerception:
         picture = self._look(rgb)
         most = min(max(_MASK_PIXELS // picture.rgb[..., 0].size, _MOST[0]), _MOST[1])
         found = [picture.segmentation(k) for k in range(min(len(picture.regions.windows), most))]
-        return sorted(found, key=lambda one: -one.score)
+        return sorted(found, key=lambda segment: -segment.score)
 
     def at(self, rgb: NDArray[np.uint8], points: Sequence[tuple[float, float]]) -> Segmentation:
         """The thing under most of the normalized points (x, y); a near miss counts for the nearest thing.

@@ -1,4 +1,4 @@
-"""Single letters beside marks: what a TextReader rightly ignores in a picture is a label where somebody drew a mark."""
+"""Single letters beside marks: what a TextReader rightly ignores in a picture is a label where it stands by a mark."""
 
 from __future__ import annotations
 
@@ -23,16 +23,21 @@ _INKS = np.array(
     [[255, 255, 255], [0, 0, 0], [255, 0, 0], [255, 255, 0], [0, 255, 0], [0, 255, 255], [0, 0, 255], [255, 0, 255]],
     np.float32,
 )
+"""Colours in which letters of marks are looked for, RGB."""
 _LEAST_CONTRAST = 90.0
 """Distance of an ink from the ground [grey levels]; what is nearer to it cannot be told from noise."""
 _GRID = 20
+"""A letter is compared as _GRID x _GRID mean coverages; chosen by hand."""
 _FONT_PX = 64
+"""Font size at which the letters to compare with are drawn [px]; chosen by hand."""
 _MAX_ASPECT = 1.6
+"""Widest letter: width over height [-]; chosen by hand."""
 _ASPECT_SLACK = 0.45
+"""Difference of the logarithms of two aspects up to which letters may be the same [-]; chosen by hand."""
 _OUTLINED = 0.65
 """Height of a letter over that of its outline, at least."""
 
-Box = tuple[float, float, float, float]
+LetterBox = tuple[float, float, float, float]
 
 
 class LetterReader:
@@ -117,11 +122,11 @@ def _best(found: list[TextSpan]) -> list[TextSpan]:
     return kept
 
 
-def _is_around(outer: Box, inner: Box) -> bool:
+def _is_around(outer: LetterBox, inner: LetterBox) -> bool:
     """True if a box lies around another one as the outline of a letter does; a letter's own holes are smaller."""
     inside = outer[0] < inner[0] and outer[1] < inner[1] and inner[2] < outer[2] and inner[3] < outer[3]
     return inside and inner[3] - inner[1] >= _OUTLINED * (outer[3] - outer[1])
 
 
-def _overlap(a: Box, b: Box) -> bool:
+def _overlap(a: LetterBox, b: LetterBox) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]

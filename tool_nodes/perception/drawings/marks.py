@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
-from tool_nodes.perception.box_overlap import Box, box_iou
+from tool_nodes.perception.box_overlap import PixelBox, box_iou
 from tool_nodes.perception.drawings.mark_letters import LetterReader
 from tool_nodes.perception.masks import window_of
 from tool_nodes.ports import TextReader
@@ -31,20 +31,25 @@ MIN_BOX_PX = 14
 """Smallest side of a box [px]."""
 
 _SATURATION, _VALUE = 0.6, 100
+"""Least saturation [0, 1] and least value [0, 255] of a vivid colour; chosen by hand."""
 _GREYEST = np.floor((1.0 - _SATURATION) * np.arange(256)).astype(np.uint8)
 """Largest value of the weakest channel of a vivid colour, by the value of its strongest one."""
 _TOLERANCE = 26
 """Largest difference of a channel within one mark [grey levels]: JPEG and smooth edges, not shading."""
 _MAX_COLOURS = 4
+"""Shades of one colour word that are looked at, the commonest first; chosen by hand."""
 _LEAST_PX = 12
+"""Fewer pixels of a colour are no mark [px]; chosen by hand."""
 _SMALL_PX = 24
 """A disc up to this diameter may vary in colour, as compression makes it; a larger one would be a ball [px]."""
 _GAP_PX = 7
 """Gaps in a box outline, up to this long, where something was drawn over it [px]."""
 _SIDE_COVER = 0.75
+"""Share of a box's side that is drawn, at least [-]; chosen by hand."""
 _EDGE_PX = 3
 """Rows in which the outer edge of a line lies, where compression has frayed it [px]."""
 _EIGHT = np.ones((3, 3), dtype=bool)
+"""A pixel and its eight neighbours."""
 
 _FAMILIES = ((15, "red"), (42, "orange"), (70, "yellow"), (165, "green"), (195, "cyan"), (258, "blue"), (345, "purple"))
 _COLOUR_WORDS = {
@@ -104,7 +109,7 @@ class Mark:
 
     kind: MarkKind
     colour: str
-    box: Box
+    box: PixelBox
     label: str = ""
 
     @property
@@ -224,7 +229,7 @@ def find_marks(rgb: NDArray[np.uint8], kind: MarkKind | None = None, colour: str
     for family, even, mask in _painted(rgb, colour):
         rows, columns = window_of(mask)
         part, corner = mask[rows, columns], (columns.start, rows.start)
-        found: list[tuple[MarkKind, Iterator[Box]]] = [
+        found: list[tuple[MarkKind, Iterator[PixelBox]]] = [
             ("circle", _discs(part, largest if even else min(largest, _SMALL_PX))),
             ("box", _outlines(part)),
         ]
@@ -234,7 +239,7 @@ def find_marks(rgb: NDArray[np.uint8], kind: MarkKind | None = None, colour: str
     return _distinct(marks)
 
 
-def _moved(box: Box, corner: tuple[int, int]) -> Box:
+def _moved(box: PixelBox, corner: tuple[int, int]) -> PixelBox:
     (left, top, right, bottom), (x, y) = box, corner
     return left + x, top + y, right + x, bottom + y
 
@@ -295,7 +300,7 @@ def _families(pixels: NDArray[np.uint8]) -> NDArray[np.str_]:
     return np.array([*names, "red"])[np.searchsorted(limits, 60.0 * sixth)]
 
 
-def _discs(mask: BoolArray, largest: float) -> Iterator[Box]:
+def _discs(mask: BoolArray, largest: float) -> Iterator[PixelBox]:
     """Boxes of the parts of a mask (H, W) that are discs or rings up to a diameter [px]."""
     labels, _ = ndimage.label(mask, _EIGHT)
     for k, (rows, columns) in enumerate(ndimage.find_objects(labels), start=1):
@@ -311,7 +316,7 @@ def _discs(mask: BoolArray, largest: float) -> Iterator[Box]:
             yield columns.start, rows.start, columns.stop, rows.stop
 
 
-def _outlines(mask: BoolArray) -> Iterator[Box]:
+def _outlines(mask: BoolArray) -> Iterator[PixelBox]:
     """Boxes of the parts of a mask (H, W) that outline an upright rectangle."""
     if np.count_nonzero(mask) < 2 * MIN_BOX_PX:
         return

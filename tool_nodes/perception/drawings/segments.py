@@ -20,13 +20,14 @@ from tool_nodes.types import BoolArray, FloatArray
 MIN_AREA_PX = 12
 """Smaller regions are specks [px]."""
 MAX_REGIONS = 300
-"""Only so many of the largest things are told apart: a page of print has thousands of letters."""
+"""Only so many of the largest things are separated: a page of print has thousands of letters."""
 
 _EDGE_RANGE = (14.0, 60.0)
 """Colour difference of pixels two apart that is an edge: in a clean picture, and at most [grey levels]."""
 _NOISE_FACTOR = 2.5
 """An edge stands out of the median of those differences by this factor."""
 _MIN_CORE_PX = 4
+"""Smaller cores are not grown from [px]; chosen by hand."""
 _STROKE_REACH = 3
 """A stroke is narrower than twice this: it differs from what lies so far away on both its sides [px]."""
 _STROKE_CONTRAST = 40.0
@@ -36,6 +37,7 @@ _LINE_CONTRAST = 64
 _SPLINTER_PX = 80
 """A smaller piece needs as much contrast to be a thing of its own: compression splits splinters off [px]."""
 _GROWTH_STEPS = 6
+"""A core grows by this many pixels at most; chosen by hand."""
 _BORDER_SHARE = 0.15
 """Share of the picture's border that the main background has at least."""
 _SECOND_BORDER_SHARE = 0.25
@@ -43,13 +45,16 @@ _SECOND_BORDER_SHARE = 0.25
 _SAME_COLOUR = 14.0
 """Colours nearer than this are one [grey levels]; the background's own spread widens it up to the next number."""
 _MAX_SPREAD = 30.0
+"""Upper bound of _SAME_COLOUR where the background's own spread widens it [grey levels]; chosen by hand."""
 _OUTLINE_SHARE = 0.1
+"""Share of the thing's shorter side that its outline is thick, at most [-]; chosen by hand."""
 _OUTLINE_PX = 4
-"""An outline is up to so thick: that share of the thing's shorter side, and these pixels."""
+"""And so many pixels more [px]; chosen by hand."""
 
 _Planes = NDArray[np.uint8]  # (3, H, W)
 _Labels = NDArray[np.int32]
 _EIGHT = np.ones((3, 3), bool)
+"""A pixel and its eight neighbours."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,9 +45,11 @@ _ATTRIBUTES = {
 _POLYGONS = frozenset({"square", "diamond", "rectangle", "triangle", "pentagon", "hexagon"})
 
 _LINE_ASPECT = 6.0
+"""Longer than wide by this, a shape is a line [-]; chosen by hand."""
 _ROUND_ASPECT = 1.15
 """Longer than wide by up to this, a shape is still a circle or a square."""
 _SMALL_ROUND_ASPECT = 1.3
+"""_ROUND_ASPECT of small shapes, whose outline is coarse [-]; chosen by hand."""
 _STRAIGHT = 0.88
 """Share of the smallest rectangle that a rectangle fills."""
 _CONVEX, _ROUGH = 0.9, 0.82
@@ -55,7 +57,7 @@ _CONVEX, _ROUGH = 0.9, 0.82
 _TRIANGULAR, _ELLIPTIC = 0.88, 0.97
 """Largest and smallest spread of triangles and of ellipses."""
 _SMALL_PX, _CORNERS_PX = 300, 800
-"""Of a shape with a smaller area only the coarse form can be told, and from which area on its five or six corners."""
+"""A shape with a smaller area shows only its coarse form; and the area from which it shows five or six corners [px]."""
 _BURR_FREE = 0.93
 """A shape of which less than this share is left is made of strokes, not of an area with burrs."""
 _HOLLOW = 0.08
@@ -122,7 +124,7 @@ def name_shape(mask: BoolArray, empty: BoolArray) -> ShapeName:
 
     Args:
         mask: Its pixels in a window (h, w); not empty.
-        empty: Pixels of the window that show background, so that a hole is told from a thing that lies on it.
+        empty: Pixels of the window that show background, so that a hole is distinguished from a thing that lies on it.
     """
     filled = _filled(mask)
     hollow = bool(np.count_nonzero(filled & empty) > _HOLLOW * np.count_nonzero(filled))

@@ -19,9 +19,11 @@ CELLS = 16
 SLENDER = 0.5
 """The shorter side of what is compared is at least this part of the longer one, so that an l stays slender."""
 SHARPENING = 1.0
+"""Weight of what a blur of one pixel takes away [-]; chosen by hand."""
 EM_PX = 40.0
 """Font size at which glyphs are measured [px]."""
 SMOOTH_SIZES, HINTED_SIZES = (9.5, 13, 20, 40), (10, 12, 15, 20)
+"""Font sizes at which the glyphs of the atlas are drawn, without and with hinting [px]; chosen by hand."""
 
 SCRIPT_SCALE, RAISED_EM, LOWERED_EM = 0.65, 0.36, -0.16
 """Size of a raised or lowered character, and how far its baseline is from the line's."""

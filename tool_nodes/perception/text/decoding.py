@@ -17,13 +17,17 @@ from tool_nodes.types import FloatArray
 LIKENESS_COST = 25.0
 """Cost of a correlation of 0 instead of 1: a log likelihood, as all costs here."""
 SCRIPT_COST = 3.0
+"""Cost of a raised or lowered character; chosen by hand, as all costs here."""
 CHARACTER_COST = 0.3
+"""Cost of each character, so that few explain what many could."""
 MAX_COST = 12.0
+"""Cost of what looks like nothing known."""
 SPECK_COST, SPECK_COST_PER_EM2 = 2.0, 120.0
 """Cost of ink that is no character: small specks only."""
 EMS_PX = (0.9 * STRIP_BODY_PX / 0.76, 1.1 * STRIP_BODY_PX / 0.55)
 """Font sizes of a strip whose letters are mostly capitals, or mostly small [px of the strip]."""
 MAX_PIECES, MAX_WIDTH_EM = 5, 1.25
+"""A character has at most so many pieces of ink, and is at most so wide [em]."""
 BLANK_EM, COLUMN_EM = 0.13, 1.1
 """Space between the ink of two letters, beyond what they keep anyway, that is a blank, and that ends a text."""
 
@@ -112,12 +116,12 @@ def _pieces(ink: NDArray[np.float32]) -> _Pieces | None:
     return _Pieces(np.array(boxes, float), np.array(segment), sheet, np.array(shift, float))
 
 
-Box = tuple[int, int, int, int]
+InkBox = tuple[int, int, int, int]
 
 
-def _stacked(parts: Sequence[tuple[Box, list[int]]]) -> list[tuple[Box, list[int]]]:
+def _stacked(parts: Sequence[tuple[InkBox, list[int]]]) -> list[tuple[InkBox, list[int]]]:
     """Connected inks, with those that stand over each other (i, é, =, %) joined, from left to right."""
-    groups: list[tuple[Box, list[int]]] = []
+    groups: list[tuple[InkBox, list[int]]] = []
     for box, members in sorted(parts):
         if groups:
             (left, top, right, bottom), others = groups[-1]

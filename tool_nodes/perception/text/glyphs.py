@@ -1,4 +1,4 @@
-"""The typeface that is known by heart: Pillow's bundled font, with the accented letters that it lacks put together.
+"""Glyph templates of Pillow's bundled font, with the accented letters that it lacks put together.
 
 Lengths are in em (the font size) unless said otherwise; the baseline is y = 0 and up is positive in `em` metrics.
 """
@@ -29,7 +29,9 @@ CHARACTERS = PLAIN + "".join(ACCENTED)
 """Every character that can be drawn and read."""
 
 CAPITAL_EM, X_HEIGHT_EM = 0.71, 0.55
+"""Heights of capitals and of small letters without ascender, of Pillow's bundled font [em]."""
 _ACCENT_GAP_EM = 0.05
+"""Gap between a letter and the accent that is set over it [em]; chosen by hand."""
 
 
 @lru_cache(maxsize=64)

@@ -21,6 +21,7 @@ MIN_DEVIATION = 9.0
 INK_AT = 0.45
 """Ink differs from its neighbourhood's mean by this many standard deviations."""
 HEIGHTS_PX = (4, 34)
+"""Lowest and highest letter that is looked for [px]; chosen by hand."""
 MAX_COMPONENTS, MAX_LINES = 2500, 60
 """Bounds per picture and polarity, so that a picture of gravel takes no longer than a page of text."""
 TALLEST = 2.6
@@ -31,7 +32,7 @@ GAP = 1.7
 """Letters of a line are at most this many letter heights apart; that is less than the gap between columns."""
 
 
-Box = tuple[float, float, float, float]
+TextBox = tuple[float, float, float, float]
 """Left, top, right, bottom [px]."""
 
 
@@ -51,7 +52,7 @@ class Strip:
     scale: float
 
 
-def find_strips(rgb: NDArray[np.float32], least_px: int, is_worth: Callable[[Box], bool]) -> Iterator[Strip]:
+def find_strips(rgb: NDArray[np.float32], least_px: int, is_worth: Callable[[TextBox], bool]) -> Iterator[Strip]:
     """Possible lines of a picture, in all colours, with letters from least_px to about `WINDOW_PX` high.
 
     Args:
@@ -64,7 +65,7 @@ def find_strips(rgb: NDArray[np.float32], least_px: int, is_worth: Callable[[Box
     for ink, boxes in _rows_of(grey, mean, spread, spread > MIN_DEVIATION, least_px, is_worth):
         yield _cut(rgb, ink, boxes)
     for channel in (rgb[..., 0] - rgb[..., 1], rgb[..., 2] - grey):
-        # Colour alone tells text from its ground only where the grey levels are nearly the same.
+        # Colour alone separates text from its ground only where the grey levels are nearly the same.
         if float(np.ptp(channel)) < 4.0 * MIN_DEVIATION:
             continue
         mean, colourful = _local(channel)
@@ -79,7 +80,7 @@ def _rows_of(
     spread: NDArray[np.float32],
     lively: BoolArray,
     least_px: int,
-    is_worth: Callable[[Box], bool],
+    is_worth: Callable[[TextBox], bool],
 ) -> Iterator[tuple[BoolArray, NDArray[np.intp]]]:
     """Ink (H, W), darker and lighter than its surroundings, and the boxes (N, 4) of each row of letters in it."""
     if not lively.any():

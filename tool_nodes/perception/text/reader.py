@@ -12,7 +12,7 @@ from PIL import Image
 from tool_nodes.perception.text.decoding import BLANK_EM, COLUMN_EM, Character, decode
 from tool_nodes.perception.text.glyphs import X_HEIGHT_EM
 from tool_nodes.perception.text.layout import reading_order, with_scripts
-from tool_nodes.perception.text.lines import Box, Strip, find_strips
+from tool_nodes.perception.text.lines import Strip, TextBox, find_strips
 from tool_nodes.ports import Answer
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
@@ -25,11 +25,13 @@ MIN_TEXT_PX = 9.0
 MAX_STRIPS = 80
 """Possible lines that are looked at in the picture at each scale, so that gravel takes no longer than a page."""
 MIN_SCORE, MIN_EVIDENCE = 0.45, 1.2
+"""Least mean confidence of a text's characters, and least number of clear letters it is worth; chosen by hand."""
 SURE_SCORE, END_CONFIDENCE = 0.75, 0.35
 """What is read with this score is not looked at again. A text begins and ends with a letter of this confidence."""
 COMMON_SHAPES = frozenset("IlJoOcCDUVvLT0171()/\\|-_=+.,:;'\"°·~!<>[]{}*^")
 """Characters that many things that are no text look like; they count as COMMON_EVIDENCE of a character."""
 COMMON_EVIDENCE = 0.3
+"""What a character that many things look like counts, of a clear letter [-]; chosen by hand."""
 
 
 WEAK_SCORE, COMPANY_EM = 0.7, 4.0
@@ -106,10 +108,10 @@ def _read_strip(strip: Strip, factor: float) -> list[_Found]:
     return found
 
 
-def _is_worth(found: Sequence[_Found], factor: float) -> Callable[[Box], bool]:
+def _is_worth(found: Sequence[_Found], factor: float) -> Callable[[TextBox], bool]:
     """Tells whether a box of a picture that was reduced by a factor could add something to what was found."""
 
-    def is_worth(box: Box) -> bool:
+    def is_worth(box: TextBox) -> bool:
         left, top, right, bottom = (float(value) / factor for value in box)
         for one in found:
             x0, y0, x1, y1 = one.span.box
@@ -158,7 +160,7 @@ def _in_company(one: _Found, other: _Found) -> bool:
     return 0.6 <= one.em / other.em <= 1.7 and _gap(one.span.box, other.span.box) <= COMPANY_EM * other.em
 
 
-def _gap(a: Box, b: Box) -> float:
+def _gap(a: TextBox, b: TextBox) -> float:
     """Distance of two boxes along the axis on which they are further apart [px]."""
     return max(b[0] - a[2], a[0] - b[2], b[1] - a[3], a[1] - b[3])
 

@@ -13,6 +13,7 @@ from tool_nodes.types import BoolArray
 MIN_CONTRAST = 25.0
 """Strokes differ at least this much from what is beside them, of 255 grey levels."""
 THICKEST_PX, SHORTEST_PX = 5, 12
+"""Thickest and shortest stroke of a ruling [px]; chosen by hand."""
 GRID_SHARE = 0.5
 """A line of a grid is at least this part of the longest one in its direction."""
 

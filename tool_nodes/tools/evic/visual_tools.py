@@ -18,7 +18,16 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import BadValue, Conversation, Level, Lookup, Text, finite_number, picture_at, show
+from tool_nodes.toolbox.arguments import (
+    CallingSession,
+    InvalidValue,
+    Level,
+    Lookup,
+    Text,
+    finite_number,
+    picture_at,
+    show,
+)
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.types import FloatArray
@@ -46,7 +55,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class PictureNumberKind:
+class PictureNumberArgument:
     """The index of a picture of the conversation, checked before anything else (E.7, step 1)."""
 
     def schema(self) -> dict[str, Any]:
@@ -57,16 +66,16 @@ class PictureNumberKind:
         """The index."""
         known = len(lookup.images)
         if isinstance(value, bool) or not isinstance(value, int):
-            raise BadValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
+            raise InvalidValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
         if not 0 <= value < known:
             allowed = f"the valid range is [0, {known - 1}]" if known else "there is no image yet"
-            raise BadValue(f"is out of bounds: {allowed}, got {show(value)}", Level.INDEX)
+            raise InvalidValue(f"is out of bounds: {allowed}, got {show(value)}", Level.INDEX)
         picture_at(lookup, value)  # which may have been dropped
         return value
 
 
 @dataclass(frozen=True)
-class PixelsKind:
+class PixelsArgument:
     """Numbers in nested lists: one row such as [x1, y1, x2, y2], a list of rows, or a list of lists of points.
 
     Attributes:
@@ -95,36 +104,36 @@ class PixelsKind:
         inner = self._list(value) if self.depth == 2 else [value if self.depth else [value]]
         found = [[self._row(row) for row in self._list(rows)] for rows in inner]
         if not found or (self.depth == 1 and not found[0]):
-            raise BadValue(f"is empty; it must be {self.form}", Level.CARDINALITY)
+            raise InvalidValue(f"is empty; it must be {self.form}", Level.CARDINALITY)
         for index, rows in enumerate(found):
             if self.depth == 2 and not self.rows[0] <= len(rows) <= self.rows[1]:
-                raise BadValue(f"is invalid: {self.rule}, got {len(rows)} in number {index}", Level.CARDINALITY)
+                raise InvalidValue(f"is invalid: {self.rule}, got {len(rows)} in number {index}", Level.CARDINALITY)
         total = sum(map(len, found))
         if total > MAX_POINTS:
-            raise BadValue(f"may hold at most {MAX_POINTS} rows of numbers in all, got {total}", Level.CARDINALITY)
+            raise InvalidValue(f"may hold at most {MAX_POINTS} rows of numbers in all, got {total}", Level.CARDINALITY)
         return [np.array(rows, float) for rows in found]
 
     def _list(self, value: Any) -> Sequence[Any]:
         if not isinstance(value, (list, tuple)):
-            raise BadValue(f"must be {self.form}, got {show(value)}")
+            raise InvalidValue(f"must be {self.form}, got {show(value)}")
         return value
 
     def _row(self, value: Any) -> list[float]:
         if len(self._list(value)) != self.width:
-            raise BadValue(f"must be {self.form}, got {show(value)}")
+            raise InvalidValue(f"must be {self.form}, got {show(value)}")
         return [finite_number(number) for number in value]
 
 
-PictureNumber = Annotated[int, PictureNumberKind()]
-Region = Annotated[list[FloatArray], PixelsKind("[x1, y1, x2, y2]", 4, 0)]
-Points = Annotated[list[FloatArray], PixelsKind("a list of points, each [x, y]", 2, 1)]
-Boxes = Annotated[list[FloatArray], PixelsKind("a list of boxes, each [x1, y1, x2, y2]", 4, 1)]
+PictureNumber = Annotated[int, PictureNumberArgument()]
+PixelRegion = Annotated[list[FloatArray], PixelsArgument("[x1, y1, x2, y2]", 4, 0)]
+PixelPoints = Annotated[list[FloatArray], PixelsArgument("a list of points, each [x, y]", 2, 1)]
+Boxes = Annotated[list[FloatArray], PixelsArgument("a list of boxes, each [x1, y1, x2, y2]", 4, 1)]
 Trajectories = Annotated[
     list[FloatArray],
-    PixelsKind("a list of lists of [x, y]", 2, 2, (2, MAX_POINTS), "Trajectory requires >= 2 waypoints"),
+    PixelsArgument("a list of lists of [x, y]", 2, 2, (2, MAX_POINTS), "Trajectory requires >= 2 waypoints"),
 ]
 Boxes3D = Annotated[
-    list[FloatArray], PixelsKind("a list of lists of [x, y]", 2, 2, (8, 8), "3D box requires exactly 8 corners")
+    list[FloatArray], PixelsArgument("a list of lists of [x, y]", 2, 2, (8, 8), "3D box requires exactly 8 corners")
 ]
 
 
@@ -223,7 +232,7 @@ class EvicTools:
 
     @tool("image_zoom_in", stepwise=True)
     def image_zoom_in(
-        self, *, image_idx: PictureNumber = 0, bbox_2d: Region, label: Text = "", session: Conversation
+        self, *, image_idx: PictureNumber = 0, bbox_2d: PixelRegion, label: Text = "", session: CallingSession
     ) -> ToolResult:
         """Crop and enlarge a specified rectangular region of the image for detailed inspection. The coordinate origin
         (0,0) is at the top-left corner.
@@ -245,7 +254,7 @@ class EvicTools:
         return ToolResult(value={"region": list(region)}, text=text, image=crop.rgb, source=crop)
 
     @tool("draw_point", stepwise=True)
-    def draw_point(self, *, image_idx: PictureNumber = 0, points: Points, session: Conversation) -> ToolResult:
+    def draw_point(self, *, image_idx: PictureNumber = 0, points: PixelPoints, session: CallingSession) -> ToolResult:
         """Place visible point markers at specified locations on the image to indicate positions, objects, or areas of
         interest.
 
@@ -264,7 +273,7 @@ class EvicTools:
         return _result(image, drawing, text, {"points": points[0].tolist()})
 
     @tool("draw_box", stepwise=True)
-    def draw_box(self, *, image_idx: PictureNumber = 0, boxes: Boxes, session: Conversation) -> ToolResult:
+    def draw_box(self, *, image_idx: PictureNumber = 0, boxes: Boxes, session: CallingSession) -> ToolResult:
         """Render rectangular bounding boxes on the image to highlight, localize, or annotate specific regions or
         objects.
 
@@ -285,7 +294,7 @@ class EvicTools:
 
     @tool("draw_trajectory", stepwise=True)
     def draw_trajectory(
-        self, *, image_idx: PictureNumber = 0, trajectories: Trajectories, session: Conversation
+        self, *, image_idx: PictureNumber = 0, trajectories: Trajectories, session: CallingSession
     ) -> ToolResult:
         """Draw connected paths on the image by linking sequential waypoints with lines. Suitable for visualizing
         motion, flow, or ordered spatial relationships.
@@ -310,7 +319,7 @@ class EvicTools:
         return _result(image, drawing, text, {"trajectories": [waypoints.tolist() for waypoints in trajectories]})
 
     @tool("draw_3d_bbox", stepwise=True)
-    def draw_3d_bbox(self, *, image_idx: PictureNumber = 0, boxes_3d: Boxes3D, session: Conversation) -> ToolResult:
+    def draw_3d_bbox(self, *, image_idx: PictureNumber = 0, boxes_3d: Boxes3D, session: CallingSession) -> ToolResult:
         """Render 3D bounding boxes on the image using 8 projected corner points per box. Front face edges are drawn in
         red, back face in blue, and connecting edges in green.
 

@@ -7,7 +7,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tool_nodes.toolbox.arguments import BadValue, Kind, Lookup, NumberKind, TextKind, finite_number, picture_at, show
+from tool_nodes.toolbox.arguments import (
+    ArgumentType,
+    InvalidValue,
+    Lookup,
+    NumberArgument,
+    TextArgument,
+    finite_number,
+    picture_at,
+    show,
+)
 from tool_nodes.toolbox.images import SessionImage
 
 _MAX_LABELS = 20
@@ -15,7 +24,7 @@ _IMAGE = re.compile(r"image-(0|[1-9][0-9]{0,5})")
 
 
 @dataclass(frozen=True)
-class ImageNameKind:
+class ImageNameArgument:
     """A picture of the conversation as LAST writes it, "image-0". Never a path: no file is ever opened."""
 
     def schema(self) -> dict[str, Any]:
@@ -26,32 +35,32 @@ class ImageNameKind:
         """The picture."""
         known = len(lookup.images)
         if not known:
-            raise BadValue("refers to an image, but there is none yet")
+            raise InvalidValue("refers to an image, but there is none yet")
         match = _IMAGE.fullmatch(value) if isinstance(value, str) else None
         if match is None or int(match.group(1)) >= known:
-            raise BadValue(f'must be "image-N" with N between 0 and {known - 1}, got {show(value)}')
+            raise InvalidValue(f'must be "image-N" with N between 0 and {known - 1}, got {show(value)}')
         return picture_at(lookup, int(match.group(1)))
 
 
 @dataclass(frozen=True)
-class LabelsKind:
+class LabelsArgument:
     """Object queries: a list of names. One that is repeated is looked for once."""
 
     def schema(self) -> dict[str, Any]:
         """JSON schema."""
-        return {"type": "array", "items": TextKind().schema(), "minItems": 1, "maxItems": _MAX_LABELS}
+        return {"type": "array", "items": TextArgument().schema(), "minItems": 1, "maxItems": _MAX_LABELS}
 
     def parse(self, value: Any, lookup: Lookup) -> list[str]:
         """The names."""
         if not isinstance(value, (list, tuple)):
-            raise BadValue(f'must be a list of strings such as ["a person", "a frisbee"], got {show(value)}')
+            raise InvalidValue(f'must be a list of strings such as ["a person", "a frisbee"], got {show(value)}')
         if not 1 <= len(value) <= _MAX_LABELS:
-            raise BadValue(f"must hold 1 to {_MAX_LABELS} strings, got {len(value)}")
-        return list(dict.fromkeys(TextKind().parse(label, lookup) for label in value))
+            raise InvalidValue(f"must hold 1 to {_MAX_LABELS} strings, got {len(value)}")
+        return list(dict.fromkeys(TextArgument().parse(label, lookup) for label in value))
 
 
 @dataclass(frozen=True)
-class NumbersKind:
+class NumbersArgument:
     """A list of finite numbers of a certain length; `form` shows it, e.g. "[x1, y1, x2, y2]"."""
 
     form: str
@@ -64,7 +73,7 @@ class NumbersKind:
     def parse(self, value: Any, lookup: Lookup) -> list[float]:
         """The numbers."""
         if not isinstance(value, (list, tuple)) or len(value) != self._length:
-            raise BadValue(f"must be {self.form}, got {show(value)}")
+            raise InvalidValue(f"must be {self.form}, got {show(value)}")
         return [finite_number(number) for number in value]
 
     @property
@@ -72,13 +81,13 @@ class NumbersKind:
         return self.form.count(",") + 1
 
 
-KINDS: Mapping[str, tuple[Kind, Any]] = {
-    "image": (ImageNameKind(), SessionImage),
-    "labels": (LabelsKind(), list[str]),
-    "text": (TextKind(), str),
-    "score": (NumberKind(0.0, 1.0), float),
-    "number": (NumberKind(), float),
-    "box": (NumbersKind("[x1, y1, x2, y2]"), list[float]),
-    "point": (NumbersKind("[x, y]"), list[float]),
+KINDS: Mapping[str, tuple[ArgumentType, Any]] = {
+    "image": (ImageNameArgument(), SessionImage),
+    "labels": (LabelsArgument(), list[str]),
+    "text": (TextArgument(), str),
+    "score": (NumberArgument(0.0, 1.0), float),
+    "number": (NumberArgument(), float),
+    "box": (NumbersArgument("[x1, y1, x2, y2]"), list[float]),
+    "point": (NumbersArgument("[x, y]"), list[float]),
 }
 """What a skill file may write as `kind`: how a value is checked, and what the skill's steps receive."""

@@ -13,12 +13,12 @@ from typing import Any, Union, get_args, get_origin
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.arguments import BadValue, NumberKind
+from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.last.arguments import KINDS
 from tool_nodes.tools.last.operations import OPERATIONS, Operation
-from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, Step
+from tool_nodes.tools.last.skill import Argument, Line, Literal, Skill, SkillStep
 
 FOLDER = Path(__file__).parent
 """Where the six skills of LAST's appendix A are."""
@@ -100,7 +100,7 @@ def _skill(document: Any) -> Skill:
         arguments[name], names.types[name] = _argument(entry, where)
         optional = not arguments[name].required and arguments[name].default is None
         names.absent[name] = name if optional else ""
-    steps: list[Step] = []
+    steps: list[SkillStep] = []
     for number, entry in enumerate(_sequence(top["steps"], "steps"), 1):
         steps.append(_step(entry, number, arguments, names))
     if not steps:
@@ -128,7 +128,7 @@ def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
     kind, made = KINDS[named]
     bounds = {key: entry[key] for key in ("low", "high") if key in entry}
     if bounds:
-        if not isinstance(kind, NumberKind) or not all(_is_number(bound) for bound in bounds.values()):
+        if not isinstance(kind, NumberArgument) or not all(_is_number(bound) for bound in bounds.values()):
             raise _Wrong(f"{where}: low and high are numbers, for the kinds score and number")
         kind = dataclasses.replace(kind, **bounds)
     if not isinstance(entry.get("optional", False), bool):
@@ -137,13 +137,13 @@ def _argument(entry: Any, where: str) -> tuple[Argument, Any]:
     if default is not None:
         try:
             default = kind.parse(default, Session())
-        except BadValue as problem:
+        except InvalidValue as problem:
             raise _Wrong(f"{where}: its default {problem}") from None
     required = default is None and not entry.get("optional", False)
     return Argument(kind, _string(entry["description"], where), required, default), made
 
 
-def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> Step:
+def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Names) -> SkillStep:
     """One checked step; its result is entered into the names."""
     where = f"step {number}"
     entry = _mapping(entry, where, ("do", "with", "as", "when", "for_each"), ("when", "for_each"))
@@ -173,7 +173,7 @@ def _step(entry: Any, number: int, arguments: Mapping[str, Argument], names: _Na
         raise _Wrong(f"{where}: the name {result!r} is taken; give its result another one")
     names.types[result] = list[operation.output] if for_each else operation.output  # type: ignore[name-defined]
     names.absent[result] = when
-    return Step(operation, inputs, result, when, for_each)
+    return SkillStep(operation, inputs, result, when, for_each)
 
 
 def _input(
@@ -249,7 +249,7 @@ def _is_number(value: Any) -> bool:
 def _fits(made: Any, wanted: Any) -> bool:
     """True if a value of one type can be given where the other is wanted."""
     if get_origin(wanted) in (Union, UnionType):
-        return any(_fits(made, one) for one in get_args(wanted) if one is not NoneType)
+        return any(_fits(made, choice) for choice in get_args(wanted) if choice is not NoneType)
     if get_origin(wanted) is not None:
         return get_origin(made) is list and _fits(get_args(made)[0], get_args(wanted)[0])
     return isinstance(made, type) and get_origin(made) is None and issubclass(made, wanted)
@@ -257,7 +257,7 @@ def _fits(made: Any, wanted: Any) -> bool:
 
 def _shown(hint: Any) -> str:
     if get_origin(hint) in (Union, UnionType):
-        return _shown(next(one for one in get_args(hint) if one is not NoneType))
+        return _shown(next(choice for choice in get_args(hint) if choice is not NoneType))
     if get_origin(hint) is not None:
         return f"a list of {get_args(hint)[0].__name__}"
     return f"one {hint.__name__}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.results import ToolResult
-from tool_nodes.toolbox.arguments import Kind
+from tool_nodes.toolbox.arguments import ArgumentType
 from tool_nodes.tools.last.operations import Operation
 
 
@@ -19,7 +19,7 @@ from tool_nodes.tools.last.operations import Operation
 class Argument:
     """An argument of a skill; one without a default that is not required may be absent."""
 
-    kind: Kind
+    kind: ArgumentType
     description: str
     required: bool
     default: Any = None
@@ -33,7 +33,7 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Step:
+class SkillStep:
     """One call of an atomic operation.
 
     Attributes:
@@ -76,7 +76,7 @@ class Skill:
     name: str
     description: str
     arguments: Mapping[str, Argument]
-    steps: Sequence[Step]
+    steps: Sequence[SkillStep]
     image: str
     text: Sequence[Line] = field(default_factory=tuple)
 

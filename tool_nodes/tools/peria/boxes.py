@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tool_nodes.toolbox.arguments import BadValue, Level, Lookup, finite_number, show
+from tool_nodes.toolbox.arguments import InvalidValue, Level, Lookup, finite_number, show
 from tool_nodes.types import FloatArray
 
 SPACE = 1000.0
@@ -61,25 +61,25 @@ def _parse_boxed(text: str, form: str) -> list[float]:
     r"""The numbers of a `\boxed{...}` string."""
     found = _BOXED.fullmatch(text)
     if found is None:
-        raise BadValue(f"must be {form}, got {show(text)}")
+        raise InvalidValue(f"must be {form}, got {show(text)}")
     pieces = found["numbers"].split(",")
     bad = next((piece for piece in pieces if not _NUMBER.fullmatch(piece)), None)
     if bad is not None:
-        raise BadValue(f"must hold numbers with commas between them, got {show(bad.strip())}; it must be {form}")
+        raise InvalidValue(f"must hold numbers with commas between them, got {show(bad.strip())}; it must be {form}")
     return [float(piece) for piece in pieces]
 
 
 def _in_space(numbers: Sequence[float]) -> FloatArray:
     outside = next((v for v in numbers if not 0.0 <= v <= SPACE), None)
     if outside is not None:
-        raise BadValue(
+        raise InvalidValue(
             f"must hold numbers from 0 to 1000 (any picture is 1000 wide and 1000 high), got {outside:g}", Level.BOUNDS
         )
     return np.array(numbers, float)
 
 
 @dataclass(frozen=True)
-class BoxKind:
+class BoxArgument:
     r"""A box `\boxed{x1,y1,x2,y2}`, as (4,) in 0..1000 with x1 < x2 and y1 < y2."""
 
     def schema(self) -> dict[str, Any]:
@@ -90,13 +90,15 @@ class BoxKind:
         """The box."""
         form = "a string such as \\boxed{100,200,300,400}, that is \\boxed{x1,y1,x2,y2} in 0..1000"
         if not isinstance(value, str):
-            raise BadValue(f"must be {form}, got {show(value)}")
+            raise InvalidValue(f"must be {form}, got {show(value)}")
         numbers = _parse_boxed(value, form)
         if len(numbers) != 4:
-            raise BadValue(f"must hold 4 numbers x1,y1,x2,y2, got {len(numbers)}; it must be {form}", Level.CARDINALITY)
+            raise InvalidValue(
+                f"must hold 4 numbers x1,y1,x2,y2, got {len(numbers)}; it must be {form}", Level.CARDINALITY
+            )
         box = _in_space(numbers)
         if not (box[0] < box[2] and box[1] < box[3]):
-            raise BadValue(
+            raise InvalidValue(
                 f"must have x1 < x2 and y1 < y2 (top left, then bottom right), got {show_box(box)}",
                 Level.GEOMETRY,
             )
@@ -104,7 +106,7 @@ class BoxKind:
 
 
 @dataclass(frozen=True)
-class PlaceKind:
+class PlaceArgument:
     r"""Points, as (N, 2) in 0..1000.
 
     Attributes:
@@ -130,29 +132,29 @@ class PlaceKind:
         )
         numbers = self._numbers(value, form)
         if len(numbers) % 2:
-            raise BadValue(f"must hold pairs of numbers x,y, got {len(numbers)} numbers", Level.CARDINALITY)
+            raise InvalidValue(f"must hold pairs of numbers x,y, got {len(numbers)} numbers", Level.CARDINALITY)
         count = len(numbers) // 2
         if not self.least <= count <= self.most:
             allowed = str(self.least) if self.least == self.most else f"{self.least} to {self.most}"
             noun = "point" if allowed == "1" else "points"
-            raise BadValue(f"must hold {allowed} {noun}, got {count}; it must be {form}", Level.CARDINALITY)
+            raise InvalidValue(f"must hold {allowed} {noun}, got {count}; it must be {form}", Level.CARDINALITY)
         return _in_space(numbers).reshape(-1, 2)
 
     def _numbers(self, value: Any, form: str) -> list[float]:
         if isinstance(value, str):
             return _parse_boxed(value, form)
         if not isinstance(value, (list, tuple)):
-            raise BadValue(f"must be {form}, got {show(value)}")
+            raise InvalidValue(f"must be {form}, got {show(value)}")
         points = [value] if self.most == 1 else value
         if len(points) > self.most:
-            raise BadValue(f"must hold at most {self.most} points, got {len(points)}", Level.CARDINALITY)
+            raise InvalidValue(f"must hold at most {self.most} points, got {len(points)}", Level.CARDINALITY)
         for point in points:
             if not isinstance(point, (list, tuple)) or len(point) != 2:
-                raise BadValue(f"must be {form}, got {show(value)}")
+                raise InvalidValue(f"must be {form}, got {show(value)}")
         return [finite_number(number) for point in points for number in point]
 
 
-Box = Annotated[FloatArray, BoxKind()]
-Place = Annotated[FloatArray, PlaceKind(1, 1)]
-LineEnds = Annotated[FloatArray, PlaceKind(2, 2)]
-Waypoints = Annotated[FloatArray, PlaceKind(2, MAX_POINTS)]
+SpaceBox = Annotated[FloatArray, BoxArgument()]
+SpacePlace = Annotated[FloatArray, PlaceArgument(1, 1)]
+LineEnds = Annotated[FloatArray, PlaceArgument(2, 2)]
+Waypoints = Annotated[FloatArray, PlaceArgument(2, MAX_POINTS)]

@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
-from tool_nodes.toolbox.arguments import ImageIndex, TextKind
+from tool_nodes.toolbox.arguments import ImageIndex, TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.peria.boxes import Box, LineEnds, Place, Waypoints, box_pixels, boxed, point_pixels, show_box
+from tool_nodes.tools.peria.boxes import (
+    LineEnds,
+    SpaceBox,
+    SpacePlace,
+    Waypoints,
+    box_pixels,
+    boxed,
+    point_pixels,
+    show_box,
+)
 from tool_nodes.types import FloatArray
 
 SUCCESS = "Tool executed successfully."
@@ -30,7 +39,7 @@ _VEIL = 0.35
 _FONT_PX = (10, 40)
 """Heights of a label's font: at least, and at most [px]."""
 
-LabelText = Annotated[str, TextKind(max_length=100)]
+LabelText = Annotated[str, TextArgument(max_length=100)]
 
 
 class PeriaInteractionTools:
@@ -39,7 +48,7 @@ class PeriaInteractionTools:
     suite = "peria"
 
     @tool("image_crop")
-    def image_crop(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+    def image_crop(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Crop a specified region for fine-grained inspection, such as verifying small text, landmarks, or local
         route details.
 
@@ -66,7 +75,7 @@ class PeriaInteractionTools:
         )
 
     @tool("image_label")
-    def image_label(self, image_index: ImageIndex, text: LabelText, position: Place) -> ToolResult:
+    def image_label(self, image_index: ImageIndex, text: LabelText, position: SpacePlace) -> ToolResult:
         r"""Add a text label at a specified position, helping annotate landmarks, objects, or intermediate reasoning
         results.
 
@@ -111,7 +120,7 @@ class PeriaInteractionTools:
         return _drawn(image_index, rgb, f"Drew a path through {len(points)} points {_shown(points)}.")
 
     @tool("bounding_box")
-    def bounding_box(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+    def bounding_box(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Draw a bounding box around a target region, providing explicit localization of objects, landmarks, or
         regions of interest.
 
@@ -127,7 +136,7 @@ class PeriaInteractionTools:
         return _drawn(image_index, rgb, f"Drew a box around {show_box(bounding_box)}.")
 
     @tool("image_highlight")
-    def image_highlight(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+    def image_highlight(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Highlight a specified region with a translucent overlay, helping focus attention on relevant areas while
         preserving surrounding context.
 

@@ -27,7 +27,7 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.peria.boxes import SPACE, Box, box_pixels, boxed, show_box
+from tool_nodes.tools.peria.boxes import SPACE, SpaceBox, box_pixels, boxed, show_box
 from tool_nodes.tools.peria.interaction import SUCCESS
 from tool_nodes.types import Detection, FloatArray
 
@@ -116,7 +116,7 @@ class PeriaPerceptionTools:
         return _proposals(image_index, self._finder.everything(image_index))
 
     @tool("bbox_segment")
-    def bbox_segment(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+    def bbox_segment(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Perform region-constrained segmentation inside a specified bounding box, enabling focused analysis or
         refinement of a target area.
 
@@ -149,7 +149,7 @@ class PeriaPerceptionTools:
         return _proposals(image_index, self._finder.find(image_index, text_prompt), prompt=text_prompt)
 
     @tool("exemplar_segment")
-    def exemplar_segment(self, image_index: ImageIndex, bounding_box: Box) -> ToolResult:
+    def exemplar_segment(self, image_index: ImageIndex, bounding_box: SpaceBox) -> ToolResult:
         r"""Use a bounding box as a visual exemplar and find visually similar objects in the image, which is useful for
         repeated patterns or "find more like this" reasoning.
 

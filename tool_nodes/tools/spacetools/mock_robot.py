@@ -1,4 +1,4 @@
-"""A robot that is none: `mock_robot.*` of the SpaceTools appendix B.5, under the names of the real one.
+"""Mock robot: replays recorded frames, and every motion reports success. `mock_robot.*` of the SpaceTools appendix B.5.
 
 Pictures, depth and clouds come from recorded data; a grasp or a placement with valid arguments always succeeds, moves
 nothing, and says so. It serves to exercise an agent and its tools, and is no evidence that a grasp would work.
@@ -26,7 +26,7 @@ class MockCamera(CameraTools):
     """Recorded pictures, depth and clouds.
 
     B.5 passes the recording as an argument `mock_data`; here it belongs to the station, so that the tools have the
-    signatures of the real robot's and an agent cannot tell the two apart but by what they answer.
+    signatures of the real robot's and an agent can distinguish the two only by what they answer.
 
     Args:
         camera: Gives the recorded frame.
