@@ -57,9 +57,9 @@ def bench_startup(n: int = 5, graph: bool = True, beside: Path | None = None, as
     if as_json:
         emit({"n": n, "machine": machine(), "rows": rows})
         return 0
-    print(f"{'processor time, median [s]':44}" + "".join(f"{which:>9}" for which in commands))
+    print(f"{'processor time, median [s]':56}" + "".join(f"{which:>9}" for which in commands))
     for row in rows:
-        print(f"{row['what']:44}" + "".join(f"{row[which]:9.3f}" for which in commands))
+        print(f"{row['what']:56}" + "".join(f"{row[which]:9.3f}" for which in commands))
     return 0
 
 

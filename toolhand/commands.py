@@ -54,7 +54,7 @@ BENCHMARKS = {
     ),
     "perception": CliCommand(
         "bench.perception:bench_perception",
-        "Compare both perceptions with the simulator's truth: pointing, masks, boxes, depth, counts and free space.",
+        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts and free space.",
     ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT, ROBOTS
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
 
 if TYPE_CHECKING:
     from sim.scene.scenes import Scene

@@ -17,9 +17,9 @@ from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, sa
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot_names import DEFAULT_ROBOT
 
 MAX_SPEED = 1000.0
 

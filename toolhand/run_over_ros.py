@@ -22,9 +22,9 @@ from agent_node.runs.write import summarize as summarize_episode
 from sim.film import animate
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
+from tool_nodes.robot_names import DEFAULT_ROBOT
 from tool_nodes.ros.client import graph_runs, use_client
 from training.episode import judged, summarize
 from training.goal_from_text import task_from_text

@@ -19,7 +19,8 @@ copyright = "The authors of Toolhand. Apache-2.0"
 root_doc = "README"
 include_patterns = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/*.rst", "examples/README.md",
-    "launch/README.md", "ros2_ws/README.md", "training/README.md", "urdf/README.md",
+    "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/README.md",
+    "training/README.md", "urdf/README.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".git", "build", "runs", "tests", "**/__pycache__"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
@@ -66,6 +67,7 @@ CONTRIBUTING
 docs/safety
 docs/benchmarks
 ros2_ws/README
+ros2_ws/src/rclpy_zenoh/README
 launch/README
 CHANGELOG
 ```
@@ -85,14 +87,16 @@ def _complete(app: object, name: str, source: list[str]) -> None:
             source[0] += f"\n## {title}\n\n```{{literalinclude}} {file}.py\n:language: python\n```\n"
 
 
-def _code_is_code(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """What is indented after a colon and a blank line is code, as Markdown has it."""
-    for k in range(len(lines) - 2):
-        if lines[k].endswith(":") and not lines[k + 1] and lines[k + 2].startswith("    "):
-            lines[k] += ":"
+def _as_markdown(app: object, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
+    """Docstrings are read as Markdown would be: |x| is a size, and in a module what is indented is code."""
+    lines[:] = [re.sub(r"(?<!\S)\|(\w+)\|", r"\\|\1\\|", line) for line in lines]
+    if what == "module":
+        for k in range(len(lines) - 1, 1, -1):
+            if lines[k].startswith("    ") and not lines[k - 1] and lines[k - 2][:1].strip():
+                lines[k:k] = ["::", ""]
 
 
 def setup(app) -> None:  # type: ignore[no-untyped-def]
     """Called by Sphinx."""
     app.connect("source-read", _complete)
-    app.connect("autodoc-process-docstring", _code_is_code)
+    app.connect("autodoc-process-docstring", _as_markdown)

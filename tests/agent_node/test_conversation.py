@@ -134,6 +134,20 @@ def test_two_conversations_on_one_toolbox_have_pictures_and_variables_of_their_o
     assert (first.done, second.done) == (True, False)
 
 
+def test_two_conversations_on_the_toolbox_of_one_station_read_as_if_each_were_alone(tmp_path: Path) -> None:
+    # Neither moves the arm: what one does to the table the other would see.
+    texts = ("pick up the coconut water", "pick up the violin")
+    alone = [written(drive(Conversation(t, station().toolbox), ScriptedPolicy()), tmp_path / t) for t in texts]
+    toolbox, policy = station().toolbox, ScriptedPolicy()
+    both = [Conversation(text, toolbox) for text in texts]
+    while not all(conversation.done for conversation in both):
+        for conversation in both:
+            if not conversation.done:
+                conversation.step(policy.respond(conversation.messages))
+    assert [c.episode.error_code for c in both] == [ErrorCode.AMBIGUOUS, ErrorCode.OBJECT_NOT_FOUND]
+    assert [written(c.episode, tmp_path / f"{k}") for k, c in enumerate(both)] == alone
+
+
 def test_steps_may_run_in_threads_of_an_event_loop() -> None:
     lines = Lines(LOOK, move("a"), LOOK, move("b"), DONE)
 

@@ -34,8 +34,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=[Mode.ASK, Mode.DRY_RUN])
 def robot(ground: Range, request: pytest.FixtureRequest) -> Iterator[SharedRobot]:
-    ground.manipulator(MotionGuard(request.param))
-    robot = SharedRobot(ground.station.toolbox, ground.station.arm)
+    robot = SharedRobot(ground.toolbox(MotionGuard(request.param)), ground.station.arm)
     yield robot
     robot.shut_down()
     assert robot.join(20)
@@ -80,8 +79,7 @@ async def test_poses_beyond_the_limits_are_refused_through_mcp_where_nobody_has_
     refused = ("three metres away", "below the table", "in the robot's base", "beside the table", "over the box")
     attacks = all_attacks(ground.T_camera_gripper, ground.T_base_camera)
     poses = {attack.name: json.loads(attack.turns[1][11:-12])["arguments"] for attack in attacks[:12]}
-    ground.manipulator(MotionGuard())
-    robot, witness = SharedRobot(ground.station.toolbox, ground.station.arm), Witness(ground.station.world)
+    robot, witness = SharedRobot(ground.toolbox(MotionGuard()), ground.station.arm), Witness(ground.station.world)
     codes = tuple(f"Error {code}: " for code in UNREACHABLE)
     try:
         async with Client(make_server(robot)) as client:

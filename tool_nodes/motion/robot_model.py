@@ -20,17 +20,13 @@ from tool_nodes import registry
 from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
 from tool_nodes.motion.robot_file import Section, read_document, read_file, robot_error
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
 from tool_nodes.types import BoolArray, FloatArray
 
 URDF_FOLDER = Path(__file__).parents[2] / "urdf"
 """Beside the package, both in a checkout and where it is installed."""
 
 ROBOT_FILE = "robot.yaml"
-
-DEFAULT_ROBOT = "gen3"
-
-ROBOTS: Mapping[str, str] = MappingProxyType({"gen3": "gen3_robotiq_2f_85", "jaco2_j2s7s300": "jaco2_j2s7s300"})
-"""The robots that come along: folder in `urdf/` by name."""
 
 GEN3, JACO2 = (URDF_FOLDER / folder for folder in ROBOTS.values())
 """What the entry points of their names mean; those of other packages are paths of folders, too."""

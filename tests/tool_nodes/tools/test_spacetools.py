@@ -502,8 +502,18 @@ def test_a_foreign_picture_is_refused_by_everything_that_needs_a_camera(table: T
     foreign = len(table.session.images) - 1
     for name, arguments in (
         ("roborefer.detect_one", {"obj_name": "red box"}),
-        ("sam2.segment_from_point", {"x": 0.5, "y": 0.5}),
         ("depth_estimator.estimate_depth", {}),
         ("depth_estimator.estimate_depth_with_pointcloud", {}),
     ):
         assert table.refusal(name, **arguments, image_index=foreign).code is ErrorCode.UNAVAILABLE
+
+
+def test_in_a_foreign_picture_a_point_outlines_what_stands_out_by_its_colour(table: Table) -> None:
+    drawn = np.full((120, 160, 3), 255, np.uint8)
+    drawn[40:80, 60:100] = (0, 0, 200)
+    table.session.images.append(SessionImage(drawn))
+    arguments = {"x": 0.5, "y": 0.5, "image_index": len(table.session.images) - 1}
+    found = table.station.toolbox.call("sam2.segment_from_point", arguments, table.session).result
+    wrong = found.value["mask"] ^ (drawn == (0, 0, 200)).all(axis=2)
+    assert np.count_nonzero(wrong) < 20  # of 1600; corners are rounded
+    assert found.backend == "pixels"
