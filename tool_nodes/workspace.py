@@ -40,7 +40,7 @@ IMAGE_SIZE = (640, 480)
 
 
 def within_reach(xy: ArrayLike) -> bool:
-    """True if a point (x, y) of the table [m] can be worked on with the gripper pointing down."""
+    """True if scenes and perception use a point (x, y) of the table [m]; an arm's own reach is `Reach.contains`."""
     return bool(reachable(np.asarray(xy, dtype=float)[:2]))
 
 

@@ -8,7 +8,7 @@ import pytest
 from sim.film import ANIMATION_FRAMES, ANIMATION_SIZE, animate
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.motion.robot_model import NAMED_STATES
+from tests.gen3 import NAMED_STATES
 from tool_nodes.types import CollisionScene, JointGoal
 
 

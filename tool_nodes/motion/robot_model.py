@@ -167,10 +167,13 @@ class RobotModel:
 
 
 def find_robot(name: str) -> Path:
-    """The folder of a robot: of one that an installed package offers, or any folder with a robot.yaml by its path.
+    """The folder of a robot: of one that comes along, of an installed package's, or any by its path.
+
+    A package offers its robots as entry points of the group `toolhand.robot`, each the path of a folder with a
+    robot.yaml.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where there is none.
+        ToolError: INVALID_ARGUMENT where there is none, UNAVAILABLE where a package's cannot be loaded.
     """
     if name in ROBOTS:
         return URDF_FOLDER / ROBOTS[name]

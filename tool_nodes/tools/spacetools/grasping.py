@@ -115,7 +115,6 @@ class GraspTools(GraspAlternatives):
         reachable: Callable[[FloatArray, Frame], bool] | None = None,
         robot: RobotModel | None = None,
     ) -> None:
-        super().__init__()
         self._gripper = (robot or load_robot()).gripper
         self._generator = generator
         self._reachable = reachable
