@@ -16,7 +16,6 @@ from simulation_interfaces.srv import ResetSimulation
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.ros.operator import Operator
-from bench.manipulation import Perception
 from rclpy_zenoh.launch import LaunchedGraph
 from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_graph
 from sim.ros.station import RemoteWorld
@@ -107,7 +106,7 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
 
 
 @pytest.mark.parametrize(("sentence", "perception"), [(0, "sim"), (13, "pixels")])
-def test_in_lockstep_an_episode_is_the_same_as_in_process(sentence: int, perception: Perception) -> None:
+def test_in_lockstep_an_episode_is_the_same_as_in_process(sentence: int, perception: str) -> None:
     task, config = paper_task(sentence, 1), StationConfig(perception=perception, seed=1)
     here = Station(task.scene, config)
     expected = run_episode(here, ScriptedPolicy(), task)
