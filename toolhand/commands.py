@@ -85,7 +85,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
     "replay": CliCommand(
-        "toolhand.replay:replay", "Tell a recorded run once more, as `toolhand run` told it, with the same result."
+        "toolhand.replay:replay", "Print a recorded run once more, as `toolhand run` printed it, with the same result."
     ),
     "scene": CliCommand(
         "toolhand.scene:scene",
