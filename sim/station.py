@@ -9,15 +9,14 @@ import numpy as np
 
 from sim.arm import SimArm
 from sim.backends import Truth
-from sim.camera.ray import CameraKind, CameraModel, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera, wrist_camera
 from sim.perception import PerceptionNoise
 from sim.scene.scenes import Scene
 from sim.world import World
-from tool_nodes import workspace
+from tool_nodes import registry, workspace
 from tool_nodes.backends import make_ports
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
@@ -39,7 +38,8 @@ class StationConfig:
     Attributes:
         perception: Preset of the perception ports, e.g. "sim" (simulator truth with noise).
         ports: Backends that stand behind single ports instead, by name.
-        camera: "ray" (no GL), "gl", or "auto" (GL where there is one).
+        camera: "ray" (no GL), "gl", "auto" (GL where there is one), or another name of the registry.
+        planner: Name of the planner.
         seed: Seeds perception noise, grasp sampling and planning.
         noise: Noise and failures of the simulator's truth.
         suites: Whose tools are offered.
@@ -49,7 +49,8 @@ class StationConfig:
 
     perception: str = DEFAULT_PRESET
     ports: PortNames = AS_PRESET
-    camera: CameraKind = "ray"
+    camera: str = "ray"
+    planner: str = "embedded"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
@@ -105,7 +106,7 @@ class Station:
         self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot))
         if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
-        self.planner = wrap_planner(EmbeddedPlanner(config.seed, self.robot))
+        self.planner = wrap_planner(registry.make("planner", config.planner, Setting(config.seed, robot=self.robot)))
         self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard, self.robot)
         self.toolbox = self.new_toolbox()
 

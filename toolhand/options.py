@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from sim.station import Station
     from tool_nodes.motion.guard import MotionGuard
 
-CameraName = Literal["ray", "gl"]
 SceneName = Annotated[
     str,
     tyro.conf.arg(
@@ -74,7 +73,7 @@ def named_station(
     scene: str,
     perception: str = DEFAULT_PRESET,
     seed: int = 0,
-    camera: CameraName = "ray",
+    camera: str = "ray",
     suite: str = "spacetools",
     guard: MotionGuard | None = None,
     role: Literal["operator", "observer"] = "operator",

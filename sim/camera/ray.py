@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import mujoco
 import numpy as np
@@ -28,7 +28,7 @@ from sim.camera.shading import (
     wood_grain,
 )
 from sim.scene.scenes import Scene
-from tool_nodes import geometry, workspace
+from tool_nodes import geometry, registry, workspace
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
@@ -264,11 +264,12 @@ class RayCamera(StampedCamera):
         return self._world.rgba[hits.geom, :3] * (ambient + diffuse * visible) + gloss * visible
 
 
-CameraKind = Literal["ray", "gl", "auto"]
+AUTO = "auto"
+"""OpenGL where there is a library for it, else rays."""
 
 
 def make_camera(
-    kind: CameraKind,
+    kind: str,
     model: mujoco.MjModel,
     data: mujoco.MjData,
     camera: CameraModel,
@@ -278,28 +279,29 @@ def make_camera(
     """A camera of the simulated world by name.
 
     Args:
-        kind: "ray" (no graphics library), "gl" (OpenGL) or "auto" (OpenGL where there is one, else rays).
+        kind: A name of the entry points `toolhand.camera`, such as "ray" (no graphics library) and "gl" (OpenGL); or
+            "auto": OpenGL where there is one, else rays.
         model: The physics model.
         data: Its state.
         camera: Calibration and pose.
         body_index: Object index of each object's root body id.
         options: `depth_noise`, `rgb_noise`, `seed`, `lamp_position`, as `RayCamera` has them.
 
+    Returns:
+        What is called with all of these.
+
     Raises:
         ToolError: INVALID_ARGUMENT for another kind, UNAVAILABLE for "gl" without a graphics library.
     """
-    if kind not in ("ray", "gl", "auto"):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A camera is ray, gl or auto, but {kind!r} was asked for.")
-    if kind != "ray":
-        # Imported here because it needs this module's camera model.
-        from sim.camera.gl import GlCamera
-
+    if kind == AUTO:
         try:
-            return GlCamera(model, data, camera, body_index, **options)
+            return make_camera("gl", model, data, camera, body_index, **options)
         except ToolError as error:
-            if kind == "gl" or error.code is not ErrorCode.UNAVAILABLE:
+            if error.code is not ErrorCode.UNAVAILABLE:
                 raise
-    return RayCamera(model, data, camera, body_index, **options)
+        kind = "ray"
+    made: Camera = registry.load("camera", kind)(model, data, camera, body_index, **options)
+    return made
 
 
 def _view_of_lamp(lamp: Lamp) -> RayView:

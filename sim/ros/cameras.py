@@ -23,7 +23,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import CameraInfo, Image
 from std_msgs.msg import Header
 
-from sim.camera.ray import CameraKind, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.ray import AUTO, jittered, make_camera, scene_camera, wrist_camera
 from sim.camera.shading import wood_grain
 from sim.ros.perception import IDS_KEPT
 from sim.ros.physics import Physics
@@ -203,7 +203,7 @@ class CameraServer:
         Raises:
             ToolError: UNAVAILABLE where there is no library for the kind of camera.
         """
-        if self._settings().camera == "gl":
+        if self._settings().camera != AUTO:
             world = self._physics.world
             self._camera("scene", mujoco.MjData(world.model), self._moment_of(world))
         self._thread.start()
@@ -255,7 +255,7 @@ class CameraServer:
         )
 
     def _camera(self, name: str, data: mujoco.MjData, moment: Moment) -> Camera:
-        kind: CameraKind = self._settings().camera
+        kind = self._settings().camera
         size = self._settings().image_size
         model = jittered(scene_camera(size), moment.scene) if name == "scene" else wrist_camera(moment.robot, size)
         return make_camera(

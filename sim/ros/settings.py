@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any, get_args
+from typing import Any
 
 from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from sim.camera.ray import CameraKind
+from sim.camera.ray import AUTO
 from sim.ros.controllers import GRIPPER_ACTIONS
 from sim.ros.state import JOINT_STATES
 from sim.scene.files import named_scene, parse_scene
 from sim.scene.scenes import Scene
+from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
 from tool_nodes.results import ErrorCode, ToolError
@@ -64,7 +65,7 @@ class Settings:
         camera_rate: Pictures per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
-        camera: "ray", "gl" or "auto".
+        camera: A name that `sim.camera.ray.make_camera` knows.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         fault: One of `FAULTS`.
     """
@@ -81,7 +82,7 @@ class Settings:
     camera_rate: float = 10.0
     image_width: int = 640
     image_height: int = 480
-    camera: CameraKind = "ray"
+    camera: str = "ray"
     zed_names: str = "new"
     fault: str = ""
 
@@ -99,7 +100,6 @@ _KINDS = {str: "text", int: "a whole number", float: "a number", bool: "true or 
 _CHOICES = {
     "gripper_action": GRIPPER_ACTIONS,
     "joint_states": JOINT_STATES,
-    "camera": get_args(CameraKind),
     "zed_names": tuple(ZED),
     "fault": FAULTS,
 }
@@ -124,8 +124,9 @@ def checked(name: str, value: Any) -> Any:
         raise _invalid(
             name, {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind], value
         )
-    if name in _CHOICES and value not in _CHOICES[name]:
-        raise _invalid(name, " or ".join(choice or "empty" for choice in _CHOICES[name]), value)
+    choices = (*registry.names("camera"), AUTO) if name == "camera" else _CHOICES.get(name)
+    if choices is not None and value not in choices:
+        raise _invalid(name, " or ".join(choice or "empty" for choice in choices), value)
     if name in _RANGES:
         low, high = _RANGES[name]
         if not (math.isfinite(value) and low <= value <= high):

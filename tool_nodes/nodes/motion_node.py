@@ -29,12 +29,13 @@ from toolhand_interfaces.action import ExecuteGrasp, Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
 from toolhand_interfaces.srv import Place as PlaceOnce
 
+from tool_nodes import registry
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.ports import Planner
+from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
@@ -192,6 +193,7 @@ class MotionNode(Node):
         mode = parameters.choice(self, "approval", Mode.AUTO, tuple(Mode), "Who lets a motion run, at the least")
         self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
         # The motions.
+        self._planner = parameters.text(self, "planner", "embedded", "Which planner")
         self._busy = threading.Lock()
         self._progress: StageProgress | None = None
         self.add_on_set_parameters_callback(self._refuse_while_moving)
@@ -209,8 +211,9 @@ class MotionNode(Node):
         super().destroy_node()
 
     def _begin_anew(self, seed: int) -> None:
-        planner = InterruptiblePlanner(EmbeddedPlanner(seed, self._robot), lambda: self._arm.halted)
-        self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard)
+        made = registry.make("planner", self._planner, Setting(seed, node=self, robot=self._robot))
+        planner = InterruptiblePlanner(made, lambda: self._arm.halted)
+        self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard, self._robot)
         self._plans = PlanBook(self._robot)
 
     def _refuse_while_moving(self, changes: list[Parameter]) -> SetParametersResult:
