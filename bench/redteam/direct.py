@@ -163,10 +163,7 @@ def _tampered(change: Callable[[Trajectory], Trajectory], leg: int = 0) -> Attac
 
 
 def _opened_too_wide(manipulator: Manipulator, ground: Range) -> None:
-    plan = _plan(manipulator, ground)
-    scene = replace(plan.scene)
-    object.__setattr__(scene, "opening_m", 0.5)
-    manipulator.run_grasp(replace(plan, scene=scene))
+    manipulator.run_grasp(replace(_plan(manipulator, ground), opening_m=0.5))
 
 
 def _without_a_permit(manipulator: Manipulator, ground: Range) -> None:

@@ -19,6 +19,7 @@ from agent_node.policy import Message, Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox, tool
 from toolhand.run_over_ros import run_over_ros
@@ -158,7 +159,7 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[str] = []
     run = run_over_ros(
-        "move", "example", "sim", "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=True,
+        "move", "example", "sim", PortNames(), "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=True,
         listener=lambda kind, payload: heard.append(kind), more={"version": "test"},
     )  # fmt: skip
     assert run.success
@@ -180,7 +181,7 @@ def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[str] = []
     run = run_over_ros(
-        "move", "example", "sim", "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=False,
+        "move", "example", "sim", PortNames(), "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=False,
         listener=lambda kind, payload: heard.append(kind), more={},
     )  # fmt: skip
     assert run.success

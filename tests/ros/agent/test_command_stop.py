@@ -126,7 +126,11 @@ def test_a_motion_that_somebody_stopped_ends_the_command(
 def test_a_command_that_meets_a_latched_stop_says_so_at_once_and_what_to_type(
     agent: Agent, operator: Operators, motion: Motion, tmp_path: Path
 ) -> None:
-    hand, policy = Hand(), Stubborn(lambda turn: motion.tell(2, latched=True))
+    def stopped_again(turn: int) -> None:
+        motion.tell(2, latched=True)
+        wait_until(lambda: node._latch.is_set)
+
+    hand, policy = Hand(), Stubborn(stopped_again)
     motion.tell(1, latched=True)
     node = hears(agent(lambda *_: Toolbox([hand]), {"stubborn": policy}, policy="stubborn"), motion)
     wait_until(lambda: node._latch.is_set)

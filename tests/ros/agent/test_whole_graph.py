@@ -21,6 +21,7 @@ from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_
 from sim.ros.station import RemoteWorld
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import paper_task
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.link import RosLink
 from tool_nodes.version import version
@@ -83,6 +84,7 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
         SENTENCE,
         "example",
         "sim",
+        PortNames(),
         "scripted",
         0,
         "spacetools",
@@ -147,6 +149,7 @@ def test_a_graph_that_runs_is_used_as_it_is(
         "what a lovely day",
         "3",
         "sim",
+        PortNames(),
         "scripted",
         0,
         "spacetools",

@@ -226,7 +226,7 @@ def test_the_launch_file_of_the_real_arm_asks(file: str, mode: str) -> None:
         ("approval", "never", "approval"),
         ("approval_token_file", "/nowhere/token", "cannot be read"),
         ("speed_limit", 0.0, "speed"),
-        ("workspace_low", [0.0, 1.0], "box"),
+        ("workspace_low", [0.0, 1.0], "three each"),
         ("workspace_high", "far", "three each"),
         ("motions_per_minute", -1, "motions_per_minute"),
     ],
