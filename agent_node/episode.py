@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Reply
@@ -119,3 +120,17 @@ class Episode:
     def tool_calls(self) -> int:
         """Number of calls that were run."""
         return len(self.records)
+
+
+def summarize(episode: Episode) -> dict[str, Any]:
+    """The machine-readable result of a command, as far as the agent knows it: `truth` is None."""
+    return {
+        "task": episode.task,
+        "answer": episode.answer,
+        "success": episode.success,
+        "truth": None,
+        "error_code": episode.error_code,
+        "tool_calls": episode.tool_calls,
+        "turns": len(episode.turns),
+        "wall_s": round(episode.wall_s, 3),
+    }

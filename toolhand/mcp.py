@@ -13,7 +13,7 @@ from tool_nodes.extras import install_extra
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole, named_scene
-from toolhand.tools import RobotChoice
+from toolhand.tools import StationChoice
 
 if TYPE_CHECKING:
     from agent_node.mcp.sessions import SharedRobot
@@ -38,7 +38,7 @@ def mcp(
     perception: Perception = DEFAULT_PRESET,
     ports: PortOptions = AS_PRESET,
     seed: Seed = 0,
-    robot: RobotChoice = "sim",
+    robot: StationChoice = "sim",
     data: Path | None = None,
     frame: int = 0,
     transport: McpTransport = "stdio",

@@ -16,9 +16,9 @@ from typing import Any
 from agent_node.console.narration import print_summary
 from agent_node.console.terminal import Interrupt, say
 from agent_node.conversation import Listener
+from agent_node.episode import summarize as summarize_episode
 from agent_node.runs.folder import write_json
 from agent_node.runs.report import complete_report
-from agent_node.runs.write import summarize as summarize_episode
 from sim.film import animate
 from sim.ros.graph import started_graph
 from sim.station import StationConfig

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-RobotChoice = Annotated[
+StationChoice = Annotated[
     Literal["sim", "mock"],
-    tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
+    tyro.conf.arg(name="station", help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
 ]
 
 
-def tools(suite: Suite = "spacetools", robot: RobotChoice = "sim", as_json: AsJson = False) -> int:
+def tools(suite: Suite = "spacetools", robot: StationChoice = "sim", as_json: AsJson = False) -> int:
     """List the tools and their arguments; with --json, their schemas in the function-calling form."""
     toolbox = _station("example", DEFAULT_PRESET, 0, suite, robot, None).toolbox
     if as_json:
@@ -54,7 +54,7 @@ def call(
     ports: PortOptions = AS_PRESET,
     seed: Seed = 0,
     suite: Suite = "all",
-    robot: RobotChoice = "sim",
+    robot: StationChoice = "sim",
     data: Path | None = None,
     frame: int = 0,
     picture: Path | None = None,
@@ -125,7 +125,7 @@ def _station(
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
                 "--data and --frame belong to the mock robot.",
-                "Give --robot mock with them.",
+                "Give --station mock with them.",
             )
         return named_station(scene, perception, seed, suite=suite, ports=ports)
     if scene != "example":

@@ -10,6 +10,7 @@ from typing import Any
 from agent_node.agent import Agent
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.episode import Episode
+from agent_node.episode import summarize as summarize_episode
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from sim.tasks.judge import Judge, JudgedStation
@@ -103,20 +104,13 @@ def require_scene(station: JudgedStation, task: Task) -> None:
 
 def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
     """The machine-readable result of a run."""
-    episode, truth = outcome.episode, outcome.truth
-    first = outcome.time_to_first_motion_s
+    truth, first = outcome.truth, outcome.time_to_first_motion_s
     return {
-        "task": episode.task,
-        "answer": episode.answer,
-        "success": episode.success,
+        **summarize_episode(outcome.episode),
         "truth": None if truth is None else truth_document(truth),
         "judged_against": None if truth is None else {"goal": outcome.task.goal, "source": outcome.task.source},
-        "error_code": episode.error_code,
-        "tool_calls": episode.tool_calls,
-        "turns": len(episode.turns),
         "time_to_first_motion_s": None if first is None else round(first, 3),
         "sim_time_s": round(outcome.sim_time_s, 3),
-        "wall_s": round(episode.wall_s, 3),
         "seed": station.config.seed,
         "scene_seed": station.scene.seed,
     }

@@ -6,25 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from agent_node.episode import Episode
+from agent_node.episode import Episode, summarize
 from agent_node.runs.folder import write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
 from agent_node.runs.report import write_report
 from tool_nodes.toolbox.toolbox import Toolbox
-
-
-def summarize(episode: Episode) -> dict[str, Any]:
-    """The machine-readable result of a command, as far as the agent knows it: `truth` is None."""
-    return {
-        "task": episode.task,
-        "answer": episode.answer,
-        "success": episode.success,
-        "truth": None,
-        "error_code": episode.error_code,
-        "tool_calls": episode.tool_calls,
-        "turns": len(episode.turns),
-        "wall_s": round(episode.wall_s, 3),
-    }
 
 
 def write_run(

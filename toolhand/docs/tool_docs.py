@@ -71,7 +71,7 @@ peria` lists one, `--suite all` every one, and `--suite evic,last` some.
 - **Errors** are one sentence, `Error CODE: ...`, and change nothing in the conversation. Nothing is coerced.
 - **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,
   `analytic` the grasp sampler, `sandbox` the locked-down Python process. Functions do not sign. With
-  `--robot mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there too.
+  `--station mock` recorded frames answer as `mock` and nothing moves; the names `mock_robot.*` work there too.
 - The same call is refused after three times in a row where its result cannot have changed. Times are simulated time.
 """
 

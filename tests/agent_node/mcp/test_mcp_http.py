@@ -379,7 +379,7 @@ async def test_refused_requests_are_logged_without_what_they_sent(
 
 
 async def test_the_command_prints_its_address_and_token_and_ends_with_sigterm(start: Callable[..., Any]) -> None:
-    process = start("--transport", "http", "--robot", "mock")
+    process = start("--transport", "http", "--station", "mock")
     url, token = await anyio.to_thread.run_sync(process.announced)
     assert len(token) >= 40
     async with (

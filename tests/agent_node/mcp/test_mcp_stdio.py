@@ -273,7 +273,7 @@ def test_ctrl_c_ends_the_program_even_if_its_client_reads_nothing(program: Any) 
 @pytest.mark.anyio
 async def test_the_official_client_starts_the_command_and_calls_a_tool() -> None:
     code = "import sys, tyro; from toolhand.mcp import mcp; sys.exit(tyro.cli(mcp))"
-    command = StdioServerParameters(command=sys.executable, args=["-c", code, "--robot", "mock"], cwd=os.getcwd())
+    command = StdioServerParameters(command=sys.executable, args=["-c", code, "--station", "mock"], cwd=os.getcwd())
     async with Client(command) as client:
         assert len((await client.list_tools()).tools) > 15
         result = await client.call_tool("robot-capture_image", {})
