@@ -11,13 +11,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent_node.console.terminal import AsJson, emit, say
 from bench.stats import machine
-from rclpy_zenoh.launch.packages import share_folder
 from rclpy_zenoh.launch.process import usage_of
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -26,6 +26,8 @@ FIRST_MOTION = "robot.execute_grasp"
 """The call that moves the arm first, as `toolhand run` tells it."""
 
 GRAPH = "graph, until it is ready"
+READY_WITHIN_S = 120.0
+"""A graph that is not ready by then has failed [s]; an idle machine takes 3."""
 HELP = (("--help",), ("run", "--help"), ("stop", "--help"), ("up", "--help"), ("runs", "--help"))
 _TABLE_ROW = re.compile(r"^\S.*?\s+\d+\s+[\d.]+\s+[\d.]+\s+(?P<cpu_s>[\d.]+)$")
 """A process in the table of `toolhand up --usage`."""
@@ -93,21 +95,32 @@ def _to_first_motion(command: Sequence[str]) -> float:
     raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} run ended before it moved the arm.")
 
 
+def _launch_file(command: Sequence[str]) -> str:
+    """The simulated graph's launch file of the installation that a command belongs to: arguments differ by version."""
+    python = command[0] if len(command) > 1 else str(Path(command[0]).with_name("python"))
+    code = "from rclpy_zenoh.launch.packages import share_folder; print(share_folder('toolhand_bringup'))"
+    found = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+    return str(Path(found.strip()) / "launch" / "sim.launch.yaml")
+
+
 def _graph(command: Sequence[str]) -> float:
     """Of all processes of the graph, without that of the launcher."""
-    file = share_folder("toolhand_bringup") / "launch" / "sim.launch.yaml"
     with tempfile.TemporaryDirectory() as folder:
         options = ["--router-port", "0", "--usage", "--domain", str(1 + os.getpid() % 200)]
-        arguments = [*command, "up", str(file), "lockstep:=true", f"runs_dir:={folder}", *options]
+        arguments = [*command, "up", _launch_file(command), "lockstep:=true", f"runs_dir:={folder}", *options]
         with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
             assert process.stderr is not None
-            seconds = 0.0
+            deadline = threading.Timer(READY_WITHIN_S, process.send_signal, (signal.SIGINT,))
+            deadline.start()
+            seconds, ready = 0.0, False
             for line in process.stderr:
                 row: Any = _TABLE_ROW.match(line.rstrip())
                 if row:
                     seconds += float(row["cpu_s"])
                 if row and line.startswith("agent "):  # the last of the launch file
+                    ready = True
                     process.send_signal(signal.SIGINT)
-    if not seconds:
+            deadline.cancel()
+    if not ready:
         raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} up ended before the graph was ready.")
     return seconds

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.startup import _to_first_motion, bench_startup
+from bench.startup import _graph, _to_first_motion, bench_startup
 from tool_nodes.results import ToolError
 
 
@@ -38,3 +38,12 @@ def test_wrong_input_is_told(tmp_path: Path) -> None:
 def test_a_command_that_never_moves_the_arm_is_told() -> None:
     with pytest.raises(ToolError, match="ended before it moved the arm"):
         _to_first_motion([sys.executable, "-c", "pass"])
+
+
+def test_a_graph_that_does_not_become_ready_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.startup.READY_WITHIN_S", 1.0)
+    waits = tmp_path / "waits.py"
+    waits.write_text("import sys, time\nif 'up' in sys.argv:\n    time.sleep(60)\n")
+    monkeypatch.setattr("bench.startup._launch_file", lambda command: "sim.launch.yaml")
+    with pytest.raises(ToolError, match="ended before the graph was ready"):
+        _graph([sys.executable, str(waits)])
