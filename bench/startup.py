@@ -26,6 +26,8 @@ FIRST_MOTION = "robot.execute_grasp"
 """The call that moves the arm first, as `toolhand run` tells it."""
 
 GRAPH = "graph, until it is ready"
+AWAY = tempfile.gettempdir()
+"""Where commands run: in a checkout Python would import from there, whatever installation the command is of."""
 READY_WITHIN_S = 120.0
 """A graph that is not ready by then has failed [s]; an idle machine takes 3."""
 HELP = (("--help",), ("run", "--help"), ("stop", "--help"), ("up", "--help"), ("runs", "--help"))
@@ -76,7 +78,7 @@ def _measurements(graph: bool) -> dict[str, Callable[[Sequence[str]], float]]:
 
 def _to_the_end(command: Sequence[str], arguments: Sequence[str]) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    subprocess.run([*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, cwd=AWAY)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -84,7 +86,9 @@ def _to_the_end(command: Sequence[str], arguments: Sequence[str]) -> float:
 def _to_first_motion(command: Sequence[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         arguments = [*command, "run", SENTENCE, "--no-animation", "--runs-dir", folder]
-        with subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder
+        ) as process:
             assert process.stderr is not None
             for line in process.stderr:
                 if FIRST_MOTION in line:
@@ -99,7 +103,7 @@ def _launch_file(command: Sequence[str]) -> str:
     """The simulated graph's launch file of the installation that a command belongs to: arguments differ by version."""
     python = command[0] if len(command) > 1 else str(Path(command[0]).with_name("python"))
     code = "from rclpy_zenoh.launch.packages import share_folder; print(share_folder('toolhand_bringup'))"
-    found = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True).stdout
+    found = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=AWAY).stdout
     return str(Path(found.strip()) / "launch" / "sim.launch.yaml")
 
 
@@ -108,7 +112,9 @@ def _graph(command: Sequence[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         options = ["--router-port", "0", "--usage", "--domain", str(1 + os.getpid() % 200)]
         arguments = [*command, "up", _launch_file(command), "lockstep:=true", f"runs_dir:={folder}", *options]
-        with subprocess.Popen(arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True) as process:
+        with subprocess.Popen(
+            arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=folder
+        ) as process:
             assert process.stderr is not None
             deadline = threading.Timer(READY_WITHIN_S, process.send_signal, (signal.SIGINT,))
             deadline.start()
