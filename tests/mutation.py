@@ -6,8 +6,6 @@ As a pytest plugin it lets the tests run first that are soonest over: most mutan
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 
