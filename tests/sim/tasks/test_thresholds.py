@@ -13,6 +13,8 @@ from sim.tasks.predicates import (
     PlaceVerdict,
     Relation,
     Snapshot,
+    Thresholds,
+    camera_directions,
     judge_pick,
     judge_place,
     relation_fault,
@@ -26,7 +28,16 @@ from tool_nodes.results import ErrorCode, ToolError
 
 T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
 ZERO = (0.0, 0.0, 0.0)
-ITEMS = {"cola_1": "cola", "milk_1": "milk", "milk_2": "milk", "red_box_1": "red box", "tuna_can_1": "tuna can"}
+ITEMS = {
+    "cola_1": "cola",
+    "milk_1": "milk",
+    "milk_2": "milk",
+    "red_box_1": "red box",
+    "tuna_can_1": "tuna can",
+    "ketchup_1": "ketchup",
+    "black_bin_1": "black bin",
+    "white_bowl_1": "white bowl",
+}
 SCENE = Scene(0, tuple(PlacedObject(name, item, ZERO, 0.0) for name, item in ITEMS.items()), ZERO, ZERO, ZERO, ZERO, "")
 HEIGHT = {name: SCENE.find(name).product.size_m[2] for name in ITEMS}
 
@@ -94,6 +105,12 @@ def risen(seconds: float, up_m: float = 0.06) -> History:
 )
 def test_lifted_is_five_centimetres_up_for_two_seconds_on_end(seconds: float, up_m: float, lifted: bool) -> None:
     assert (risen(seconds, up_m).lifted == {"cola_1"}) is lifted
+
+
+def test_what_is_up_from_the_start_is_up_for_two_seconds_too() -> None:
+    for steps, lifted in ((round(2.0 / LOG_PERIOD_S), True), (round(2.0 / LOG_PERIOD_S) - 1, False)):
+        poses = risen(3.0).poses["cola_1"][15 : 15 + steps]
+        assert bool(replace(risen(3.0), poses={"cola_1": poses}).lifted) is lifted
 
 
 def test_two_short_lifts_are_not_one_long_one() -> None:
@@ -229,6 +246,44 @@ def test_what_is_below_the_table_fell_off_it(below_m: float, fell: bool) -> None
     assert place(PLACED, low).reasons == (("red_box_1 fell off the table.",) if fell else ())
 
 
+def test_what_happens_in_the_last_moment_counts() -> None:
+    good, moved = over(0.5, PLACED), over(0.5, PLACED, state("milk_2", 0.48, -0.33))
+    verdict = judge_place(SCENE, BEFORE, [*good[:2], moved[2]], "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA)
+    assert verdict.reasons == ("milk_2 was moved by 3.0 cm.",)
+    back = judge_place(SCENE, BEFORE, [*moved[:2], good[2]], "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA)
+    assert back.ok
+
+
+def test_what_lies_in_a_bin_may_lie_but_nothing_else_may_topple() -> None:
+    black_bin = state("black_bin_1", 0.5, 0.1)
+    lying = tilted(state("cola_1", 0.5, 0.1, touching="black_bin_1"), 90)
+    lying = replace(lying, position_m=np.array([0.5, 0.1, workspace.TABLE_Z + 0.033]))
+    before = Snapshot(0.0, {**BEFORE.objects, black_bin.id: black_bin})
+    for tipped, reasons in ((False, ()), (True, ("tuna_can_1 toppled.",))):
+        can = tilted(BEFORE.objects["tuna_can_1"], 90 if tipped else 0)
+        objects = {**before.objects, "cola_1": lying, "tuna_can_1": can}
+        history = [Snapshot(time, objects) for time in (5.0, 5.5)]
+        assert judge_place(SCENE, before, history, "cola_1", "in", ["black_bin_1"], T_BASE_CAMERA).reasons == reasons
+
+
+def test_other_thresholds_can_be_asked_for() -> None:
+    wide = Thresholds(gap_m=0.3, lift_m=0.03, hold_s=1.0, still_s=0.2)
+    far = state("cola_1", 0.48, -0.02)
+    assert "more than 15 cm" in place(far).reasons[0]
+    history = over(0.2, far)
+    assert judge_place(SCENE, BEFORE, history, "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA, wide).ok
+    objects = history[0].objects
+    assert relation_holds("right_of", "cola_1", ["milk_2"], SCENE, objects, T_BASE_CAMERA, wide)
+    assert not relation_holds("right_of", "cola_1", ["milk_2"], SCENE, objects, T_BASE_CAMERA)
+    assert judge_pick(BEFORE, over(1.0, state("cola_1", 0.48, 0.0, 0.04, "gripper")), ["cola_1"], wide)
+
+
+def test_no_history_is_no_evidence() -> None:
+    with pytest.raises(ToolError, match=r"cover 0\.00 s, judging needs 0\.5 s") as caught:
+        judge_place(SCENE, BEFORE, [], "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA)
+    assert caught.value.code is ErrorCode.INTERNAL
+
+
 def test_every_fault_is_told() -> None:
     lying = tilted(replace(PLACED, touching=frozenset({"gripper"}), velocity=np.full(6, 1.0)), 90)
     verdict = place(lying, state("milk_2", 0.48, -0.4))
@@ -300,3 +355,81 @@ def test_beside_is_apart_and_at_most_fifteen_centimetres_away(gap_m: float, near
     assert found == (None if near else "cola_1 is 15 cm away, more than 15 cm.")
     touching = replace(moved, touching=frozenset({"table", "milk_1"}))
     assert fault("next_to", ("milk_1",), touching, BEFORE.objects["milk_1"]) == "cola_1 is not apart from milk_1."
+
+
+def test_apart_is_not_to_touch_and_not_to_overlap() -> None:
+    touching = SCENE.find("milk_1").product.size_m[1]
+    other = BEFORE.objects["milk_1"]
+    assert fault("next_to", ("milk_1",), state("milk_2", 0.48, 0.3 - touching + 0.002), other) is not None
+    assert fault("next_to", ("milk_1",), state("milk_2", 0.48, 0.3 - touching - 0.002), other) is None
+
+
+def test_a_fault_names_the_relation_and_every_reference() -> None:
+    group = (BEFORE.objects["milk_1"], state("tuna_can_1", 0.48, 0.2))
+    found = fault("in_front_of", ("milk_1", "tuna_can_1"), state("cola_1", 0.36, 0.25), *group)
+    assert found == "cola_1 is not in front of milk_1 and tuna_can_1."
+    with pytest.raises(ToolError, match=r"^\"on\" takes 1 reference\(s\), not 2\.$"):
+        fault("on", ("milk_1", "tuna_can_1"), state("cola_1", 0.36, 0.25), *group)
+    with pytest.raises(ToolError, match=r"^There is no object \"tea\", there are cola_1, milk_1, tuna_can_1\.$"):
+        fault("on", ("tea",), state("cola_1", 0.36, 0.25), *group)
+    with pytest.raises(ToolError, match=r"^\"next_to\" takes at least one reference\(s\), not 0\.$"):
+        fault("next_to", (), state("cola_1", 0.36, 0.25), *group)
+    with pytest.raises(ToolError, match=r"the relations are in, on, left_of, "):
+        fault("under", ("milk_1",), state("cola_1", 0.36, 0.25), *group)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("roll", [0.0, 0.4, -0.4])
+def test_a_camera_in_a_corner_looks_along_the_diagonal_however_it_is_rolled(roll: float) -> None:
+    T = look_at((1.1, 0.6, 0.6), (0.5, 0.0, 0.0))
+    rolled = T.copy()
+    rolled[:3, :3] = T[:3, :3] @ np.array(
+        [[np.cos(roll), -np.sin(roll), 0.0], [np.sin(roll), np.cos(roll), 0.0], [0.0, 0.0, 1.0]]
+    )
+    right, away = camera_directions(rolled)
+    assert away == pytest.approx([-(0.5**0.5), -(0.5**0.5)])
+    assert np.linalg.norm(right) == pytest.approx(1.0)
+    if roll == 0.0:
+        assert right == pytest.approx([-(0.5**0.5), 0.5**0.5])
+
+
+@pytest.mark.parametrize(
+    ("angle", "behind"), [(0, True), (42, False), (35, True), (-35, True), (-42, False), (180, False)]
+)
+def test_a_direction_has_45_degrees_on_either_side_also_in_a_slanting_view(angle: float, behind: bool) -> None:
+    """Less a centimetre: at 12 cm that leaves 41.6 degrees."""
+    T = look_at((1.1, 0.6, 0.6), (0.5, 0.0, 0.0))
+    course = np.radians(225.0 + angle)
+    moved = state("cola_1", 0.5 + 0.12 * np.cos(course), 0.12 * np.sin(course))
+    objects = {each.id: each for each in (moved, state("milk_1", 0.5, 0.0))}
+    assert relation_holds("behind", "cola_1", ["milk_1"], SCENE, objects, T) is behind
+
+
+@pytest.mark.parametrize(("off_m", "on"), [(0.010, True), (0.018, False), (-0.018, False)])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_on_a_bottle_is_on_its_cap(axis: int, off_m: float, on: bool) -> None:
+    """The cap of the ketchup is 2.8 cm wide, the bottle 5.6 cm."""
+    place_of = np.array([0.5, 0.0]) + off_m * np.eye(2)[axis]
+    moved = state("tuna_can_1", *place_of, HEIGHT["ketchup_1"], "ketchup_1")
+    found = fault("on", ("ketchup_1",), moved, state("ketchup_1", 0.5, 0.0))
+    assert found == (None if on else "tuna_can_1 is not on top of ketchup_1.")
+
+
+@pytest.mark.parametrize(
+    ("container", "offset", "inside"),
+    [
+        ("black_bin_1", (0.055, 0.0), True),
+        ("black_bin_1", (0.057, 0.0), False),
+        ("black_bin_1", (0.0, -0.070), True),
+        ("black_bin_1", (0.0, -0.072), False),
+        ("black_bin_1", (0.05, 0.065), True),
+        ("white_bowl_1", (0.060, 0.0), True),
+        ("white_bowl_1", (0.0, 0.062), False),
+        ("white_bowl_1", (0.05, 0.05), False),
+        ("white_bowl_1", (-0.04, 0.04), True),
+    ],
+)
+def test_in_is_a_centimetre_inside_the_opening(container: str, offset: tuple[float, float], inside: bool) -> None:
+    """The bin's opening is 13.2 by 16.2 cm, the bowl's a disc of 14.2 cm."""
+    moved = state("tuna_can_1", 0.5 + offset[0], offset[1], 0.01, container)
+    found = fault("in", (container,), moved, state(container, 0.5, 0.0))
+    assert found == (None if inside else f"tuna_can_1 is not in {container}.")

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tests.gen3 import GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, RecordingArm, a_motion, permitted, refused, turned
+from tool_nodes.geometry import look_at
 from tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, motion_hash
 from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, record, recorded, stricter
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Trajectory
+from tool_nodes.types import Frame, Trajectory
 
 
 def compressed(leg: Trajectory, factor: float) -> Trajectory:
@@ -61,7 +63,8 @@ def test_a_continuation_keeps_the_limits_too(sort: str) -> None:
     with permitted(guard, motion):
         error = refused(arm, compressed(leg, 5.0))
         assert error.code is ErrorCode.EXECUTION_FAILED
-        assert error.message.startswith("The trajectory was refused before it began")
+        assert error.message.startswith("The trajectory was refused before it began: ")
+        assert error.hint == "Plan anew."
         assert not inner.followed
         arm.follow(leg)
     assert inner.followed[0].q.tobytes() == leg.q.tobytes()
@@ -301,6 +304,58 @@ def test_a_person_is_asked_about_the_very_motion_and_the_world_is_looked_at_afte
     assert len(request.request_id) == 32
 
 
+class Answers:
+    """Gives one answer, with the hash of the request where none is said."""
+
+    def __init__(self, approved: object, reason: str, digest: str | None = None) -> None:
+        self.answer = approved, reason, digest
+
+    def decide(self, request: MotionRequest) -> Decision:
+        approved, reason, digest = self.answer
+        return Decision(approved, reason, request.hash if digest is None else digest, "person")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("approver", "sentence"),
+    [
+        (Answers(False, ""), "The motion was not approved; nothing has moved."),
+        (Answers(False, "my hand is there."), "The motion was not approved: my hand is there; nothing has moved."),
+        (Answers("yes", ""), "The motion was not approved; nothing has moved."),
+        (Answers(1, ""), "The motion was not approved; nothing has moved."),
+        (Answers(True, "", ""), "The approval names another motion; nothing has moved."),
+        (Answers(True, "", "0" * 64), "The approval names another motion; nothing has moved."),
+    ],
+)
+def test_only_a_plain_yes_to_this_very_request_lets_it_begin(approver: Answers, sentence: str) -> None:
+    guard = MotionGuard(Mode.ASK, approver)
+    with pytest.raises(ToolError) as caught, permitted(guard, a_motion(turned(0.1))):
+        pytest.fail("it began")
+    assert (caught.value.code, caught.value.message) == (ErrorCode.NOT_APPROVED, sentence)
+
+
+def test_a_new_command_has_all_its_motions() -> None:
+    guard = MotionGuard(limits=MotionLimits(motions_per_command=1))
+    for _ in range(3):
+        with permitted(guard, a_motion(turned(0.1))):
+            pass
+        with pytest.raises(ToolError, match="has used its 1 motions; nothing has moved"), permitted(guard, a_motion()):
+            pytest.fail("it began")
+        guard.begin_command()
+
+
+def test_the_request_of_a_motion_over_a_picture_shows_it() -> None:
+    person = Person()
+    K = np.array([[200.0, 0.0, 160.0], [0.0, 200.0, 120.0], [0.0, 0.0, 1.0]])
+    rgb, depth = np.zeros((240, 320, 3), np.uint8), np.ones((240, 320), np.float32)
+    frame = Frame(rgb, depth, K, look_at((1.2, 0.0, 0.8), (0.2, 0.0, 0.4)), 0.0)
+    with permitted(MotionGuard(Mode.ASK, person), replace(a_motion(turned(0.5)), frame=frame)):
+        pass
+    picture = person.asked[0].picture
+    assert picture is not None
+    assert picture.any()
+    assert not rgb.any()
+
+
 def test_an_approval_is_used_within_thirty_seconds_of_the_answer() -> None:
     """Thinking may take long; the time runs from the answer."""
     for wait, passes in ((0.0, True), (30.0, True), (30.1, False), (300.0, False)):
@@ -328,7 +383,7 @@ def test_a_motion_that_changes_after_the_question_is_not_the_one_that_was_approv
     motions = iter([a_motion(turned(0.1)), a_motion(turned(0.1 + 1e-9))])
     guard = MotionGuard(Mode.ASK, Person())
     with (
-        pytest.raises(ToolError, match="not the one that was approved; nothing has moved") as caught,
+        pytest.raises(ToolError, match=r"^The motion is not the one that was approved; nothing has moved\.$") as caught,
         guard.permit(lambda: next(motions), MAX_OPENING, lambda motion: None),
     ):
         pass

@@ -61,6 +61,7 @@ def test_motions_that_differ_in_anything_have_other_hashes() -> None:
 def test_the_same_numbers_have_the_same_hash_however_they_lie_in_memory() -> None:
     same = replace(LEG, q=np.asfortranarray(LEG.q), qd=LEG.qd.astype(">f8"), t=np.repeat(LEG.t, 2)[::2])
     assert motion_hash(a_motion(same, 0), "id") == motion_hash(a_motion(LEG, 0.0), "id")
+    assert motion_hash(a_motion(LEG)) == motion_hash(a_motion(LEG), "")
     assert step_hash(same) == step_hash(LEG)
     assert len({step_hash(step) for step in (LEG, replace(LEG, qd=-LEG.qd), 0.0, 0.01)}) == 4
     assert {len(step_hash(step)) for step in (LEG, 0.01)} == {32}
