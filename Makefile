@@ -10,7 +10,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
-.PHONY: run check test lint docs clean
+.PHONY: run check test mutants lint docs clean
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -25,6 +25,10 @@ $(VENV)/.dev: $(VENV)/.core
 
 $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[docs]'
+	@touch $@
+
+$(VENV)/.mutants: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[mutants]'
 	@touch $@
 
 run: $(VENV)/.core
@@ -42,10 +46,15 @@ check: lint
 test: lint
 	$(PYTEST)
 
+# What the tests do not notice (docs/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
+# MUTANTS=--again runs those again that were not killed, MUTANTS=--table prints the results.
+mutants: $(VENV)/.mutants
+	nice $(BIN)/python -m tests.mutation $(MUTANTS)
+
 # The documentation site: build/docs/index.html. A broken link fails; nothing is downloaded.
 docs: $(VENV)/.docs
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -c docs/site . build/docs
 	@echo "build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build *.egg-info
+	rm -rf $(VENV) build mutants *.egg-info

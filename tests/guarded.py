@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.gen3 import MAX_OPENING, NAMED_STATES, time_waypoints
+from tests.gen3 import GEN3, MAX_OPENING, NAMED_STATES, time_path, time_waypoints
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import MotionGuard
@@ -85,3 +85,29 @@ def refused(arm: Arm, step: Trajectory | float) -> ToolError:
     with pytest.raises(ToolError) as caught:
         move(step)
     return caught.value
+
+
+def compressed(leg: Trajectory, factor: float) -> Trajectory:
+    """The same path, so many times as fast."""
+    return Trajectory(leg.joint_names, leg.t / factor, leg.q, leg.qd * factor)
+
+
+def line(offset: tuple[float, float, float], turn: float = 0.0) -> Trajectory:
+    """The hand moves straight by an offset [m] from OVER_TABLE and turns about its own axis [rad] meanwhile."""
+    T = KINEMATICS.fk(OVER_TABLE)
+    path = [OVER_TABLE]
+    for share in np.linspace(0.0, 1.0, 20)[1:]:
+        target = T.copy()
+        target[:3, 3] += share * np.array(offset)
+        q = KINEMATICS.descend(target, path[-1], 60)
+        assert q is not None
+        path.append(q)
+    q = np.array(path)
+    q[:, -1] += np.linspace(0.0, turn, len(q))
+    return time_path(np.linspace(0.0, 1.0, len(q)), q)
+
+
+def tip_high(opening_m: float) -> float:
+    """The largest x that a fingertip has at OVER_TABLE [m]; more, the further the jaws are open."""
+    T = KINEMATICS.fk(OVER_TABLE)
+    return float((GEN3.gripper.tips(opening_m) @ T[:3, :3].T + T[:3, 3])[:, 0].max())

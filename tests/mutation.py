@@ -1,27 +1,94 @@
-"""`make mutants`: what mutmut's settings in pyproject.toml leave open, and the table of its results.
+"""`make mutants`: runs mutmut as pyproject.toml says, and prints its results as a table.
 
-As a pytest plugin it lets the tests run first that are soonest over: most mutants are killed by a quick one.
+As a pytest plugin it lets those tests of a mutant run first that are soonest over: most mutants die of a quick one.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 RESULTS = Path("mutants")
-"""mutmut's folder; a second run goes on where the first one stopped."""
+"""mutmut's folder in the repository's root. A run goes on where the one before it was stopped."""
+
+VERDICTS = {
+    None: "not run",
+    2: "not run",
+    0: "survived",
+    1: "killed",
+    3: "killed",
+    33: "not reached",
+    36: "killed",
+    -24: "killed",
+}
+"""Of mutmut's exit codes. A mutant that runs into its time limit (36, -24) is killed: without it, the tests end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files in the order of their durations, and so the tests of each, as mutmut measured them."""
-    try:  # pytest runs in mutmut's folder
+    """Sort files by their durations, and so the tests of each, as mutmut measured them."""
+    try:
         durations: dict[str, float] = json.loads(Path("mutmut-stats.json").read_text())["duration_by_test"]
-    except FileNotFoundError:  # this is the run that measures
-        return
-    files: Counter[Path] = Counter()
+    except FileNotFoundError:
+        return  # this is the run that measures
+    files: Counter[str] = Counter()
     for item in items:
-        files[item.path] += durations.get(item.nodeid, 0.0)  # type: ignore[assignment]
-    items.sort(key=lambda item: (files[item.path], str(item.path), durations.get(item.nodeid, 0.0)))
+        files[str(item.path)] += durations.get(item.nodeid, 0.0)  # type: ignore[assignment]
+    items.sort(key=lambda item: (files[str(item.path)], str(item.path), durations.get(item.nodeid, 0.0)))
+
+
+def verdicts() -> dict[Path, dict[str, str]]:
+    """Of each module's mutants by name; a mutant whose process broke is "suspicious"."""
+    found = {}
+    for file in sorted(RESULTS.rglob("*.py.meta")):
+        codes: dict[str, int | None] = json.loads(file.read_text())["exit_code_by_key"]
+        if codes:
+            module = file.relative_to(RESULTS).with_suffix("")
+            found[module] = {name: VERDICTS.get(code, "suspicious") for name, code in codes.items()}
+    return found
+
+
+def table() -> str:
+    """A line of Markdown for each module, and one for all."""
+    columns = ("killed", "survived", "not reached", "suspicious", "not run")
+    lines = [f"| module | mutants | {' | '.join(columns)} | killed of those run |", "|---" * (len(columns) + 3) + "|"]
+    total: Counter[str] = Counter()
+    counts = [(str(module), Counter(names.values())) for module, names in verdicts().items()]
+    for _, count in counts:
+        total += count
+    for name, count in [*counts, ("all", total)]:
+        run = count.total() - count["not run"]
+        share = f"{100 * count['killed'] / run:.1f} %" if run else "-"
+        lines.append(f"| {name} | {count.total()} | {' | '.join(str(count[c]) for c in columns)} | {share} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Run what has not been run, or with `--again` what was not killed, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--again", action="store_true", help="run those again that were not killed: after a new test")
+    parser.add_argument("--table", action="store_true", help="run nothing")
+    parser.add_argument("--jobs", default="1", help="processes")
+    options = parser.parse_args()
+    names = [name for found in verdicts().values() for name, verdict in found.items() if verdict != "killed"]
+    if options.table:
+        status = 0
+    elif options.again and not names:
+        print("All were killed.")
+        status = 0
+    else:
+        chosen = names if options.again else []
+        status = subprocess.run(
+            [sys.executable, "-m", "mutmut", "run", "--max-children", options.jobs, *chosen]
+        ).returncode
+    print(table())
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

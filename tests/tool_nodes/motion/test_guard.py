@@ -1,4 +1,4 @@
-"""The guard by itself, over an arm that only notes what reaches it: continuations, limits, questions, records."""
+"""The guard by itself, over an arm that only notes what reaches it: limits, questions, records."""
 
 from __future__ import annotations
 
@@ -10,175 +10,30 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.gen3 import GEN3, MAX_OPENING, time_path, time_waypoints
-from tests.guarded import KINEMATICS, OVER_TABLE, PARK, RecordingArm, a_motion, permitted, refused, turned
+from tests.gen3 import GEN3, MAX_OPENING
+from tests.guarded import (
+    OVER_TABLE,
+    RecordingArm,
+    a_motion,
+    compressed,
+    line,
+    permitted,
+    refused,
+    tip_high,
+    turned,
+)
 from tool_nodes.geometry import look_at
 from tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, motion_hash
 from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, record, recorded, stricter
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame, Trajectory
-
-
-def compressed(leg: Trajectory, factor: float) -> Trajectory:
-    """The same path, so many times as fast."""
-    return Trajectory(leg.joint_names, leg.t / factor, leg.q, leg.qd * factor)
-
-
-def line(offset: tuple[float, float, float], turn: float = 0.0) -> Trajectory:
-    """The hand moves straight by an offset [m] from OVER_TABLE and turns about its own axis [rad] meanwhile."""
-    T = KINEMATICS.fk(OVER_TABLE)
-    path = [OVER_TABLE]
-    for share in np.linspace(0.0, 1.0, 20)[1:]:
-        target = T.copy()
-        target[:3, 3] += share * np.array(offset)
-        q = KINEMATICS.descend(target, path[-1], 60)
-        assert q is not None
-        path.append(q)
-    q = np.array(path)
-    q[:, -1] += np.linspace(0.0, turn, len(q))
-    return time_path(np.linspace(0.0, 1.0, len(q)), q)
-
-
-def there_and_back(offset: tuple[float, float, float]) -> Trajectory:
-    """As `line`, and back to OVER_TABLE."""
-    out = line(offset).q[::4]
-    q = np.vstack([out, out[-2::-1]])
-    return time_path(np.linspace(0.0, 1.0, len(q)), q)
+from tool_nodes.types import Frame
 
 
 def under_way(limits: MotionLimits | None = None) -> tuple[MotionGuard, RecordingArm, GuardedArm, PlannedMotion]:
     """A guard whose motion has one approved step, which ends at OVER_TABLE."""
     guard, inner = MotionGuard(limits=limits), RecordingArm(OVER_TABLE)
     return guard, inner, GuardedArm(inner, guard), a_motion(turned(0.1))
-
-
-# -- continuations -------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("sort", ["park", "lift"])
-def test_a_continuation_keeps_the_limits_too(sort: str) -> None:
-    leg = time_waypoints(np.vstack([OVER_TABLE, PARK])) if sort == "park" else line((0.0, 0.0, 0.05))
-    guard, inner, arm, motion = under_way()
-    with permitted(guard, motion):
-        error = refused(arm, compressed(leg, 5.0))
-        assert error.code is ErrorCode.EXECUTION_FAILED
-        assert error.message.startswith("The trajectory was refused before it began: ")
-        assert error.hint == "Plan anew."
-        assert not inner.followed
-        arm.follow(leg)
-    assert inner.followed[0].q.tobytes() == leg.q.tobytes()
-
-
-def test_a_lift_does_not_leave_the_operators_box() -> None:
-    x = tip_high(MAX_OPENING)
-    limits = MotionLimits(low=tuple(GEN3.reach.low), high=(x, *GEN3.reach.high[1:]))
-    guard, inner, arm, motion = under_way(limits)
-    with permitted(guard, motion):
-        assert refused(arm, line((0.008, 0.0, 0.05))).code is ErrorCode.OUT_OF_WORKSPACE
-        arm.follow(line((0.0, 0.0, 0.05)))
-    assert len(inner.followed) == 1
-
-
-def test_a_continuation_ends_the_approved_steps() -> None:
-    first, second = turned(0.1), time_waypoints(np.vstack([PARK + 0.1 * np.eye(7)[0], PARK + 0.2 * np.eye(7)[0]]))
-    for continuation in (MAX_OPENING, line((0.0, 0.0, 0.05)), time_waypoints(np.vstack([OVER_TABLE, PARK]))):
-        guard, inner, arm, _ = under_way()
-        with permitted(guard, a_motion(first, second, 0.0)):
-            arm.follow(first)
-            if isinstance(continuation, Trajectory):
-                arm.follow(continuation)
-            else:
-                arm.move_gripper(continuation)
-            moves = len(inner.followed)
-            assert refused(arm, second).code is ErrorCode.NOT_APPROVED
-            assert refused(arm, 0.0).code is ErrorCode.NOT_APPROVED
-        assert (len(inner.followed), 0.0 in inner.openings) == (moves, False)
-
-
-@pytest.mark.parametrize(
-    ("leg", "passes"),
-    [
-        (line((0.0, 0.0, 0.125)), True),
-        (line((0.0, 0.0, 0.135)), False),
-        (line((0.0, 0.0, -0.009)), True),
-        (line((0.0, 0.0, -0.011)), False),
-        (line((0.009, 0.0, 0.05)), True),
-        (line((0.011, 0.0, 0.05)), False),
-        (line((0.0, 0.009, 0.05)), True),
-        (line((0.0, -0.011, 0.05)), False),
-        (line((0.008, 0.008, 0.05)), False),
-        (line((0.0, 0.0, 0.05), turn=0.048), True),
-        (line((0.0, 0.0, 0.05), turn=0.052), False),
-        (line((0.0, 0.0, 0.05), turn=-0.052), False),
-        (there_and_back((0.0, 0.0, 0.1)), True),
-        (there_and_back((0.0, 0.0, 0.15)), False),
-        (there_and_back((0.0, 0.0, -0.05)), False),
-        (there_and_back((0.0, 0.05, 0.05)), False),
-    ],
-)
-def test_a_lift_is_straight_up_by_twelve_centimetres_and_strays_by_one(leg: Trajectory, passes: bool) -> None:
-    guard, inner, arm, motion = under_way()
-    with permitted(guard, motion):
-        if passes:
-            arm.follow(leg)
-        else:
-            error = refused(arm, leg)
-            assert error.code is ErrorCode.NOT_APPROVED
-            assert "not what was approved, nor straight up, opening or returning to park" in error.message
-            assert error.hint == "Plan anew."
-    assert len(inner.followed) == passes
-
-
-@pytest.mark.parametrize(("off", "passes"), [(0.0009, True), (-0.0009, True), (0.0011, False), (-0.0011, False)])
-@pytest.mark.parametrize("joint", [0, 6])
-def test_a_return_to_park_ends_within_a_thousandth_of_it_in_every_joint(joint: int, off: float, passes: bool) -> None:
-    guard, inner, arm, motion = under_way()
-    leg = time_waypoints(np.vstack([OVER_TABLE, PARK + off * np.eye(7)[joint]]))
-    with permitted(guard, motion):
-        if passes:
-            arm.follow(leg)
-        else:
-            assert refused(arm, leg).code is ErrorCode.NOT_APPROVED
-    assert len(inner.followed) == passes
-
-
-def test_park_may_be_a_whole_turn_of_an_endless_joint_away() -> None:
-    guard, inner, arm, motion = under_way()
-    endless = int(np.argmax(GEN3.continuous))
-    around = 2.0 * np.pi * np.eye(7)[endless]
-    with permitted(guard, motion):
-        arm.follow(time_waypoints(np.vstack([PARK + around + 0.1 * np.eye(7)[0], PARK + around])))
-    assert len(inner.followed) == 1
-
-
-@pytest.mark.parametrize("sort", ["open", "park", "lift"])
-def test_each_sort_of_continuation_comes_at_most_twice_and_is_counted_by_itself(sort: str) -> None:
-    guard, inner, arm, motion = under_way()
-    lift, home = line((0.0, 0.0, 0.05)), time_waypoints(np.vstack([OVER_TABLE, PARK]))
-    steps: dict[str, Trajectory | float] = {"open": MAX_OPENING, "park": home, "lift": lift}
-    with permitted(guard, motion):
-        for _ in range(2):
-            _do(arm, steps[sort])
-        assert refused(arm, steps[sort]).code is ErrorCode.NOT_APPROVED
-        for other in steps.keys() - {sort}:
-            _do(arm, steps[other])
-    assert len(inner.followed) + len(inner.openings) == 4
-
-
-def _do(arm: GuardedArm, step: Trajectory | float) -> None:
-    if isinstance(step, Trajectory):
-        arm.follow(step)
-    else:
-        arm.move_gripper(step)
-
-
-@pytest.mark.parametrize("opening", [0.0, MAX_OPENING - 1e-6, MAX_OPENING + 1e-6, -MAX_OPENING, float("nan")])
-def test_to_open_is_to_open_fully(opening: float) -> None:
-    guard, inner, arm, motion = under_way()
-    with permitted(guard, motion):
-        assert refused(arm, opening).code is ErrorCode.NOT_APPROVED
-    assert not inner.openings
 
 
 # -- limits of the whole motion ------------------------------------------------------------------
@@ -208,12 +63,6 @@ def test_a_motion_with_any_step_beyond_the_limits_does_not_begin() -> None:
         with pytest.raises(ToolError) as caught, permitted(MotionGuard(), a_motion(*steps)):
             pytest.fail("a motion began that is too fast")
         assert caught.value.code is ErrorCode.EXECUTION_FAILED
-
-
-def tip_high(opening_m: float) -> float:
-    """The largest x that a fingertip has at OVER_TABLE [m]; more, the further the jaws are open."""
-    T = KINEMATICS.fk(OVER_TABLE)
-    return float((GEN3.gripper.tips(opening_m) @ T[:3, :3].T + T[:3, 3])[:, 0].max())
 
 
 def test_each_leg_is_checked_with_the_jaws_as_they_are_then() -> None:
