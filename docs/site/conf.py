@@ -22,7 +22,7 @@ include_patterns = [
     "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/README.md",
     "training/README.md", "urdf/README.md",
 ]  # fmt: skip
-exclude_patterns = [".venv", ".git", "build", "runs", "tests", "**/__pycache__"]
+exclude_patterns = [".venv", ".git", "build", "mutants", "runs", "tests", "**/__pycache__"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 myst_heading_anchors = 4
 default_role = "code"  # `name` in a docstring
@@ -66,6 +66,7 @@ CONTRIBUTING
 :caption: Trust
 docs/safety
 docs/benchmarks
+docs/testing
 ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
 launch/README
