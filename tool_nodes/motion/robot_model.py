@@ -28,7 +28,8 @@ URDF_FOLDER = Path(__file__).parents[2] / "urdf"
 
 ROBOT_FILE = "robot.yaml"
 
-GEN3, JACO2 = (URDF_FOLDER / folder for folder in ROBOTS.values())
+GEN3 = URDF_FOLDER / ROBOTS["gen3"]
+JACO2 = URDF_FOLDER / ROBOTS["jaco2_j2s7s300"]
 """What the entry points of their names mean; those of other packages are paths of folders, too."""
 
 _STROKE_SLACK = 1e-3
