@@ -67,7 +67,8 @@ class OverFrames:
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         with signed(self.backend):
-            found = image.from_frame(self.perception.points(image.require_frame(), text))
+            frame = image.require_frame("a backend that points at things in any picture (--pointer NAME)")
+            found = image.from_frame(self.perception.points(frame, text))
             points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
             if not points:
                 raise ToolError(
@@ -91,7 +92,8 @@ class OverFrames:
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         with signed(self.backend):
-            depth, focal = self.perception.estimate(image.require_frame())
+            frame = image.require_frame("a backend that estimates depth from one picture (--depth NAME)")
+            depth, focal = self.perception.estimate(frame)
             return Answer((np.ascontiguousarray(image.cut(depth)), focal * image.scale[0]), self.backend)
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:

@@ -81,13 +81,20 @@ class SessionImage:
         """True if it shows all of a camera frame, pixel by pixel."""
         return self.frame is not None and self.window is None and self.size == self.frame.size
 
-    def require_frame(self) -> Frame:
-        """The camera frame behind the picture, all of it. Raises ToolError UNAVAILABLE when there is none."""
+    def require_frame(self, or_else: str = "") -> Frame:
+        """The camera frame behind the picture, all of it.
+
+        Args:
+            or_else: What would help beside another picture, for the hint.
+
+        Raises:
+            ToolError: UNAVAILABLE when there is none.
+        """
         if self.frame is None:
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
                 "This picture has no link to a camera frame.",
-                "Use the image_index of a picture from robot.capture_image.",
+                f"Use the image_index of a picture from robot.capture_image{or_else and f', or {or_else}'}.",
             )
         return self.frame
 

@@ -32,9 +32,10 @@ def toolboxes(
         patch.setenv("PYTHONPATH", str(folder))
         patch.syspath_prepend(str(folder))
         registry._entries.cache_clear()
-        arguments = ("-p", "perception:=sim", "-p", "segmenter:=one_colour:50", "-p", "use_sim_time:=true")
+        arguments = ("-p", "perception:=sim", "-p", "segmenter:=one_colour:50", "-p", "depth:=sim+dark_is_near")
+        arguments = (*arguments, "-p", "use_sim_time:=true")
         start(str(Path(__file__).with_name("nodes_process.py")), "--ros-args", *arguments).expect("ready")
-        config = StationConfig(ports=PortNames(segmenter="one_colour:50"), suites=SUITES)
+        config = StationConfig(ports=PortNames(segmenter="one_colour:50", depth="sim+dark_is_near"), suites=SUITES)
         local = Station(load_scene(EXAMPLE_SCENE), config).toolbox
         remote = remote_toolbox(make_node("agent"), Deadlines(availability_s=30.0, response_s=60.0), suites=SUITES)
         yield local, remote
@@ -103,3 +104,16 @@ def test_an_enlarged_crop_has_depth_and_words_over_ros_as_it_has_in_process(tool
     assert "400x453 depth map" in texts[0][0]
     for there, here in zip(clouds[2:], clouds[:2], strict=True):
         assert np.array_equal(there, here, equal_nan=True)
+
+
+def test_a_photograph_has_depth_over_ros_as_it_has_in_process(toolboxes: tuple[Toolbox, Toolbox]) -> None:
+    rgb = np.random.default_rng(2).integers(0, 256, (30, 40, 3), np.uint8)
+    texts, clouds = [], []
+    for toolbox in toolboxes:
+        session = Session(images=[SessionImage(rgb)])
+        deep = toolbox.call("depth_estimator.estimate_depth_with_pointcloud", {"image_index": 0}, session)
+        texts.append(deep.result.text)
+        clouds.append(session.variables["point_cloud"])
+    assert texts[0] == texts[1]
+    assert texts[0].endswith("(backend: dark_is_near)")
+    assert np.array_equal(*clouds)
