@@ -61,7 +61,8 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
             "Look where both are.",
         )
     # Single cells at edges flicker; what was put there covers more.
-    labels, count = ndimage.label(ndimage.binary_opening(risen(old, new), np.ones((2, 2))), structure=np.ones((3, 3)))
+    solid = ndimage.binary_opening(risen(old, new), np.ones((2, 2), bool))
+    labels, count = ndimage.label(solid, structure=np.ones((3, 3)))
     elsewhere = None
     for label in sorted(range(1, count + 1), key=lambda label: float(away[labels == label].min())):
         top = top_of(new, labels == label)

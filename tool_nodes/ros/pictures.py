@@ -17,7 +17,7 @@ from tool_nodes.ros.messages import (
     put_frame,
     rgb_to_image,
 )
-from tool_nodes.toolbox.images import SessionImage, Window
+from tool_nodes.toolbox.images import FrameWindow, SessionImage
 
 _ROUNDING_PX = 1e-6
 """A window whose middle and sizes were sent is off by less than this [px]."""
@@ -61,7 +61,7 @@ def take_picture(request: Any, frames: FrameMemory) -> SessionImage:
     return whole.cropped(*sides)
 
 
-def _window(message: Any, size: tuple[int, int]) -> Window | None:
+def _window(message: Any, size: tuple[int, int]) -> FrameWindow | None:
     """The part of a frame of size (width, height) [px] that is shown; None for all of it. Raises BadMessage."""
     if not (message.size_x or message.size_y):
         return None

@@ -14,7 +14,7 @@ from tool_nodes.geometry import intrinsics
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
 
-Window = tuple[float, float, float, float]
+FrameWindow = tuple[float, float, float, float]
 """A part of a frame, (left, top, right, bottom) [px], right and bottom exclusive."""
 
 
@@ -61,7 +61,7 @@ class SessionImage:
 
     rgb: NDArray[np.uint8]
     frame: Frame | None = None
-    window: Window | None = None
+    window: FrameWindow | None = None
 
     @property
     def size(self) -> tuple[int, int]:
@@ -171,7 +171,7 @@ class SessionImage:
         K[:2, 2] += (scale - 1.0) / 2.0
         return K
 
-    def _window(self) -> Window:
+    def _window(self) -> FrameWindow:
         return self.window or (0, 0, *self.require_frame().size)
 
 
