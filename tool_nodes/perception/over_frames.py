@@ -1,7 +1,8 @@
 """The perception ports over what can only look at whole camera frames with depth.
 
-Such a backend is asked about the whole frame, and the answer is cut to what the picture shows: a crop of an object
-alone has no table in it that the object could stand out of. What is drawn over a camera picture is not seen by it.
+Such a backend is asked about the whole frame, and the answer is cut to what the picture shows, in the picture's pixels:
+a crop of an object alone has no table in it that the object could stand out of. What is drawn over a camera picture is
+not seen by it.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class OverFrames:
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         with signed(self.backend):
-            found = image.from_frame(self.perception.points(image.require_frame(), text))
+            frame = image.require_frame("a backend that points at things in any picture (--pointer NAME)")
+            found = image.from_frame(self.perception.points(frame, text))
             points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
             if not points:
                 raise ToolError(
@@ -90,8 +92,9 @@ class OverFrames:
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         with signed(self.backend):
-            depth, focal = self.perception.estimate(image.require_frame())
-            return Answer((np.ascontiguousarray(image.cut(depth)), focal), self.backend)
+            frame = image.require_frame("a backend that estimates depth from one picture (--depth NAME)")
+            depth, focal = self.perception.estimate(frame)
+            return Answer((np.ascontiguousarray(image.cut(depth)), focal * image.scale[0]), self.backend)
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
         match prompt:
@@ -145,9 +148,11 @@ def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
 def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:
     """The masks of the frame that the picture shows enough of, cut to it."""
     shown = []
+    across, down = image.scale
     for one in found:
         cut = _cut(one, image)
-        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * np.count_nonzero(one.mask) and cut.mask.any():
+        whole = across * down * np.count_nonzero(one.mask)
+        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * whole and cut.mask.any():
             shown.append(cut)
     return shown
 
