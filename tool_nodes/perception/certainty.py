@@ -20,7 +20,7 @@ decides; chosen by hand."""
 _LOOSE = 0.7
 """Share of the time that a word that is none of a thing's own means it: a near synonym ("mug" for a cup), or a word
 that was mended by a letter; chosen by hand."""
-_APPROXIMATE_COLOUR = 0.4
+_APPROXIMATE_COLOUR = 0.3
 """The same of a colour that only some people call so ("blue" for turquoise); chosen by hand."""
 
 
