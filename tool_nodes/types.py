@@ -96,7 +96,13 @@ class ObjectView:
 
 @dataclass(frozen=True)
 class Segmentation:
-    """mask: bool (H, W). score: predicted IoU in [0, 1]."""
+    """A thing that was outlined in a picture.
+
+    Attributes:
+        mask: bool (H, W).
+        score: Predicted IoU with what was asked for, in [0, 1]. Where words asked for it, it may be something else: the
+            predicted IoU of the outline times the probability of `Detection.score`.
+    """
 
     mask: BoolArray
     score: float
@@ -109,7 +115,7 @@ class Detection:
     Attributes:
         box: (left, top, right, bottom) [px of the picture], right and bottom exclusive.
         label: What was looked for.
-        score: In [0, 1].
+        score: Probability in [0, 1] that it is what was looked for; says nothing about how good the box is.
         point: Normalized (x, y) that is on the thing for sure; None where the backend knows its box only.
     """
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
 from tool_nodes.ports import Answer
@@ -36,6 +37,9 @@ class FramePerception(Protocol):
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """Normalized points of the frame on every match, best first. Raises ToolError OBJECT_NOT_FOUND."""
+
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        """`points` with their certainty, then what is not likely meant but may be; nothing for a place."""
 
     def segment(self, frame: Frame, points: Points) -> list[Segmentation]:
         """Masks of the object under the points, best first. Raises ToolError EMPTY_MASK where there is none."""
@@ -81,7 +85,8 @@ class OverFrames:
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
         """See ports.Detector: what is pointed at is outlined, and the outline is framed."""
         with signed(self.backend):
-            found = [Instance.of_mask(one.mask, one.score, text).detection for one in self._named(image, text)]
+            named = self._named(image, text)
+            found = [Instance.of_mask(one.mask, certainty, text).detection for one, certainty in named]
             return Answer(found, self.backend)
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
@@ -103,7 +108,7 @@ class OverFrames:
             case BoxPrompt(box):
                 return [best_in_box(self._everything(image), box)]
             case TextPrompt(text):
-                return self._named(image, text)
+                return [Segmentation(one.mask, one.score * sure) for one, sure in self._named(image, text)]
             case Everything():
                 return self._everything(image)
 
@@ -117,21 +122,22 @@ class OverFrames:
             raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
         return found
 
-    def _named(self, image: SessionImage, text: str) -> list[Segmentation]:
+    def _named(self, image: SessionImage, text: str) -> list[tuple[Segmentation, float]]:
+        """What may be meant as the picture shows it, and the probability that it is."""
         frame = image.require_frame()
-        found = _distinct(self._outlined(frame, self.perception.points(frame, text)))
+        found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
-        shown = _shown(image, found)
+        shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]
         if not shown:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"This part of the picture does not show {text[:60]!r}.")
         return shown
 
-    def _outlined(self, frame: Frame, points: Points) -> Iterator[Segmentation]:
-        """The thing under each point that has one; free space is pointed at too."""
-        for point in points:
+    def _outlined(self, frame: Frame, candidates: Sequence[Candidate]) -> Iterator[tuple[Segmentation, float]]:
+        """The thing under each point that has one."""
+        for one in candidates:
             try:
-                yield self.perception.segment(frame, [point])[0]
+                yield self.perception.segment(frame, [one.point])[0], one.certainty
             except ToolError as error:
                 if error.code is not ErrorCode.EMPTY_MASK:
                     raise
@@ -157,10 +163,10 @@ def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentat
     return shown
 
 
-def _distinct(found: Iterable[Segmentation]) -> list[Segmentation]:
+def _distinct(found: Iterable[tuple[Segmentation, float]]) -> list[tuple[Segmentation, float]]:
     """Without the masks that came before: two points may lie on one thing."""
-    kept: list[Segmentation] = []
-    for one in found:
-        if not any(np.array_equal(one.mask, other.mask) for other in kept):
-            kept.append(one)
+    kept: list[tuple[Segmentation, float]] = []
+    for one, sure in found:
+        if not any(np.array_equal(one.mask, other.mask) for other, _ in kept):
+            kept.append((one, sure))
     return kept
