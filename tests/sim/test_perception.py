@@ -31,7 +31,9 @@ def picture(seed: int = 0) -> tuple[Scene, Frame]:
 def seen(scene: Scene, frame: Frame) -> list[tuple[int, BoolArray]]:
     assert frame.ids is not None
     masks = [(k, frame.ids == k) for k in range(len(scene.objects))]
-    return [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+    found = [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+    assert found, "nothing is in the picture"
+    return found
 
 
 def iou(a: BoolArray, b: BoolArray) -> float:

@@ -122,6 +122,7 @@ def test_the_backend_is_the_ports(look: Look) -> None:
 
 def test_the_same_question_has_the_same_answer(look: Look) -> None:
     first, second = (look.finder.find(look.picture, "coconut water").value for _ in range(2))
+    assert first
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a.mask, b.mask)
         assert (a.box, a.point, a.score) == (b.box, b.point, b.score)
