@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from tool_nodes.perception.surface import SOLID_M, find_surface
+from tool_nodes.perception.word_pointer import names_table
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -116,7 +118,15 @@ class OverFrames:
 
     def _named(self, image: SessionImage, text: str) -> list[Segmentation]:
         frame = image.require_frame()
-        found = _distinct(self._outlined(frame, self.perception.points(frame, text)))
+        table = names_table(text)
+        try:
+            found = _distinct(self._outlined(frame, self.perception.points(frame, text)))
+        except ToolError:
+            if not table:
+                raise
+            found = []  # a table without free space is one too
+        if table and not found:
+            return [_table(image, frame)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = _shown(image, found)
@@ -135,6 +145,18 @@ class OverFrames:
 
     def _everything(self, image: SessionImage) -> list[Segmentation]:
         return _shown(image, self.perception.segment_all(image.require_frame()))
+
+
+def _table(image: SessionImage, frame: Frame) -> Segmentation:
+    """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
+    surface = find_surface(frame)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(np.where(surface.inside, surface.height, np.nan))
+        mask = np.ascontiguousarray(image.cut(away < SOLID_M))
+        even = np.ascontiguousarray(image.cut(away < SOLID_M / 2))
+    if not mask.any():
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "This part of the picture does not show the table.")
+    return Segmentation(mask, float(np.count_nonzero(even) / np.count_nonzero(mask)))
 
 
 def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
