@@ -68,7 +68,7 @@ class Pointer(Perceiving, Protocol):
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
-                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture that it cannot use.
+                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture it cannot use.
         """
 
 
@@ -80,7 +80,7 @@ class Detector(Perceiving, Protocol):
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
-                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture that it cannot use.
+                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture it cannot use.
         """
 
 

@@ -133,8 +133,9 @@ class _Core:
     @property
     def says_nothing(self) -> bool:
         """True if no thing is picked by any of the words."""
-        chosen = self.content or self.keys or self.origin or self.rank != 1 or self.count
-        return not (chosen or self.generic or self.all or self.indefinite or self.one_of)
+        named = any(word not in FUNCTION_WORDS for word in self.content)
+        chosen = self.keys or self.origin or self.rank != 1 or self.count
+        return not (named or chosen or self.generic or self.all or self.indefinite)
 
     def add_key(self, word: str, key: str) -> None:
         """Add a selector, unless the phrase has said the contrary."""

@@ -368,8 +368,8 @@ class _Reader:
         if unknown:
             return ToolError(
                 ErrorCode.NOT_RECOGNISED,
-                f"I do not know what '{unknown}' is, so I cannot say whether it is here: I know {self._lexicon.told}; "
-                f"I see: {self._seen()}",
+                f"I do not know '{unknown}', so I cannot say whether '{phrase.text[:80]}' is here: "
+                f"I know {self._lexicon.told}; I see: {self._seen()}",
             )
         odd = [view for view, v in zip(self._views, self._vocabularies, strict=True) if self._may_be(phrase, view, v)]
         if odd:

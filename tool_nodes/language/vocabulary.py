@@ -265,10 +265,8 @@ class Lexicon:
     @classmethod
     def of_products(cls, items: Iterable[CatalogueItem]) -> Lexicon:
         """What can be said of products."""
-        return cls(
-            frozenset(word for item in items for text in item.words for word in stems(text)),
-            "the products of the catalogue",
-        )
+        words = {word for item in items for text in item.words for word in stems(text)}
+        return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")
 
     def knows(self, word: str) -> bool:
         """True if the word, another one for the same or a slip of one can be said of some thing."""

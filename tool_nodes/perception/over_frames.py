@@ -126,7 +126,7 @@ class OverFrames:
                 raise
             found = []  # a table without free space is one too
         if table and not found:
-            return [_table(image, frame)]
+            return [_table(image, frame, self.perception.segment_all(frame))]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = _shown(image, found)
@@ -147,11 +147,12 @@ class OverFrames:
         return _shown(image, self.perception.segment_all(image.require_frame()))
 
 
-def _table(image: SessionImage, frame: Frame) -> Segmentation:
+def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
     """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
     surface = find_surface(frame)
+    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(one.mask for one in things)], axis=0)
     with np.errstate(invalid="ignore"):
-        away = np.abs(np.where(surface.inside, surface.height, np.nan))
+        away = np.abs(np.where(bare, surface.height, np.nan))
         mask = np.ascontiguousarray(image.cut(away < SOLID_M))
         even = np.ascontiguousarray(image.cut(away < SOLID_M / 2))
     if not mask.any():

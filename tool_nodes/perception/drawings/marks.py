@@ -188,16 +188,17 @@ class MarkFinder:
             read = self._labelled(rgb, marks)
             marks = [mark for mark in read if mark.label == phrase.label]
             if not marks:
-                raise self._no_such_label(phrase.label, [mark.label for mark in read])
+                raise self._no_such_label(phrase, [mark.label for mark in read])
         return sorted(marks, key=lambda mark: mark.centre)
 
-    def _no_such_label(self, label: str, read: Sequence[str]) -> ToolError:
+    def _no_such_label(self, phrase: MarkPhrase, read: Sequence[str]) -> ToolError:
         """What is said where no mark has a label, given the labels that were read, "" where one was not."""
         unread = read.count("")
         known = ", ".join(sorted(filter(None, read)))
-        sentence = f"No mark here is labelled {label!r}; the labels that I read are: {known or 'none'}"
+        mark = f"{phrase.colour} {phrase.kind}".strip()
+        sentence = f"No {mark} here is labelled {phrase.label!r}; the labels that I read at them are: {known or 'none'}"
         if unread:
-            sentence += f", and {unread} of {len(read)} marks have a label that I cannot read, or none"
+            sentence += f", and {unread} of {len(read)} have a label that I cannot read, or none"
         code = ErrorCode.NOT_RECOGNISED if unread else ErrorCode.OBJECT_NOT_FOUND
         return ToolError(code, f"{sentence}.", "Zoom in on the mark, or name another label.", backend=self.backend)
 

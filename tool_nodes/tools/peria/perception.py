@@ -183,7 +183,7 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to count, e.g. "cans".
         """
-        found, backend, note = self._found_or_none(image_index, text_prompt)
+        found, _, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {"task": "counting", "prompt": text_prompt, "count": len(found)}
         answer |= _listed("instances", image_index, found) | note
         return _answer(answer, backend, found)
@@ -197,35 +197,35 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to look for, e.g. "a red box".
         """
-        found, backend, note = self._found_or_none(image_index, text_prompt)
+        found, sure_of_absence, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {
             "task": "presence",
             "prompt": text_prompt,
             "present": bool(found),
-            "confidence": max(map(_confidence, found)) if found else self._sure_of_absence(image_index),
+            "confidence": max(map(_confidence, found)) if found else sure_of_absence,
             "count": len(found),
         }
         return _answer(answer | note, backend, found)
 
-    def _found_or_none(self, image: SessionImage, text: str) -> tuple[list[Instance], str, dict[str, str]]:
-        """What a text names, the backend that says so, and a note where there is none: that is an answer too.
+    def _found_or_none(self, image: SessionImage, text: str) -> tuple[list[Instance], float, str, dict[str, str]]:
+        """What a text names; how sure it is that there is none; the backend that says so; a note where there is none.
+
+        It is as sure as the least sure thing in view, which would have to be it, or as the best match is unsure.
 
         Raises:
-            ToolError: NOT_RECOGNISED where it cannot be said whether there is.
+            ToolError: NOT_RECOGNISED where it cannot be said whether there is any.
         """
         try:
             answer = self._finder.find(image, text)
         except ToolError as error:
             if error.code is not ErrorCode.OBJECT_NOT_FOUND:
                 raise
-            return [], error.backend or self._finder.backend, {"note": error.message}
+            sure = min(map(_confidence, self._finder.everything(image).value), default=1.0)
+            return [], sure, error.backend or self._finder.backend, {"note": error.message}
         found = _confident(answer.value)
-        note = {} if found else {"note": f"What looks like it has scores below {SCORE_THRESHOLD:g}."}
-        return found, answer.backend, note
-
-    def _sure_of_absence(self, image: SessionImage) -> float:
-        """How sure it is that something is not there, as the least sure thing in view: that one may have been it."""
-        return min(map(_confidence, self._finder.everything(image).value), default=1.0)
+        best = max(map(_confidence, answer.value), default=0.0)
+        note = {} if found else {"note": f"The best match has a score of {best:g}, below {SCORE_THRESHOLD:g}."}
+        return found, round(1.0 - best, 3), answer.backend, note
 
 
 def _proposals(image: SessionImage, answer: Answer[list[Instance]], **more: Any) -> ToolResult:
