@@ -79,6 +79,7 @@ class ObjectView:
         size_m: (3,) extents along the object's own axes, z up.
         container: True if things can be put in it.
         several: True if it may be several things that touch and could not be separated.
+        recognised: False if it is only described, and may be something that has a name of its own.
     """
 
     name: str
@@ -92,6 +93,7 @@ class ObjectView:
     size_m: FloatArray
     container: bool = False
     several: bool = False
+    recognised: bool = True
 
 
 @dataclass(frozen=True)

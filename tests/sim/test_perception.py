@@ -150,7 +150,7 @@ def test_words_find_objects_and_free_space() -> None:
     assert 0.0 < gap(cloud[v, u, :2].astype(float) + corner, footprint(scene.objects[alone])) < 0.15
     with pytest.raises(ToolError) as error:
         perception.points(frame, "grand piano")
-    assert error.value.code == ErrorCode.OBJECT_NOT_FOUND
+    assert error.value.code == ErrorCode.NOT_RECOGNISED
 
 
 def test_free_table_has_no_mask() -> None:

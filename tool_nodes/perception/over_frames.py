@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from tool_nodes.perception.surface import SOLID_M, find_surface
+from tool_nodes.perception.word_pointer import names_table
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -125,7 +127,16 @@ class OverFrames:
     def _named(self, image: SessionImage, text: str) -> list[tuple[Segmentation, float]]:
         """What may be meant as the picture shows it, and the probability that it is."""
         frame = image.require_frame()
-        found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
+        table = names_table(text)
+        try:
+            found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
+        except ToolError:
+            if not table:
+                raise
+            found = []  # a table without free space is one too
+        if table and not found:
+            bare = _table(image, frame, self.perception.segment_all(frame))
+            return [(bare, bare.score)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]
@@ -144,6 +155,19 @@ class OverFrames:
 
     def _everything(self, image: SessionImage) -> list[Segmentation]:
         return _shown(image, self.perception.segment_all(image.require_frame()))
+
+
+def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
+    """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
+    surface = find_surface(frame)
+    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(one.mask for one in things)], axis=0)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(np.where(bare, surface.height, np.nan))
+        mask = np.ascontiguousarray(image.cut(away < SOLID_M))
+        even = np.ascontiguousarray(image.cut(away < SOLID_M / 2))
+    if not mask.any():
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "This part of the picture does not show the table.")
+    return Segmentation(mask, float(np.count_nonzero(even) / np.count_nonzero(mask)))
 
 
 def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
