@@ -38,6 +38,9 @@ _VEIL = 0.35
 """Opacity of the overlay of `image_highlight`."""
 _FONT_PX = (10, 40)
 """Heights of a label's font: at least, and at most [px]."""
+_LEAST_MARGIN_PX = 4
+"""Blank between a label's letters and its border [px], half the font where that is more: a border close to them is read
+as part of a letter."""
 
 LabelText = Annotated[str, TextArgument(max_length=100)]
 
@@ -199,7 +202,7 @@ def _fitting_font(
     for height in range(wanted, _FONT_PX[0] - 1, -1):
         font = ImageFont.load_default(size=height)
         left, top, right, bottom = draw.multiline_textbbox((0, 0), text, font=font)
-        margin = max(2, height // 6)
+        margin = max(_LEAST_MARGIN_PX, height // 2)
         label = (int(right - left) + 2 * margin, int(bottom - top) + 2 * margin)
         if label[0] <= size[0] and label[1] <= size[1]:
             return font, label, (margin - int(left), margin - int(top))
