@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.drawings.builder import PictureBuilder
+from sim.drawings.samples import formula, shapes
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from tool_nodes.perception.text import rapid
@@ -24,7 +25,6 @@ from tool_nodes.ports import TextReader
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.peria.text_reading import SURE
 
 SAMPLE = ("Platform 9 to Kings Cross", "Invoice No. 4821A3", "(+237) 650 58 49 04", "18.50")
 FACES = ("Aileron", "Caladea", "Lato", "Manrope", "Roboto", "SourceSansPro", "SourceSerifPro")
@@ -43,7 +43,6 @@ def test_print_of_any_typeface_is_read_letter_by_letter(reader: TextReader, prin
     found = reader.read(printed(*SAMPLE, font=font, size=20)).value
     assert unspaced([span.text for span in found]) == unspaced(SAMPLE)
     assert found[0].text == SAMPLE[0]
-    assert found[0].score >= SURE
 
 
 @pytest.mark.parametrize("turned", [90, 180, 270, 5, -5])
@@ -58,9 +57,7 @@ def test_a_page_on_its_head_is_told_from_its_first_line_on(reader: TextReader, p
 
 
 def test_a_formula_that_could_stand_on_its_head_does_not(reader: TextReader) -> None:
-    picture = PictureBuilder(640, 240)
-    picture.text("c = 9z6 + 88", (40, 135), 44)
-    assert texts(reader, SessionImage(picture.frame().rgb)) == ["c = 9z6 + 88"]
+    assert texts(reader, SessionImage(formula(6).rgb)) == ["c = 9z^{6} + 88"]
 
 
 @pytest.mark.parametrize(
@@ -94,23 +91,20 @@ def test_boxes_are_in_pixels_of_the_picture_also_of_a_large_one(reader: TextRead
     assert np.all(np.array(span.box[:2]) <= np.array(truth[:2]) + 2)
 
 
-def test_what_was_found_and_not_read_has_an_empty_text(reader: TextReader, printed: Any) -> None:
-    blurred = PictureBuilder(300, 100)
-    blurred.text("Departures", (40, 60), 26)
-    blurred.blur(4.5)
-    spans = reader.read(SessionImage(blurred.frame().rgb)).value
+def test_what_was_found_and_not_read_has_an_empty_text(reader: TextReader) -> None:
+    spans = reader.read(SessionImage(shapes(0).rgb)).value  # a red circle is an O, or it is none
     assert [span.text for span in spans] == [""]
-    assert spans[0].score < rapid.MIN_MEAN[3]
+    assert spans[0].score < rapid.MIN_MEAN[1]
 
 
-def test_a_misread_text_has_a_low_score(reader: TextReader, printed: Any) -> None:
-    wrong = 0
+def test_misread_texts_have_lower_scores_than_those_that_are_right(reader: TextReader, printed: Any) -> None:
+    scores: dict[bool, list[float]] = {True: [], False: []}
     for font in FACES:
-        for span, said in zip(reader.read(printed(*SAMPLE, font=font, size=8)).value, SAMPLE, strict=False):
-            if span.text and "".join(span.text.split()) != "".join(said.split()):
-                wrong += 1
-                assert span.score < SURE, (font, span)
-    assert wrong >= 1
+        spans = reader.read(printed(*SAMPLE, font=font, size=8)).value
+        for span, said in zip(spans, SAMPLE, strict=False):
+            scores["".join(span.text.split()) == "".join(said.split())].append(span.score)
+    assert len(scores[False]) >= 3
+    assert np.mean(scores[False]) < np.mean(scores[True]) - 0.1
 
 
 def test_raised_and_lowered_signs_make_a_line_a_formula(reader: TextReader) -> None:
@@ -198,7 +192,7 @@ def without_the_extra(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.mark.usefixtures("without_the_extra")
 def test_without_the_extra_a_station_works_and_only_reading_is_unavailable() -> None:
-    station = Station(random_task(seed=0).scene, StationConfig(perception="pixels"))
+    station = Station(random_task(seed=0).scene, StationConfig(perception="pixels", suites=("spacetools", "peria")))
     session = Session(images=[SessionImage(np.full((60, 80, 3), 200, np.uint8))])
     assert station.toolbox.call("robot.capture_image", {}, session).result.ok
     error = station.toolbox.call("text_ocr", {"image_index": 0}, session).result.error

@@ -46,8 +46,9 @@ _TALL, _VERY_TALL = 1.5, 2.5
 """Height over width from which RapidOCR turns a cut line by 90 degrees, and below which it may be one letter."""
 _DOUBTFUL = 0.9
 """Mean confidence below which a line is also read the other way up [-]; upside down it is 0.5 to 0.9, see above."""
-_UPRIGHT = 0.1
-"""So much better must a level line read on its head for it to be taken to stand so [-]; chosen by hand."""
+_UPRIGHT, _UPRIGHT_WHERE_TURNED = 0.1, 0.03
+"""So much better must a level line read on its head for it to be taken to stand so [-], and so much where the
+classifier says so too: "69" and "SOS" read alike both ways. Chosen by hand."""
 _THREADS = 1
 """Threads of onnxruntime: the robot's computer has other work, and one thread always adds in the same order."""
 _WEIGHTS = {
@@ -214,15 +215,17 @@ def _second_look(
 ) -> list[_Line]:
     """What the cut lines say.
 
+    `turned` says which stand on their heads, and is corrected where that reads worse.
+
     Those that are doubtful or seem to stand on their heads are read the other way up too, short tall ones as a letter.
     """
     ways = [np.rot90(c, 2) if flip else c for c, flip in zip(cut, turned, strict=True)]
     lines = _recognised(engine, ways)
     doubtful = [k for k, line in enumerate(lines) if turned[k] or line.mean < _DOUBTFUL]
     for k, other in zip(doubtful, _recognised(engine, [np.rot90(ways[k], 2) for k in doubtful]), strict=True):
-        lead = 0.0 if tallness[k] >= _TALL else -_UPRIGHT if turned[k] else _UPRIGHT
+        lead = 0.0 if tallness[k] >= _TALL else -_UPRIGHT_WHERE_TURNED if turned[k] else _UPRIGHT
         if other.mean > lines[k].mean + lead:
-            lines[k] = other
+            lines[k], turned[k] = other, not turned[k]
     single = [k for k, tall in enumerate(tallness) if _TALL <= tall < _VERY_TALL]
     for k, upright in zip(single, _recognised(engine, [np.rot90(cut[k], -1) for k in single]), strict=True):
         if upright.mean > (_DOUBTFUL if len(upright.text) == 1 else lines[k].mean):
