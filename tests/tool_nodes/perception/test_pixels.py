@@ -186,8 +186,8 @@ def test_an_empty_table_has_no_objects_and_the_error_says_what_is_seen() -> None
     floor[::2] = frame.depth[::2]
     bare = replace(frame, depth=np.where(frame.ids == 0, np.float32(np.nan), floor))
     assert PERCEPTION.views(bare) == []
-    with pytest.raises(ToolError, match="piano") as error:
-        PERCEPTION.points(frame, "piano")
+    with pytest.raises(ToolError, match="banana") as error:
+        PERCEPTION.points(frame, "banana")
     assert error.value.code == ErrorCode.OBJECT_NOT_FOUND
     assert "red box" in error.value.message
 
