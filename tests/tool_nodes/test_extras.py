@@ -16,7 +16,12 @@ from tool_nodes.extras import install_extra, pip_install
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = sorted(PROJECT["optional-dependencies"])
-TEXTS = [path for pattern in ("*.py", "*.md") for path in ROOT.rglob(pattern) if ".venv" not in path.parts]
+TEXTS = [
+    path
+    for pattern in ("*.py", "*.md")
+    for path in ROOT.rglob(pattern)
+    if path.relative_to(ROOT).parts[0] not in (".venv", "mutants")  # mutmut's copy of all this
+]
 
 
 @pytest.mark.parametrize("where", ["checkout", "elsewhere"])

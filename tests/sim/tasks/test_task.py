@@ -65,6 +65,8 @@ def test_a_history_holds_the_log_the_holds_and_the_end() -> None:
     first, second = history.holds
     assert [round(hold[-1].time - hold[0].time, 6) for hold in (first, second)] == [0.3, 0.2]
     assert history.after is second[-1]
+    assert history.scene is station.scene
+    np.testing.assert_array_equal(history.T_base_camera, station.scene_camera().T_base_camera)
     for name, poses in history.poses.items():
         np.testing.assert_allclose(poses[-1, :3], history.after.objects[name].position_m, atol=1e-3)
 

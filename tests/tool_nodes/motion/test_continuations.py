@@ -127,11 +127,12 @@ def test_a_return_to_park_ends_within_a_thousandth_of_it_in_every_joint(joint: i
 
 def test_park_may_be_a_whole_turn_of_an_endless_joint_away() -> None:
     guard, inner, arm, motion = under_way()
-    endless = int(np.argmax(GEN3.continuous))
+    endless = int(np.flatnonzero(GEN3.continuous)[-1])
     around = 2.0 * np.pi * np.eye(7)[endless]
     with permitted(guard, motion):
         arm.follow(time_waypoints(np.vstack([PARK + around + 0.1 * np.eye(7)[0], PARK + around])))
-    assert len(inner.followed) == 1
+        arm.follow(time_waypoints(np.vstack([PARK + 0.6 * around, PARK])))
+    assert len(inner.followed) == 2
 
 
 @pytest.mark.parametrize("sort", ["open", "park", "lift"])
