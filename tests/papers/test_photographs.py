@@ -1,7 +1,7 @@
 """Photographs of the real world, which the core's backends cannot read: a tool is right, or says that it cannot.
 
 The photographs are those that scikit-image ships: 19 pictures, and 11 faces of its `lfw_subset`, which have 25 px a
-side and are enlarged here. What reads, cuts or draws is given them shrunk to 200 px, so that all of it takes seconds.
+side and are enlarged here. Tools are given them shrunk, so that all of it takes seconds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ FILES = [
 ]
 FACES = range(0, 99, 9)
 PHOTOGRAPHS = [*FILES, *(f"face {k}" for k in FACES)]
-SIDE = 200
+SIDE, SIDE_LOOKED_AT, SIDE_READ = 200, 400, 96
+"""Longer sides of what is cut and drawn on, looked at and read [px]."""
 HONEST = {ErrorCode.NOT_RECOGNISED, ErrorCode.UNAVAILABLE}
 
 
@@ -57,9 +58,9 @@ def photograph(name: str) -> RGB:
 
 
 @functools.cache
-def small(name: str) -> RGB:
+def small(name: str, side: int = SIDE) -> RGB:
     picture = Image.fromarray(photograph(name))
-    picture.thumbnail((SIDE, SIDE))
+    picture.thumbnail((side, side))
     return np.asarray(picture)
 
 
@@ -112,11 +113,8 @@ LOOKING: dict[str, list[dict[str, Any]]] = {
     "grounding_dino": [{"question": "cup . cat"}, {"question": "red circle"}],
     "CountObjects": [{"text_labels": ["cup", "table"]}, {"text_labels": ["red circle"]}],
     **{name: [{"text_labels": ["cup"]}] for name in ("SegmentObjects", "EstimateSize", "Get3DPoint")},
-    **{
-        f"{model}.detect_{n}": [{"obj_name": name} for name in NAMES]
-        for model in ("roborefer", "vlm")
-        for n in ("one", "all")
-    },
+    "roborefer.detect_all": [{"obj_name": name} for name in NAMES],
+    **{tool: [{"obj_name": "red circle"}] for tool in ("roborefer.detect_one", "vlm.detect_one", "vlm.detect_all")},
     "auto_segment": [{}],
     **{name: [BOX] for name in ("bbox_segment", "exemplar_segment")},
     "sam2.segment_from_point": [{"x": 0.5, "y": 0.5}],
@@ -162,7 +160,7 @@ def ask(tools: Toolbox, tool: str, rgb: RGB, **arguments: Any) -> ToolResult:
     mask = np.zeros(rgb.shape[:2], bool)
     mask[20:60, 30:90] = True
     session = Session(variables={"mask": mask}, images=[SessionImage(rgb)])
-    properties = tools.specs[tool].schema["properties"]
+    properties = tools.specs[tool].kinds
     picture = next(key for key in ("image_index", "image_idx", "img_path") if key in properties)
     return tools.call(tool, {picture: "image-0" if picture == "img_path" else 0, **arguments}, session).result
 
@@ -175,14 +173,14 @@ def test_every_tool_that_takes_a_picture_is_asked(tools: Toolbox) -> None:
 def test_what_finds_things_says_that_it_cannot(tools: Toolbox, name: str) -> None:
     for tool, questions in LOOKING.items():
         for arguments in questions:
-            result = ask(tools, tool, photograph(name), **arguments)
+            result = ask(tools, tool, small(name, SIDE_LOOKED_AT), **arguments)
             assert result.error is not None, (tool, arguments, result.text)
             assert result.error.code in HONEST, (tool, arguments, result.text)
 
 
 def test_what_reads_or_measures_answers_or_says_that_it_cannot(tools: Toolbox, name: str) -> None:
     for tool in (*READING, *DEPTH):
-        error = ask(tools, tool, small(name)).error
+        error = ask(tools, tool, small(name, SIDE_READ)).error
         assert error is None or error.code in {*HONEST, ErrorCode.NO_DEPTH}, (tool, error)
 
 

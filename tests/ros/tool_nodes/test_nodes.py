@@ -28,6 +28,7 @@ from tool_nodes.geometry import backproject
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, Service
 from tool_nodes.ros.messages import (
+    box_to_message,
     cloud_to_message,
     header_of,
     image_to_depth,
@@ -37,7 +38,6 @@ from tool_nodes.ros.messages import (
     message_to_cloud,
     put_frame,
 )
-from tool_nodes.ros.remote_perception import box_to_message
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame, PointPrompt
 

@@ -284,11 +284,13 @@ def test_a_picture_is_not_enlarged_without_limit(call: Call, session: Session) -
     assert "would make a picture of 5000x1500 px; a side may have 4096 px" in sentence
 
 
-def test_a_crop_keeps_the_link_to_the_frame_and_an_enlarged_one_has_none(call: Call, session: Session) -> None:
+def test_a_crop_keeps_the_link_to_the_frame_enlarged_or_not(call: Call, session: Session) -> None:
     call("ZoomCrop", box=[20, 10, 60, 50])
     call("ZoomCrop", box=[20, 10, 60, 50], zoom_factor=2)
     assert session.images[1].window == (20, 10, 60, 50)
-    assert session.images[2].frame is None
+    assert session.images[2].window == (20, 10, 60, 50)
+    assert session.images[2].frame is session.images[0].frame
+    assert session.images[2].size == (80, 80)
     assert "backend" not in call("ZoomCrop", box=[0, 0, 60, 50]).result.text
 
 

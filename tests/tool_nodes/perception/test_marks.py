@@ -189,11 +189,16 @@ def test_points_that_a_tool_has_drawn_are_circles() -> None:
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_no_picture_is_too_small_or_too_wild(width: int, height: int, seed: int) -> None:
+    """Noise has no outlines of one colour: there is nothing to find in it, and nothing to fail at."""
     rgb = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
-    for mark in find_marks(rgb):
-        left, top, right, bottom = mark.box
-        assert 0 <= left < right <= width
-        assert 0 <= top < bottom <= height
+    assert find_marks(rgb) == []
+
+
+@pytest.mark.parametrize("x", [8, 10, 20, 30])
+@pytest.mark.parametrize("y", [8, 10, 20, 30])
+def test_the_box_of_a_mark_at_the_border_lies_inside_the_picture(x: int, y: int) -> None:
+    (mark,) = find_marks(Sketch(plain(40, 40)).disc(x, y).rgb)
+    assert mark.box == (x - 7, y - 7, x + 8, y + 8)
 
 
 # -- letters ---------------------------------------------------------------------------------------

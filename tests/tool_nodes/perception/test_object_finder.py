@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.perception.over_frames import OverFrames
@@ -135,6 +136,7 @@ def test_the_backend_is_the_ports(look: Look) -> None:
 
 def test_the_same_question_has_the_same_answer(look: Look) -> None:
     first, second = (look.finder.find(look.picture, "coconut water").value for _ in range(2))
+    assert first
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a.mask, b.mask)
         assert (a.box, a.point, a.score) == (b.box, b.point, b.score)
@@ -290,6 +292,9 @@ class TwoPointsOnOneThing:
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         return [(0.2, 0.4), (0.45, 0.6)]
+
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        return [Candidate(point, 1.0) for point in self.points(frame, text)]
 
     def segment(self, frame: Frame, points: object) -> list[Segmentation]:
         return [Segmentation(self.mask.copy(), 0.75)]

@@ -61,7 +61,9 @@ def arranged(*things: tuple[str, float, float, float]) -> tuple[Scene, Frame]:
 def truth(scene: Scene, frame: Frame) -> list[tuple[PlacedObject, BoolArray]]:
     assert frame.ids is not None
     masks = [(placed, frame.ids == k) for k, placed in enumerate(scene.objects)]
-    return [(placed, mask) for placed, mask in masks if np.count_nonzero(mask) >= 80]
+    found = [(placed, mask) for placed, mask in masks if np.count_nonzero(mask) >= 80]
+    assert found, "nothing is in the picture"
+    return found
 
 
 def iou(a: BoolArray, b: BoolArray) -> float:
@@ -220,6 +222,7 @@ def test_a_picture_without_depth_is_refused() -> None:
 def test_the_same_picture_gives_the_same_views_and_ids_are_never_read() -> None:
     _, frame = picture(3)
     again = PixelPerception().views(replace(frame, ids=None))
+    assert again
     for one, other in zip(PERCEPTION.views(frame), again, strict=True):
         assert (one.name, one.point) == (other.name, other.point)
         assert np.array_equal(one.position_m, other.position_m)

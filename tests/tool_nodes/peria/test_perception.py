@@ -143,6 +143,7 @@ def test_bbox_segment_stays_inside_its_box(table: Any) -> None:
 
 def test_exemplar_segment_finds_the_second_carton_of_the_same_kind(table: Any) -> None:
     cartons = table.ask("text_segment", text_prompt="coconut water")["proposals"]
+    assert len(cartons) == THINGS["coconut water"]
     for one in cartons:
         found = table.ask("exemplar_segment", bounding_box=one["bbox"])["proposals"]
         assert found[0]["bbox"] == one["bbox"]

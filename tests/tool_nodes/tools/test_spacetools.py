@@ -252,6 +252,17 @@ def test_several_points_give_one_mask_and_all_scores(table: Table) -> None:
     assert result.value["mask"] is result.variables["segmentation_mask"]
 
 
+def test_points_on_two_things_are_told_apart(table: Table) -> None:
+    places = [table.do("roborefer.detect_one", obj_name=name, image_index=0).result for name in ("red box", "rice box")]
+    points = [next(iter(place.variables.values())) for place in places]
+    result = table.do("sam2.segment_from_points", points=points, image_index=0).result
+    mask = result.variables["segmentation_mask"]
+    beside = [(x, y) for x, y in points if not mask[int(y * 480), int(x * 640)]]
+    assert len(beside) == 1
+    ((x, y),) = beside
+    assert f"1 of the 2 points lies outside of it, on something else: ({x:.3f}, {y:.3f}). Use $" in result.text
+
+
 def test_bare_table_has_no_mask(table: Table) -> None:
     free = np.argwhere(np.asarray(table.station.camera.capture().ids) < 0)[200_000]
     y, x = (free + 0.5) / (480, 640)

@@ -175,19 +175,17 @@ def segment(finder: ObjectFinder, image: SessionImage, objects: Sequence[Detecte
 
 @operation("DepthAnything-v2")
 def estimate_depth(finder: ObjectFinder, image: SessionImage) -> Answer[DepthMap]:
-    """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture without a camera frame."""
+    """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture that the backend cannot use."""
     found = finder.depth_of(image)
     return Answer(DepthMap(found.value[0]), found.backend)
 
 
 @operation("VGGT")
 def reconstruct(finder: ObjectFinder, image: SessionImage) -> Answer[PointMap]:
-    """The 3D point of every pixel in the camera frame [m]. Raises ToolError UNAVAILABLE."""
+    """The 3D point of every pixel in the camera frame [m]. Raises ToolError as `estimate_depth` does."""
     found = finder.depth_of(image)
     depth, focal = found.value
-    cx, cy = image.principal_point()
-    K = np.array([[focal, 0.0, cx], [0.0, focal, cy], [0.0, 0.0, 1.0]])
-    return Answer(PointMap(backproject(depth, K).reshape(*depth.shape, 3)), found.backend)
+    return Answer(PointMap(backproject(depth, image.intrinsics(focal)).reshape(*depth.shape, 3)), found.backend)
 
 
 # -- Python utilities: parts of a picture ----------------------------------------------------------
@@ -248,7 +246,7 @@ def enlarge(image: SessionImage, factor: float) -> SessionImage:
         raise _invalid(
             f"A zoom factor of {factor:g} would make a picture of {width}x{height} px; a side may have {MAX_SIDE} px"
         )
-    return image.redrawn(rendering.resized(image.rgb, (width, height)))
+    return image.resized(width, height)
 
 
 @operation("Python")
