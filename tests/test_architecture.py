@@ -100,6 +100,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
     for name in graph:
         visit(name, ())
+    assert done == set(MODULES)
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:

@@ -205,7 +205,7 @@ def test_detect_points_can_give_only_the_best(ask: Ask) -> None:
     one = ask(DetectPoints, object_name="coconut water", only_one=True).points
     assert len(one) == 1
     assert one[0] in every
-    assert refused(ask, DetectPoints, object_name="purple elephant").code is ErrorCode.OBJECT_NOT_FOUND
+    assert refused(ask, DetectPoints, object_name="purple elephant").code is ErrorCode.NOT_RECOGNISED
 
 
 def test_detect_boxes_frames_what_is_seen(ask: Ask, mask: np.ndarray) -> None:

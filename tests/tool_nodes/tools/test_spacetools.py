@@ -193,10 +193,11 @@ def test_points_are_drawn_as_red_circles_with_white_outlines(table: Table) -> No
 
 
 def test_a_thing_that_is_not_there_is_answered_with_what_can_be_seen(table: Table) -> None:
-    error = table.refusal("roborefer.detect_one", obj_name="violin", image_index=0)
-    assert error.code is ErrorCode.OBJECT_NOT_FOUND
-    assert "violin" in error.message
-    assert "red box" in str(error)
+    for name, code in (("banana", ErrorCode.OBJECT_NOT_FOUND), ("violin", ErrorCode.NOT_RECOGNISED)):
+        error = table.refusal("roborefer.detect_one", obj_name=name, image_index=0)
+        assert error.code is code
+        assert name in error.message
+        assert "red box" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -527,4 +528,4 @@ def test_in_a_foreign_picture_a_point_outlines_what_stands_out_by_its_colour(tab
     found = table.station.toolbox.call("sam2.segment_from_point", arguments, table.session).result
     wrong = found.value["mask"] ^ (drawn == (0, 0, 200)).all(axis=2)
     assert np.count_nonzero(wrong) < 20  # of 1600; corners are rounded
-    assert found.backend == "pixels"
+    assert found.backend == "drawings"

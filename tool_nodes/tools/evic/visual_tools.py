@@ -52,7 +52,14 @@ STROKE = 3
 """Width of drawn lines [px] (E.4, algorithm 6)."""
 
 PALETTE = ("red", "blue", "green", "yellow", "orange", "purple", "cyan", "magenta")
-"""C of algorithm 6, as CSS names; the first trajectory is red, the ninth is red again."""
+"""C of algorithm 6, as CSS names; the first trajectory is red, the ninth is red again.
+
+The algorithm writes C[j mod |C|] with j from 1, and counts waypoints from 1: read so, its first entry is the first
+trajectory's (and C[0], the eighth's, does not exist). `BLUE_FIRST` is the other reading.
+"""
+
+BLUE_FIRST = (*PALETTE[1:], PALETTE[0])
+"""C as a list that is counted from 0: the first trajectory is C[1], blue, and the eighth C[0], red."""
 
 _SHOWN = 20
 """So many drawn points or boxes are listed in a text."""
@@ -237,9 +244,16 @@ def _result(image: SessionImage, drawing: Image.Image, text: str, value: Any) ->
 
 
 class EvicTools:
-    """The visual tool suite of E-ViC, table 4. The docstrings of the tools are the texts of figure 8."""
+    """The visual tool suite of E-ViC, table 4. The docstrings of the tools are the texts of figure 8.
+
+    Args:
+        palette: Colours of the trajectories of one call, by CSS name, in turn: PALETTE or BLUE_FIRST.
+    """
 
     suite = "evic"
+
+    def __init__(self, palette: Sequence[str] = PALETTE) -> None:
+        self._palette = palette
 
     @tool("image_zoom_in", stepwise=True)
     def image_zoom_in(
@@ -321,7 +335,7 @@ class EvicTools:
         draw = ImageDraw.Draw(drawing)
         shown = []
         for number, waypoints in enumerate(trajectories):
-            colour = PALETTE[number % len(PALETTE)]
+            colour = self._palette[number % len(self._palette)]
             for start, end in itertools.pairwise(waypoints):
                 _line(draw, start, end, colour)
             shown.append(f"{colour} with {len(waypoints)} waypoints")

@@ -1,6 +1,6 @@
 r"""PERIA's interaction tools: deterministic operations on pictures (appendix C.1, table 7).
 
-The tools give a picture and one line that says what was done and where. Coordinates are those of `peria_boxes`: 0..1000
+The tools give a picture and one line that says what was done and where. Coordinates are those of `boxes`: 0..1000
 over the width and over the height of any picture.
 """
 
