@@ -219,5 +219,9 @@ def prepare() -> None:
     matrix = np.eye(64)
     np.linalg.svd(matrix @ np.linalg.solve(matrix, matrix))
     # Pictures are Pillow's, as in the paper, and besides they can be read like the arrays that they hold.
-    Image.Image.__getitem__ = lambda picture, index: np.asarray(picture)[index]  # type: ignore[attr-defined]
-    Image.Image.shape = property(lambda picture: np.asarray(picture).shape)  # type: ignore[attr-defined]
+    like_an_array = {
+        "__getitem__": lambda picture, index: np.asarray(picture)[index],
+        "shape": property(lambda picture: np.asarray(picture).shape),
+    }
+    for name, member in like_an_array.items():
+        setattr(Image.Image, name, member)
