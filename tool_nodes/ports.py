@@ -115,7 +115,13 @@ class TextReader(Perceiving, Protocol):
     """Reads what is printed in a picture."""
 
     def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
-        """Texts in reading order, boxes in px of the picture; nothing where there is none."""
+        """Texts in reading order, boxes in px of the picture; nothing where there is none.
+
+        What was found and could not be read is there too, with an empty text.
+
+        Raises:
+            ToolError: UNAVAILABLE for a picture that the backend cannot read, or where it is not installed.
+        """
 
 
 class CodeRunner(Perceiving, Protocol):

@@ -18,9 +18,9 @@ class TextSpan:
     """Text in a picture.
 
     Attributes:
-        text: What it says; LaTeX where it is a formula.
+        text: What it says; LaTeX where it is a formula; empty where there is text that could not be read.
         box: (left, top, right, bottom) [px].
-        score: Confidence in [0, 1].
+        score: Confidence in [0, 1] that all of it is read right.
         kind: "text", "formula", or "cell" of a table.
     """
 
