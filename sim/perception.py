@@ -136,8 +136,8 @@ class SimPerception:
         The whole name of a labelled thing means that thing, whatever else the words could mean.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED or OUT_OF_WORKSPACE without room;
-                UNAVAILABLE for a frame without ids.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words of no product and no label;
+                PLACE_BLOCKED or OUT_OF_WORKSPACE without room; UNAVAILABLE for a frame without ids.
         """
         scene = self._scene(frame)
         called = self._called(frame, text)

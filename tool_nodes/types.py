@@ -18,9 +18,9 @@ class TextSpan:
     """Text in a picture.
 
     Attributes:
-        text: What it says; LaTeX where it is a formula.
+        text: What it says; LaTeX where it is a formula; empty where there is text that could not be read.
         box: (left, top, right, bottom) [px].
-        score: Confidence in [0, 1].
+        score: Confidence in [0, 1] that all of it is read right.
         kind: "text", "formula", or "cell" of a table.
     """
 
@@ -79,6 +79,7 @@ class ObjectView:
         size_m: (3,) extents along the object's own axes, z up.
         container: True if things can be put in it.
         several: True if it may be several things that touch and could not be separated.
+        recognised: False if it is only described, and may be something that has a name of its own.
     """
 
     name: str
@@ -92,6 +93,7 @@ class ObjectView:
     size_m: FloatArray
     container: bool = False
     several: bool = False
+    recognised: bool = True
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,9 @@ def picture(seed: int = 0) -> tuple[Scene, Frame]:
 def seen(scene: Scene, frame: Frame) -> list[tuple[int, BoolArray]]:
     assert frame.ids is not None
     masks = [(k, frame.ids == k) for k in range(len(scene.objects))]
-    return [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+    found = [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+    assert found, "nothing is in the picture"
+    return found
 
 
 def iou(a: BoolArray, b: BoolArray) -> float:
@@ -148,7 +150,7 @@ def test_words_find_objects_and_free_space() -> None:
     assert 0.0 < gap(cloud[v, u, :2].astype(float) + corner, footprint(scene.objects[alone])) < 0.15
     with pytest.raises(ToolError) as error:
         perception.points(frame, "grand piano")
-    assert error.value.code == ErrorCode.OBJECT_NOT_FOUND
+    assert error.value.code == ErrorCode.NOT_RECOGNISED
 
 
 def test_free_table_has_no_mask() -> None:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
-from tool_nodes.language.vocabulary import Vocabulary, match
+from tool_nodes.language.vocabulary import Lexicon, Vocabulary, match
 from tool_nodes.language.words import RELATIVE
-from tool_nodes.perception.word_pointer import SceneView, point_by_words
+from tool_nodes.perception.word_pointer import SceneView, names_table, point_by_words
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Frame, ObjectView
 
@@ -48,7 +48,7 @@ class ReadScene(SceneView, Protocol):
         """For each thing its readings, first what it is taken for, which is its view."""
 
 
-def candidates_by_words(frame: Frame, text: str, scene: ReadScene) -> list[Candidate]:
+def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexicon | None = None) -> list[Candidate]:
     """What `point_by_words` points at, in its order, then what may be meant if a thing was mistaken for another.
 
     The certainty is the probability of all readings of a thing that the phrase would find in its place, each
@@ -57,12 +57,12 @@ def candidates_by_words(frame: Frame, text: str, scene: ReadScene) -> list[Candi
     Raises:
         ToolError: As `point_by_words`; OBJECT_NOT_FOUND only where nothing has a certainty of `LEAST` either.
     """
-    if parse_free_space(text) is not None:
-        return [Candidate(point, 1.0) for point in point_by_words(frame, text, scene)]
+    if parse_free_space(text) is not None or names_table(text):
+        return [Candidate(point, 1.0) for point in point_by_words(frame, text, scene, lexicon)]
     taken = scene.views
     missing: ToolError | None = None
     try:
-        found = refer(text, taken)
+        found = refer(text, taken, lexicon=lexicon)
     except ToolError as error:
         if error.code is not ErrorCode.OBJECT_NOT_FOUND:
             raise

@@ -1,7 +1,8 @@
 """The perception ports over what can only look at whole camera frames with depth.
 
-Such a backend is asked about the whole frame, and the answer is cut to what the picture shows: a crop of an object
-alone has no table in it that the object could stand out of. What is drawn over a camera picture is not seen by it.
+Such a backend is asked about the whole frame, and the answer is cut to what the picture shows, in the picture's pixels:
+a crop of an object alone has no table in it that the object could stand out of. What is drawn over a camera picture is
+not seen by it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from tool_nodes.perception.surface import SOLID_M, find_surface
+from tool_nodes.perception.word_pointer import names_table
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -70,7 +73,8 @@ class OverFrames:
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         with signed(self.backend):
-            found = image.from_frame(self.perception.points(image.require_frame(), text))
+            frame = image.require_frame("a backend that points at things in any picture (--pointer NAME)")
+            found = image.from_frame(self.perception.points(frame, text))
             points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
             if not points:
                 raise ToolError(
@@ -95,8 +99,9 @@ class OverFrames:
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         with signed(self.backend):
-            depth, focal = self.perception.estimate(image.require_frame())
-            return Answer((np.ascontiguousarray(image.cut(depth)), focal), self.backend)
+            frame = image.require_frame("a backend that estimates depth from one picture (--depth NAME)")
+            depth, focal = self.perception.estimate(frame)
+            return Answer((np.ascontiguousarray(image.cut(depth)), focal * image.scale[0]), self.backend)
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
         match prompt:
@@ -122,7 +127,16 @@ class OverFrames:
     def _named(self, image: SessionImage, text: str) -> list[tuple[Segmentation, float]]:
         """What may be meant as the picture shows it, and the probability that it is."""
         frame = image.require_frame()
-        found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
+        table = names_table(text)
+        try:
+            found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
+        except ToolError:
+            if not table:
+                raise
+            found = []  # a table without free space is one too
+        if table and not found:
+            bare = _table(image, frame, self.perception.segment_all(frame))
+            return [(bare, bare.score)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]
@@ -143,6 +157,19 @@ class OverFrames:
         return _shown(image, self.perception.segment_all(image.require_frame()))
 
 
+def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
+    """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
+    surface = find_surface(frame)
+    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(one.mask for one in things)], axis=0)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(np.where(bare, surface.height, np.nan))
+        mask = np.ascontiguousarray(image.cut(away < SOLID_M))
+        even = np.ascontiguousarray(image.cut(away < SOLID_M / 2))
+    if not mask.any():
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "This part of the picture does not show the table.")
+    return Segmentation(mask, float(np.count_nonzero(even) / np.count_nonzero(mask)))
+
+
 def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
     """A mask of the frame as a mask of the picture."""
     return Segmentation(np.ascontiguousarray(image.cut(one.mask)), one.score)
@@ -151,9 +178,11 @@ def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
 def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:
     """The masks of the frame that the picture shows enough of, cut to it."""
     shown = []
+    across, down = image.scale
     for one in found:
         cut = _cut(one, image)
-        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * np.count_nonzero(one.mask) and cut.mask.any():
+        whole = across * down * np.count_nonzero(one.mask)
+        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * whole and cut.mask.any():
             shown.append(cut)
     return shown
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.language.vocabulary import Lexicon
 from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
 from tool_nodes.perception.clusters import Cluster, find_clusters
 from tool_nodes.perception.colours import main_colours
@@ -151,7 +152,9 @@ class PixelPerception:
     backend = "pixels"
 
     def __init__(self, items: Sequence[CatalogueItem] | None = None) -> None:
-        self._recogniser = Recogniser(list(load_catalogue().values()) if items is None else items)
+        known = list(load_catalogue().values()) if items is None else items
+        self._recogniser = Recogniser(known)
+        self._lexicon = Lexicon.of_products(known)
         self._things = FrameCache(partial(_Things, recogniser=self._recogniser))
         self._scene = FrameCache(self._understand)
 
@@ -163,9 +166,10 @@ class PixelPerception:
         """Normalized (x, y) of every match, best first; a phrase for free space gives one free point.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED or OUT_OF_WORKSPACE without room.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED where that cannot be said;
+                PLACE_BLOCKED or OUT_OF_WORKSPACE without room.
         """
-        return point_by_words(frame, text, self._scene(frame))
+        return point_by_words(frame, text, self._scene(frame), self._lexicon)
 
     def candidates(self, frame: Frame, text: str) -> list[Candidate]:
         """`points`, each with the probability that it is on what the text means, then what may be meant.
@@ -173,7 +177,7 @@ class PixelPerception:
         Raises:
             ToolError: As `points`; OBJECT_NOT_FOUND only where nothing may be meant either.
         """
-        return candidates_by_words(frame, text, self._scene(frame))
+        return candidates_by_words(frame, text, self._scene(frame), self._lexicon)
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """Masks of the objects under the points, the one under most of them first.

@@ -249,5 +249,6 @@ def describe_unknown(
         position_m=position_m,
         size_m=size_m,
         container=look.hollow,
+        recognised=False,
         several=bool(not look.hollow and length > _LONE_M[0] and width > _LONE_M[1]),
     )
