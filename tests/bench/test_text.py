@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench import text as bench
-from bench.text import ANGLES_DEG, Line, Page, Tally, distance, faces, map_page, measure, page_of, rows_of
+from bench.text import ANGLES_DEG, WrittenLine, Page, Tally, distance, faces, map_page, measure, page_of, rows_of
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -35,7 +35,7 @@ def test_the_distance_of_two_texts(a: str, b: str, n: int) -> None:
 
 
 def test_errors_are_counted_by_character_and_what_is_nowhere_printed_is_invented() -> None:
-    page = Page(("all",), BLANK, (Line("18.50", (10, 10, 60, 30)), Line("Oslo", (10, 50, 60, 70))))
+    page = Page(("all",), BLANK, (WrittenLine("18.50", (10, 10, 60, 30)), WrittenLine("Oslo", (10, 50, 60, 70))))
     spans = TextSpan("A8.50", (12, 11, 58, 29), 0.99), TextSpan("ghost", (150, 80, 190, 95))
     tallies: dict[str, Tally] = {}
     wrong = measure(Told(*spans), page, tallies)
