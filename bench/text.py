@@ -35,8 +35,8 @@ GROUPS = ("fonts_ttf", "fonts_otf")
 """Entry points by which packages of fonts say where their files are: {name: path}."""
 OWN_FACE = "Pillow"
 """The typeface that Pillow brings along."""
-WEIGHTS = ("", "Regular", "Bold")
-"""Of each family these are used, by what follows its name."""
+WEIGHTS = ("", "Regular")
+"""Of each family one of these is used, by what follows its name."""
 SIZES_PX = (10, 12, 16, 20, 28, 40)
 """Font sizes of level print [px]."""
 ANGLES_DEG = (90, 180, 5, -5)
@@ -55,7 +55,7 @@ INK, PAPER = (24, 26, 34), (244, 243, 238)
 
 
 @dataclass(frozen=True)
-class Line:
+class WrittenLine:
     """A line that was printed: what it says, and its box (left, top, right, bottom) [px]."""
 
     text: str
@@ -76,7 +76,7 @@ class Page:
 
     kind: tuple[str, ...]
     rgb: NDArray[np.uint8]
-    lines: tuple[Line, ...]
+    lines: tuple[WrittenLine, ...]
     angle_deg: float = 0.0
     flat_size: tuple[int, int] = (0, 0)
 
@@ -135,12 +135,12 @@ def some_lines(rng: np.random.Generator, n: int) -> list[str]:
     return [makers[int(k)]() for k in rng.integers(0, len(makers), n)]
 
 
-def write(page: Image.Image, text: str, at: tuple[float, float], face: str, size: int, ink: Any = INK) -> Line:
+def write(page: Image.Image, text: str, at: tuple[float, float], face: str, size: int, ink: Any = INK) -> WrittenLine:
     """Print a line with its top left corner at a place [px]; face is a file, empty for Pillow's own."""
     font = ImageFont.truetype(face, size) if face else ImageFont.load_default(size=size)
     pen = ImageDraw.Draw(page)
     pen.text(at, text, font=font, fill=ink)
-    return Line(text, pen.textbbox(at, text, font=font))
+    return WrittenLine(text, pen.textbbox(at, text, font=font))
 
 
 def page_of(
@@ -179,7 +179,7 @@ def map_page(seed: int) -> Page:
     """A map with names, numbers and a scale."""
     frame = city_map(seed)
     spans = [span for span in frame.texts or () if span.text != "+"]
-    return Page(("maps",), frame.rgb, tuple(Line(span.text, span.box) for span in spans))
+    return Page(("maps",), frame.rgb, tuple(WrittenLine(span.text, span.box) for span in spans))
 
 
 def products_page(seed: int, files: Sequence[str]) -> Page:
@@ -200,7 +200,7 @@ def products_page(seed: int, files: Sequence[str]) -> Page:
         x = (columns.start + columns.stop - label.width) // 2
         y = (rows.start + rows.stop - label.height) // 2
         picture.paste(label, (x, y))
-        lines.append(Line(text, (x + left, y + top, x + right, y + bottom)))
+        lines.append(WrittenLine(text, (x + left, y + top, x + right, y + bottom)))
     noisy = np.asarray(picture) + rng.normal(0.0, 3.0, (picture.height, picture.width, 3))
     return Page(("labels on products",), np.clip(np.rint(noisy), 0, 255).astype(np.uint8), tuple(lines))
 
@@ -248,7 +248,7 @@ def measure(reader: TextReader, page: Page, tallies: dict[str, Tally]) -> list[d
     return wrong
 
 
-def _holds(line: Line, x: float, y: float) -> bool:
+def _holds(line: WrittenLine, x: float, y: float) -> bool:
     left, top, right, bottom = line.box
     slack = 0.3 * (bottom - top)
     return left - slack <= x <= right + slack and top - slack <= y <= bottom + slack

@@ -20,6 +20,8 @@ _STANDS_OUT_M = 0.015
 _RIM_M = 0.015
 """What is seen so far outside of the inner side of a wall still lies on the rim [m]; chosen by hand."""
 _DIRECTIONS = 32
+"""Directions in which the walls around a point are looked for [-]; chosen by hand."""
+
 _GONE_SHARE = 0.5
 """A container of whose walls less than this share [-] is seen where it was has been moved; chosen by hand."""
 

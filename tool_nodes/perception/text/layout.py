@@ -158,10 +158,10 @@ class Table:
         return not self.is_ruled and max(map(len, self.rows), default=0) == 1
 
 
-Box = tuple[float, float, float, float]
+TextBox = tuple[float, float, float, float]
 
 
-def cells_of(rulings: Rulings) -> list[list[Box]]:
+def cells_of(rulings: Rulings) -> list[list[TextBox]]:
     """Boxes of the cells of a grid, row by row [px]; nothing where there is no grid."""
     columns, rows = rulings.columns, rulings.rows
     if len(columns) < 2 or len(rows) < 2:
@@ -169,7 +169,9 @@ def cells_of(rulings: Rulings) -> list[list[Box]]:
     return [[(left, top, right, bottom) for left, right in pairwise(columns)] for top, bottom in pairwise(rows)]
 
 
-def read_table(spans: Sequence[TextSpan], rulings: Rulings, has_ink: Callable[[Box], bool] = lambda _: False) -> Table:
+def read_table(
+    spans: Sequence[TextSpan], rulings: Rulings, has_ink: Callable[[TextBox], bool] = lambda _: False
+) -> Table:
     """A table by its grid, or by gaps where it has none.
 
     Args:
@@ -213,9 +215,9 @@ def _said(parts: Sequence[TextSpan]) -> str | None:
     return " ".join(span.text for span in parts if span.text) or None
 
 
-def crossing(spans: Sequence[TextSpan], rulings: Rulings) -> list[Box]:
+def crossing(spans: Sequence[TextSpan], rulings: Rulings) -> list[TextBox]:
     """Cells of a grid that share a text: what stands in neighbours was taken for one line."""
-    shared: list[Box] = []
+    shared: list[TextBox] = []
     for span in spans:
         left, top, right, bottom = span.box
         slack = 0.3 * (bottom - top)
