@@ -7,8 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import training.rewards.evic as evic
+import training.rewards.grasp as grasp
+import training.rewards.last as last
+import training.rewards.peria as peria
+import training.rewards.spacetools as spacetools
+import training.rewards.stages as stages
 from tool_nodes.results import ErrorCode, ToolError
-from training.rewards import evic, grasp, last, peria, spacetools, stages
 
 REWARDS: dict[str, Callable[..., float]] = {
     "spacetools.choice": spacetools.choice,

@@ -39,9 +39,6 @@ ENDS_WEIGHT, PATH_WEIGHT = 0.3, 0.7
 LARGEST = float(np.sqrt(2.0))
 """d_max by the picture's width W [-]; Appendix D.4. W = 256 itself cancels out of every term."""
 
-Calls = Sequence[tuple[str, Mapping[str, Any]]]
-"""Name and arguments of each tool call, in order."""
-
 
 def choice(answer: str, truth: str, as_printed: bool = True) -> float:
     """R_choice, Eq. 8: 1 where both are the same in capitals and without trailing punctuation.
@@ -176,7 +173,7 @@ def format_reward(turns: Sequence[str]) -> float:
     return float(all(c == (1, 1, 0) or c == (0, 0, 0) for c in acting) and last == (0, 0, 1))
 
 
-def gate(calls: Calls, as_printed: bool = True) -> float:
+def gate(calls: Sequence[tuple[str, Mapping[str, Any]]], as_printed: bool = True) -> float:
     """G, Eq. 2: 0 where two calls in a row are the same (C1), else 0.5, or 1 where a visual tool was called (C2).
 
     Calls are the same where name and arguments are exactly (as JSON).
@@ -185,7 +182,7 @@ def gate(calls: Calls, as_printed: bool = True) -> float:
     action loops". Corrected, no call may be the same as any before it.
 
     Args:
-        calls: All calls of the rollout, failed ones too.
+        calls: Name and arguments of all calls of the rollout in order, failed ones too.
         as_printed: Neighbours, or any two.
     """
     said = [canonical_call(name, arguments) for name, arguments in calls]

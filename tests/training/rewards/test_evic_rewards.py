@@ -174,7 +174,7 @@ def test_format(turns: list[str], reward: float) -> None:
         ([("f", {"a": 1}), ("f", {"a": True})], 0.5, 0.5),
     ],
 )
-def test_gate(calls: evic.Calls, printed: float, corrected: float) -> None:
+def test_gate(calls: list, printed: float, corrected: float) -> None:
     assert evic.gate(calls) == printed
     assert evic.gate(calls, as_printed=False) == corrected
 
