@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tool_nodes.types import FloatArray
-from training.rewards.shapes import answered_rows, box_ious, true_number, true_rows, wrong
+from training.rewards.shapes import answered_number, answered_rows, box_ious, true_number, true_rows, wrong
 from training.rewards.words import canonical_call
 
 TASK_WEIGHT, FORMAT_WEIGHT = 1.0, 1.0
@@ -40,29 +40,30 @@ LARGEST = float(np.sqrt(2.0))
 """d_max by the picture's width W [-]; Appendix D.4. W = 256 itself cancels out of every term."""
 
 
-def choice(answer: str, truth: str, as_printed: bool = True) -> float:
+def choice(answer: str | None, truth: str, as_printed: bool = True) -> float:
     """R_choice, Eq. 8: 1 where both are the same in capitals and without trailing punctuation.
 
     Misprint: trailing punctuation alone leaves "(A)" unequal to "A", though the paper names parentheses. Corrected,
     punctuation goes from both ends.
     """
     said, true = (
-        (a.strip().upper().rstrip if as_printed else a.strip().upper().strip)(" ().,:;") for a in (answer, truth)
+        (a.upper().strip().rstrip if as_printed else a.upper().strip)(" ().,:;\n\t") for a in (answer or "", truth)
     )
     return float(said == true != "")
 
 
-def mra(answer: float, truth: float) -> float:
+def mra(answer: Any, truth: float) -> float:
     """Mean relative accuracy, Eq. 9 to 11: the share of 10 thresholds theta with |v^ - v| / |v| < 1 - theta.
 
-    For a true 0 it is 1 where |v^| < 1e-6, else 0. NaN and infinite answers score 0.
+    For a true 0 it is 1 where |v^| < 1e-6, else 0. What is no finite number scores 0.
     """
     truth = true_number(truth, "The true value")
-    if not np.isfinite(answer):
+    said = answered_number(answer)
+    if said is None:
         return 0.0
     if truth == 0:
-        return float(abs(answer) < ZERO)
-    error = abs(answer - truth) / abs(truth)
+        return float(abs(said) < ZERO)
+    error = abs(said - truth) / abs(truth)
     return sum(error < 1 - theta for theta in THRESHOLDS) / len(THRESHOLDS)
 
 

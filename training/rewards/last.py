@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from training.rewards.shapes import positive, true_number
+from training.rewards.shapes import answered_number, positive, true_number
 from training.rewards.words import plain
 
 TAGS = ("analy", "action", "ans")
@@ -38,13 +39,13 @@ def format_reward(text: str, as_printed: bool = True) -> float:
     return 0.0 if not nested and ("/", "ans") in tags else -1.0
 
 
-def correct_choice(answer: str, truth: str) -> float:
+def correct_choice(answer: str | None, truth: str) -> float:
     """r_correct of a discrete task: I(y^ = y); case, white space and surrounding punctuation do not count."""
     return float(plain(answer) == plain(truth) != "")
 
 
-def correct_number(answer: float, truth: float, alpha: float) -> float:
-    """r_correct of a number: exp(-alpha |y^ - y|); NaN and infinite answers score 0.
+def correct_number(answer: Any, truth: float, alpha: float) -> float:
+    """r_correct of a number: exp(-alpha |y^ - y|); what is no finite number scores 0.
 
     The error is absolute: alpha is by the unit of the answer, and 1 m and 100 cm score differently with the same alpha.
 
@@ -54,10 +55,11 @@ def correct_number(answer: float, truth: float, alpha: float) -> float:
         alpha: Sensitivity, by the unit of the answer; the paper gives no value.
     """
     truth, alpha = true_number(truth, "The true value"), positive(alpha, "alpha")
-    return float(np.exp(-alpha * abs(answer - truth))) if np.isfinite(answer) else 0.0
+    said = answered_number(answer)
+    return 0.0 if said is None else float(np.exp(-alpha * abs(said - truth)))
 
 
-def right_number(answer: float, truth: float, as_printed: bool = True) -> bool:
+def right_number(answer: Any, truth: float, as_printed: bool = True) -> bool:
     """I(y^ = y) of the tool reward, for a number.
 
     Oversight: as printed, equality, which a measured size or distance never reaches, so that the tool reward of
@@ -65,9 +67,10 @@ def right_number(answer: float, truth: float, as_printed: bool = True) -> bool:
     0.
     """
     truth = true_number(truth, "The true value")
-    if as_printed or truth == 0:
-        return bool(answer == truth)
-    return bool(np.isfinite(answer) and abs(answer / truth - 1) <= MARGIN)
+    said = answered_number(answer)
+    if said is None or as_printed or truth == 0:
+        return said == truth
+    return abs(said / truth - 1) <= MARGIN
 
 
 def tool_reward(succeeded: Sequence[bool], right: bool) -> float:

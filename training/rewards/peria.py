@@ -89,7 +89,7 @@ def format_reward(text: str) -> float:
     return 0.0 if re.fullmatch(r"(?:t+c)+t*", order) else -1.0
 
 
-def answers_match(answer: str, truth: str | Sequence[str]) -> float:
+def answers_match(answer: str | None, truth: str | Sequence[str]) -> float:
     """R_correct of a question, the rules without the judge (B.2): 1 where both mean the same, else 0.
 
     The same text but for case, spaces, a final full stop and \\boxed{}; two ways of yes or of no; the same number
@@ -105,7 +105,7 @@ def answers_match(answer: str, truth: str | Sequence[str]) -> float:
     truths = [truth] if isinstance(truth, str) else list(truth)
     if not truths or not all(_normal(t) for t in truths):
         raise wrong("There must be one true answer or more, none of them empty.")
-    return float(any(_same(_normal(answer), _normal(t)) for t in truths))
+    return float(any(_same(_normal(answer or ""), _normal(t)) for t in truths))
 
 
 def ndtw(path: Any, truth: Any, as_printed: bool = True) -> float:

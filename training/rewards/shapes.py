@@ -15,6 +15,11 @@ from tool_nodes.types import FloatArray
 
 MOST_POINTS = 1000
 """An answer of more points or boxes is none [-]; chosen by hand, so that no answer can hold up training."""
+FARTHEST_NUMBER = 1e9
+"""An answer with a coordinate beyond this is none [-]; chosen by hand: squares of larger ones are no numbers any
+more."""
+THINNEST = 1e-12
+"""A hull of less area is a line [unit of the points, squared]; chosen by hand: a millionth of a picture, squared."""
 
 
 def wrong(message: str) -> ToolError:
@@ -25,7 +30,7 @@ def wrong(message: str) -> ToolError:
 def answered_rows(value: Any, columns: int = 2, rows: int | None = None) -> FloatArray | None:
     """A policy's points or boxes as float64 (N, columns); None where they are no such thing.
 
-    One row may come without its outer list. None for anything that is not finite numbers of this shape, for an empty
+    One row may come without its outer list. None for anything that is not numbers of this shape up to 1e9, for an empty
     list, for another number of rows than `rows`, and for more than 1000 of them.
     """
     try:
@@ -36,7 +41,16 @@ def answered_rows(value: Any, columns: int = 2, rows: int | None = None) -> Floa
         array = array[None]
     if array.ndim != 2 or array.shape[1] != columns or not 1 <= len(array) <= MOST_POINTS:
         return None
-    return array if np.isfinite(array).all() and rows in (None, len(array)) else None
+    return array if (np.abs(array) <= FARTHEST_NUMBER).all() and rows in (None, len(array)) else None
+
+
+def answered_number(value: Any) -> float | None:
+    """A policy's number; None for what is none, NaN and the infinite among them."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if np.isfinite(number) else None
 
 
 def true_rows(value: Any, what: str, columns: int = 2, rows: int | None = None) -> FloatArray:
@@ -117,11 +131,11 @@ def true_hull(value: Any, what: str) -> FloatArray:
 
 
 def area(hull: FloatArray) -> float:
-    """Area of a convex polygon (K, 2); 0 for fewer than 3 corners."""
+    """Area of a convex polygon (K, 2); 0 for fewer than 3 corners, and for one so thin that it is a line."""
     if len(hull) < 3:
         return 0.0
-    x, y = (hull - hull[0]).T
-    return float(abs(np.dot(x, np.roll(y, -1)) - np.dot(y, np.roll(x, -1))) / 2)
+    enclosed = float(abs(_crosses(hull).sum()) / 2)
+    return enclosed if enclosed > THINNEST else 0.0
 
 
 def centroid(points: FloatArray) -> FloatArray:
@@ -129,8 +143,8 @@ def centroid(points: FloatArray) -> FloatArray:
     hull = convex_hull(points)
     if area(hull) <= 0:
         return np.asarray(hull.mean(axis=0), np.float64)
+    cross = _crosses(hull)
     x, y = (hull - hull[0]).T
-    cross = x * np.roll(y, -1) - np.roll(x, -1) * y
     weights = np.array([np.dot(x + np.roll(x, -1), cross), np.dot(y + np.roll(y, -1), cross)])
     return np.asarray(hull[0] + weights / (3 * cross.sum()), np.float64)
 
@@ -161,6 +175,12 @@ def intersection_area(hull: FloatArray, other: FloatArray) -> float:
             return 0.0
         left = np.array(kept)
     return area(left)
+
+
+def _crosses(hull: FloatArray) -> FloatArray:
+    """Twice the signed area (K,) of the triangle of each edge with the first corner."""
+    x, y = (hull - hull[0]).T
+    return np.asarray(x * np.roll(y, -1) - np.roll(x, -1) * y, np.float64)
 
 
 def _turn(a: FloatArray, b: FloatArray, c: FloatArray) -> float:

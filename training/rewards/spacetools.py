@@ -41,7 +41,7 @@ FINGERS = ((0, 1), (0, 2), (1, 3), (2, 4))
 """The four direction vectors between those points, from and to; supplement D.2."""
 
 
-def choice(answer: str, truth: str) -> float:
+def choice(answer: str | None, truth: str) -> float:
     """R_B of a multiple-choice question: 1 for the right choice, else 0 (main paper, task-specific rewards).
 
     Case, white space and surrounding punctuation do not count.

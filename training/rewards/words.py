@@ -10,9 +10,9 @@ EDGES = " \t\r\n.,;:!?()[]{}\"'`*"
 """Characters around an answer that say nothing: "(B)." is B."""
 
 
-def plain(answer: str) -> str:
-    """An answer without case, surrounding punctuation and repeated white space."""
-    return " ".join(answer.strip(EDGES).casefold().split())
+def plain(answer: str | None) -> str:
+    """An answer without case, surrounding punctuation and repeated white space; None is none, the empty one."""
+    return " ".join((answer or "").strip(EDGES).casefold().split())
 
 
 def canonical_call(name: str, arguments: Mapping[str, Any]) -> str:

@@ -152,3 +152,45 @@ def test_an_unknown_name_is_one_sentence_with_all_names() -> None:
 
 def test_no_two_names_are_the_same_function() -> None:
     assert not [pair for pair in combinations(REWARDS, 2) if REWARDS[pair[0]] is REWARDS[pair[1]]]
+
+
+SQUARE = [[0.4, 0.4], [0.6, 0.4], [0.6, 0.6], [0.4, 0.6]]
+GRIPPER = [[0.5, 0.5], [0.45, 0.5], [0.55, 0.5], [0.45, 0.6], [0.55, 0.6]]
+TRUTHS: dict[str, tuple[object, ...]] = {
+    **dict.fromkeys(("spacetools.choice", "evic.choice", "last.choice", "peria.answer"), ("A",)),
+    **dict.fromkeys([f"spacetools.{name}" for name in ("in_hull", "nndc", "nsdh", "nac")], (SQUARE,)),
+    **dict.fromkeys(("peria.path", "evic.region", "evic.trajectory"), (SQUARE,)),
+    **dict.fromkeys(("spacetools.mean_iou", "evic.iou"), ([0.0, 0.0, 1.0, 1.0],)),
+    "spacetools.pose_iou": (SQUARE * 2,),
+    "spacetools.nnce": (GRIPPER, 0.1),
+    "spacetools.mace": (GRIPPER, 0.1, False),
+    "evic.mra": (2.0,),
+    "evic.single_point": ([0.5, 0.5],),
+    "last.number": (2.0, 1.0),
+    "grasp": (GRIPPER,),
+}
+"""A truth, and what else each reward needs, of every reward that takes an answer of any kind."""
+NUMBERS = st.floats() | st.integers(-(10**400), 10**400) | st.floats(0, 1)
+ROWS = st.lists(st.lists(NUMBERS, min_size=2, max_size=4), max_size=8) | st.lists(
+    st.lists(st.floats(0, 1), min_size=2, max_size=2), min_size=5, max_size=8
+)
+
+
+@pytest.mark.filterwarnings("error")
+@given(st.sampled_from(sorted(TRUTHS)), ROWS | st.lists(NUMBERS, max_size=5) | NUMBERS | st.text() | st.none())
+def test_whatever_is_answered_scores_in_0_to_1(name: str, answer: object) -> None:
+    if "A" in TRUTHS[name] and not isinstance(answer, str | None):
+        answer = str(answer)
+    assert 0 <= reward_named(name)(answer, *TRUTHS[name]) <= 1 + 1e-9
+
+
+def test_all_rewards_of_answers_are_among_them() -> None:
+    of_text = {"spacetools.format", "peria.repetition", "peria.format", "evic.format", "last.format"}
+    assert set(REWARDS) == set(TRUTHS) | of_text | {"evic.gate", "last.tool", "stages"}
+
+
+def test_a_region_that_is_nearly_a_line_has_its_middle_on_it() -> None:
+    line = [[0.1, 0.1], [0.3, 0.3 + 1e-15], [0.5, 0.5]]
+    assert reward_named("spacetools.nndc")([0.3, 0.3], line) == pytest.approx(1.0, abs=0.01)
+    with pytest.raises(ToolError, match="not on a line"):
+        reward_named("spacetools.in_hull")([0.3, 0.3], line)
