@@ -56,6 +56,7 @@ docs/skills
 examples/README
 docs/guides/README
 training/README
+docs/learning
 urdf/README
 docs/architecture
 docs/site/api
