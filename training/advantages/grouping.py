@@ -6,10 +6,9 @@ never otherwise than by it:
 
 - equal texts are one text;
 - pairs that other pairs have joined already need no more look;
-- difflib's ratio is 2 M / (|a| + |b|), and its M characters in common are no more than both lengths allow, no more
-than both
-  texts have of each character, and, because they stand in the same order in both, no more than the longest common
-  subsequence. Each of these bounds is quicker than the next, and symmetric.
+- difflib's ratio is `2 M / (|a| + |b|)`, and its M characters in common are no more than both lengths allow, no more
+  than both texts have of each character, and, because they stand in the same order in both, no more than the longest
+  common subsequence. Each of these bounds is quicker than the next, and symmetric.
 """
 
 from __future__ import annotations

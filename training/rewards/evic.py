@@ -53,9 +53,9 @@ def choice(answer: str | None, truth: str, as_printed: bool = True) -> float:
 
 
 def mra(answer: Any, truth: float) -> float:
-    """Mean relative accuracy, Eq. 9 to 11: the share of 10 thresholds theta with |v^ - v| / |v| < 1 - theta.
+    """Mean relative accuracy, Eq. 9 to 11: the share of 10 thresholds theta with `|v^ - v| / |v| < 1 - theta`.
 
-    For a true 0 it is 1 where |v^| < 1e-6, else 0. What is no finite number scores 0.
+    For a true 0 it is 1 where `|v^| < 1e-6`, else 0. What is no finite number scores 0.
     """
     truth = true_number(truth, "The true value")
     said = answered_number(answer)
@@ -86,7 +86,7 @@ def region(points: Any, truth: Any) -> float:
 
 
 def single_point(points: Any, truth: Any, as_printed: bool = True) -> float:
-    """R_single, Eq. 16 and 17: exp(-|p* - g|^2 / (2 sigma^2)), sigma = 0.1.
+    """R_single, Eq. 16 and 17: `exp(-|p* - g|^2 / (2 sigma^2))`, sigma = 0.1.
 
     Oversight: as printed, p* is the predicted point nearest to the truth, so a grid of points always scores high.
     Corrected, the mean over all predicted points, as Eq. 15 has it.
@@ -119,7 +119,7 @@ def path_coverage(path: Any, truth: Any) -> float:
 
 
 def path_ends(path: Any, truth: Any, as_printed: bool = True) -> float:
-    """R_goal, Eq. 22: 0.4 exp(-|p_1 - g_1| / d_max) + 0.6 exp(-|p_N - g_M| / d_max).
+    """R_goal, Eq. 22: `0.4 exp(-|p_1 - g_1| / d_max) + 0.6 exp(-|p_N - g_M| / d_max)`.
 
     Oversight: without the beta of Eq. 21 the worst ends in the picture still score exp(-1) = 0.37 and an error of a
     tenth of the picture costs 7 %. Corrected, with beta = 0.1 as in Eq. 21.

@@ -36,7 +36,7 @@ def oriented_grasp(points: Any, truth: Any, aspect: float = 1.0) -> float:
         ToolError: INVALID_ARGUMENT for true points that are none, or whose bases, or middles of bases and tips,
             coincide.
     """
-    columns = 3 if np.ndim(truth) == 2 and np.shape(truth)[1] == 3 else 2
+    columns = 2 if answered_rows(truth, 3, GRASP_POINTS) is None else 3
     stretch = np.array([positive(aspect, "aspect"), 1.0, 1.0])[:columns]
     true = true_rows(truth, "grasp points", columns, GRASP_POINTS) * stretch
     closing, coming = _closing(true), _coming(true)

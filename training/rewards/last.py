@@ -45,7 +45,7 @@ def correct_choice(answer: str | None, truth: str) -> float:
 
 
 def correct_number(answer: Any, truth: float, alpha: float) -> float:
-    """r_correct of a number: exp(-alpha |y^ - y|); what is no finite number scores 0.
+    """r_correct of a number: `exp(-alpha |y^ - y|)`; what is no finite number scores 0.
 
     The error is absolute: alpha is by the unit of the answer, and 1 m and 100 cm score differently with the same alpha.
 

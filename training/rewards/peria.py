@@ -18,8 +18,6 @@ SENTENCE_CHARACTERS = 10
 """Shorter pieces between full stops are no sentences [characters]; chosen by hand: "0.5" is none."""
 NDTW_LOW, NDTW_HIGH = 0.3, 0.8
 """Distances up to which a path scores 1, and from which on 0 [picture widths]; section 4.3 and C.4."""
-SUCCESS_BELOW = 1.0
-"""A path is right below this distance in the evaluation [picture widths]; B.2."""
 NUMBERS_AGREE = 1e-6
 """Two numbers that differ by no more than this are the same [-]; chosen by hand."""
 
@@ -27,20 +25,19 @@ YES = frozenset({"yes", "yeah", "yep", "true", "correct"})
 NO = frozenset({"no", "nope", "false", "incorrect"})
 NUMBER = re.compile(r"[+-]?(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?\s*%?")
 RANGE = re.compile(rf"({NUMBER.pattern})\s*(?:-|–|to)\s*({NUMBER.pattern})")
+TAGS = {"</think>": "t", "<action>": "c", "</action>": "C", "<answer>": "a", "</answer>": "A"}
 BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 
 
 def repetition(text: str, turns: int, as_printed: bool = True) -> float:
     """R_rep: the penalty of the first row of C.4's table that applies, -3..0, with T = max(turns, 2).
 
-    | repeated in a row, or for sentences anywhere | penalty |
-    |---|---|
-    | a character, 50 times | -3 |
-    | a word, 20 times | -3 |
-    | a span of at least 4 words, 10 times | -2 |
-    | a sentence, 10 times | -1.5 * 2 / T |
-    | a sentence, 7 times | -1 * 2 / T |
-    | a word, 10 times | -1.5 |
+    - -3 for a character 50 times in a row;
+    - -3 for a word 20 times in a row;
+    - -2 for a span of at least 4 words 10 times in a row;
+    - -1.5 * 2 / T for a sentence 10 times;
+    - -1 * 2 / T for a sentence 7 times;
+    - -1.5 for a word 10 times in a row.
 
     The paper does not say whether "repeated" means in a row. Characters, words and spans must, or any long text would
     be punished for its "e" and "the"; sentences are counted anywhere, because loops over turns have observations
@@ -81,12 +78,10 @@ def format_reward(text: str) -> float:
     Args:
         text: What the policy wrote in all turns, one after the other.
     """
-    closed = re.findall(r"</think>|<action>.*?(?:</action>|\Z)|<answer>.*?</answer>", text, re.DOTALL)
-    kinds = ["t" if part == "</think>" else "c" if part.startswith("<action>") else "a" for part in closed]
-    order = "".join(kinds)
-    if re.fullmatch(r"(?:t+c)*t+a", order):
+    order = "".join(TAGS[tag] for tag in re.findall("|".join(TAGS), text))
+    if re.fullmatch(r"(?:t+cC)*t+aA", order):
         return 1.0
-    return 0.0 if re.fullmatch(r"(?:t+c)+t*", order) else -1.0
+    return 0.0 if re.fullmatch(r"(?:t+cC)+(?:t+a?)?|(?:t+cC)*t+c", order) else -1.0
 
 
 def answers_match(answer: str | None, truth: str | Sequence[str]) -> float:

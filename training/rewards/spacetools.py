@@ -162,7 +162,7 @@ def pose_iou(corners: Any, truth: Any) -> float:
 
 
 def nnce(points: Any, truth: Any, scale: float, largest: float = 1.0) -> float:
-    """Normalized negative coordinate error of five points: 1 - min(delta_max, mean_i |p^_i - p_i| / d) / delta_max.
+    """Normalized negative coordinate error of five points: `1 - min(delta_max, mean_i |p^_i - p_i| / d) / delta_max`.
 
     Main paper. It does not see the gripper's orientation: turned by 64 degrees about the right centre scores better
     than turned by 18 degrees and moved along the fingers; `grasp.oriented_grasp` does.
@@ -183,7 +183,7 @@ def nnce(points: Any, truth: Any, scale: float, largest: float = 1.0) -> float:
 
 
 def mace(points: Any, truth: Any, width: float, as_printed: bool = True) -> float:
-    """MACE, Eq. 3: 1 - (|c^ - c| / w + (1/4) sum_k (1 - cos(r^_k, r_k)) / 2) / 2 of five points; higher is better.
+    """MACE, Eq. 3: `1 - (|c^ - c| / w + (1/4) sum_k (1 - cos(r^_k, r_k)) / 2) / 2` of five points; higher is better.
 
     A predicted finger without length has no direction and counts as the opposite one.
 

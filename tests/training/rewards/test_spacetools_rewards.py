@@ -205,6 +205,7 @@ def test_an_answer_of_very_many_points_is_none() -> None:
         (spacetools.mace, (gripper(), gripper(), float("nan"))),
         (spacetools.mace, (gripper(), np.zeros((5, 2)), 1.0)),
         (grasp.oriented_grasp, (gripper(), np.zeros((5, 2)))),
+        (grasp.oriented_grasp, (gripper(), [[0.1, 0.2], [0.3]])),
         (grasp.oriented_grasp, (gripper(), gripper(), 0.0)),
     ],
 )
