@@ -297,3 +297,18 @@ def test_parameters_out_of_range_are_errors(options: dict) -> None:
     with pytest.raises(ToolError) as caught:
         or_gigpo([rollout("q", ["a"], 1.0), rollout("q", ["a"], 0.0)], **options)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_rewards_of_single_turns_count_for_the_rollout_and_for_what_came_before() -> None:
+    early, late, never = (
+        ScoredRollout("q", (ScoredTurn(Anchor("start"), first), ScoredTurn(Anchor("end"), second)))
+        for first, second in ((1.0, 0.0), (0.0, 1.0), (0.0, 0.0))
+    )
+    result = gigpo([early, late, never], gamma=0.5, with_std=False)
+    # totals 1, 1, 0, mean 2/3; returns at the start 1, 0.5, 0, mean 0.5; at the end 0, 1, 0, mean 1/3
+    assert result.episode == pytest.approx([1 / 3, 1 / 3, -2 / 3])
+    assert [row.tolist() for row in result.turns] == [
+        pytest.approx([0.5, -1 / 3]),
+        pytest.approx([0.0, 2 / 3]),
+        pytest.approx([-0.5, -1 / 3]),
+    ]

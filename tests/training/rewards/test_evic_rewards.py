@@ -84,7 +84,9 @@ def test_trajectory_by_hand() -> None:
     ends = 0.4 + 0.6 * exp(-0.1 / sqrt(2))
     assert evic.path_ends(said, true) == pytest.approx(ends)
     assert evic.trajectory(said, true) == pytest.approx(0.3 * ends + 0.7 * covered)
-    assert evic.path_ends(said, true, as_printed=False) == pytest.approx(0.4 + 0.6 * exp(-0.1 / (0.1 * sqrt(2))))
+    sharper = 0.4 + 0.6 * exp(-0.1 / (0.1 * sqrt(2)))
+    assert evic.path_ends(said, true, as_printed=False) == pytest.approx(sharper)
+    assert evic.trajectory(said, true, as_printed=False) == pytest.approx(0.3 * sharper + 0.7 * covered)
 
 
 def test_the_width_of_256_cancels_out() -> None:

@@ -134,6 +134,10 @@ def test_mace_by_hand_as_printed_and_bounded() -> None:
     # centres 0.5 = 5 widths apart: 1 - (5 + 0) / 2 as printed, 1 - (1 + 0) / 2 bounded
     assert spacetools.mace(gripper(along=0.5), gripper(), width=0.1) == pytest.approx(-1.5)
     assert spacetools.mace(gripper(along=0.5), gripper(), width=0.1, as_printed=False) == pytest.approx(0.5)
+    # the right tip beside its base instead of before it: the fourth cosine is 0, 1 - (0.5 / 4) / 2
+    bent = gripper()
+    bent[4] = bent[2] + [0.1, 0.0]
+    assert spacetools.mace(bent, gripper(), width=0.1) == pytest.approx(1 - 0.0625)
     # all points on the centre: no finger has a direction, each counts as the opposite one
     assert spacetools.mace(np.full((5, 2), 0.5), gripper(), width=0.1) == pytest.approx(0.5)
 
