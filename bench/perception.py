@@ -26,6 +26,7 @@ from bench.perception_metrics import (
 from bench.perception_scores import CONFUSION_RATE, ratings
 from bench.perception_truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
+from bench.text import bench_text
 from sim.backends import Truth as SimTruth
 from sim.perception import PerceptionNoise
 from sim.scene.generator import generate_scene
@@ -36,6 +37,7 @@ from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
+from tool_nodes.perception.presets import PIXELS
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.port_names import presets
 from tool_nodes.registry import Setting, Shared
@@ -287,7 +289,13 @@ def _note(records: Sequence[SceneRecord]) -> str:
 
 
 def bench_perception(
-    scenes: int = 200, first_seed: int = 0, jobs: int = 1, plot: Path | None = None, as_json: AsJson = False
+    scenes: int = 200,
+    first_seed: int = 0,
+    jobs: int = 1,
+    plot: Path | None = None,
+    text: bool = False,
+    reader: str = PIXELS.reader,
+    as_json: AsJson = False,
 ) -> int:
     """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
     scores.
@@ -297,9 +305,13 @@ def bench_perception(
         first_seed: Seed of the first scene.
         jobs: Processes.
         plot: Where to write a picture of how reliable the scores are (PNG).
+        text: Measure the reading of text instead, in one process.
+        reader: What reads it, with --text.
     """
     if scenes < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
+    if text:
+        return bench_text(scenes, first_seed, reader, as_json)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")

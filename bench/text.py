@@ -35,8 +35,8 @@ GROUPS = ("fonts_ttf", "fonts_otf")
 """Entry points by which packages of fonts say where their files are: {name: path}."""
 OWN_FACE = "Pillow"
 """The typeface that Pillow brings along."""
-WEIGHTS = ("", "Regular", "Bold")
-"""Of each family these are used, by what follows its name."""
+WEIGHTS = ("", "Regular")
+"""Of each family one of these is used, by what follows its name."""
 SIZES_PX = (10, 12, 16, 20, 28, 40)
 """Font sizes of level print [px]."""
 ANGLES_DEG = (90, 180, 5, -5)

@@ -67,7 +67,9 @@ def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexi
         if error.code is not ErrorCode.OBJECT_NOT_FOUND:
             raise
         missing, found = error, []
-    certainties = [_certainty(text, taken, k, readings, k in found) for k, readings in enumerate(scene.readings)]
+    certainties = [
+        _certainty(text, taken, k, readings, k in found, lexicon) for k, readings in enumerate(scene.readings)
+    ]
     unlikely = [k for k, certainty in enumerate(certainties) if certainty >= LEAST and k not in found]
     unlikely.sort(key=lambda k: -certainties[k])
     if missing is not None and not unlikely:
@@ -75,13 +77,15 @@ def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexi
     return [Candidate(taken[k].point, certainties[k]) for k in (*found, *unlikely)]
 
 
-def _certainty(text: str, taken: Sequence[ObjectView], k: int, readings: Sequence[ReadView], found: bool) -> float:
+def _certainty(
+    text: str, taken: Sequence[ObjectView], k: int, readings: Sequence[ReadView], found: bool, lexicon: Lexicon | None
+) -> float:
     """Probability that thing k is what the text means."""
     total = readings[0].probability * word_fit(text, taken[k]) if found else 0.0
     for other in readings[1:]:
         views = [*taken[:k], other.view, *taken[k + 1 :]]
         try:
-            meant = k in refer(text, views)
+            meant = k in refer(text, views, lexicon=lexicon)
         except ToolError:
             continue
         if meant:

@@ -135,8 +135,7 @@ class OverFrames:
                 raise
             found = []  # a table without free space is one too
         if table and not found:
-            bare = _table(image, frame, self.perception.segment_all(frame))
-            return [(bare, bare.score)]
+            return [(_table(image, frame, self.perception.segment_all(frame)), 1.0)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]

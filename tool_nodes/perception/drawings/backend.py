@@ -29,7 +29,7 @@ class Drawings:
     def __init__(self, finder: FlatPerception | None = None) -> None:
         self._finder = finder or FlatPerception()
         self.backend = self._finder.backend
-        self._drawn: NDArray[np.uint8] | None = None
+        self._known: tuple[NDArray[np.uint8], bool] | None = None
 
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
         """See ports.Detector."""
@@ -45,14 +45,15 @@ class Drawings:
             return Answer(self._segment(image, prompt), self.backend)
 
     def _require_drawing(self, rgb: NDArray[np.uint8]) -> None:
-        if rgb is not self._drawn and is_photograph(rgb):
+        if self._known is None or self._known[0] is not rgb:
+            self._known = rgb, is_photograph(rgb)
+        if self._known[1]:
             raise ToolError(
                 ErrorCode.NOT_RECOGNISED,
                 "This picture looks like a photograph, and I see colours and plain shapes in drawings, diagrams and "
                 "maps only.",
                 "A detector or segmenter that knows photographs can be chosen: see `toolhand doctor`.",
             )
-        self._drawn = rgb
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
         match prompt:

@@ -18,6 +18,7 @@ from scipy import ndimage
 
 from tool_nodes.perception.box_overlap import PixelBox, box_iou
 from tool_nodes.perception.drawings.mark_letters import LetterReader
+from tool_nodes.perception.drawings.photographs import is_photograph
 from tool_nodes.perception.masks import window_of
 from tool_nodes.ports import TextReader
 from tool_nodes.results import ErrorCode, ToolError
@@ -39,6 +40,8 @@ _TOLERANCE = 26
 """Largest difference of a channel within one mark [grey levels]: JPEG and smooth edges, not shading."""
 _MAX_COLOURS = 4
 """Shades of one colour word that are looked at, the commonest first; chosen by hand."""
+_PHOTO_PX = 8
+"""In a photograph smaller discs are not taken for marks, they may be a star or the end of a vessel [px]; by hand."""
 _LEAST_PX = 12
 """Fewer pixels of a colour are no mark [px]; chosen by hand."""
 _SMALL_PX = 24
@@ -184,6 +187,8 @@ class MarkFinder:
                 NOT_RECOGNISED if the letter of one was not read, OBJECT_NOT_FOUND if all were.
         """
         marks = find_marks(rgb, phrase.kind, phrase.colour)
+        if any(mark.side < _PHOTO_PX for mark in marks) and is_photograph(rgb):
+            marks = [mark for mark in marks if mark.side >= _PHOTO_PX]
         if phrase.label and marks:
             read = self._labelled(rgb, marks)
             marks = [mark for mark in read if mark.label == phrase.label]
