@@ -63,6 +63,10 @@ BENCHMARKS = {
         "bench.agent:bench_agent",
         "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
     ),
+    "advantages": CliCommand(
+        "bench.advantages:bench_advantages",
+        "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",

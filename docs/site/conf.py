@@ -57,6 +57,7 @@ docs/skills
 examples/README
 docs/guides/README
 training/README
+docs/learning
 urdf/README
 docs/architecture
 docs/site/api

@@ -1,0 +1,34 @@
+"""docs/learning.md names every reward, and only what exists."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from training.rewards import REWARDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+
+
+def test_the_table_has_each_reward_once_with_its_function() -> None:
+    rows = re.findall(r"^\| `([\w.]+)` \| .* \| `training\.rewards\.(\w+)\.(\w+)`", PAGE, re.MULTILINE)
+    assert [name for name, _, _ in rows] == list(REWARDS)
+    for name, module, function in rows:
+        if name != "peria.path":  # two functions, one after the other
+            assert REWARDS[name] is getattr(import_module(f"training.rewards.{module}"), function)
+
+
+def test_every_function_that_is_named_exists() -> None:
+    named = re.findall(r"`(training(?:\.\w+)+)\.(\w+)`", PAGE)
+    assert len(named) > 40
+    assert not [f"{module}.{name}" for module, name in named if not hasattr(import_module(module), name)]
+
+
+def test_the_program_runs_and_prints_the_advantages_of_four_turns(capsys: pytest.CaptureFixture[str]) -> None:
+    program = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    assert program is not None
+    exec(program[1], {})
+    assert capsys.readouterr().out.count("array(") == 2
