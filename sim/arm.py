@@ -169,6 +169,11 @@ class SimArm:
         """Release the latch; what was stopped does not go on."""
         self._latch.clear()
 
+    def reset(self) -> None:
+        """Be as a new one."""
+        self.reset_stop()
+        self.first_motion_at = None
+
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm."""
         return self._latch.job()
@@ -195,4 +200,5 @@ class SimArm:
                     self.first_motion_at = time.monotonic()
                 self._world.step()
         except StopIteration as end:
+            self._world.check_health()
             return end.value

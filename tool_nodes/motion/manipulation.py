@@ -20,7 +20,7 @@ from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
-from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
+from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
@@ -97,9 +97,21 @@ class Manipulator:
         self._planner = planner
         self._camera = camera
         self._on_stage = on_stage
-        self.held: HeldObject | None = None
         self._scenes = GraspScenes(planner, self._gripper)
-        self._last_scene = CollisionScene(table_z=workspace.TABLE_Z)
+        self.held: HeldObject | None
+        self.reset()
+
+    def reset(self) -> None:
+        """Hold nothing, and know no obstacles: as a new one."""
+        self.restore(ManipulatorState())
+
+    def save(self) -> ManipulatorState:
+        """What is known from the motions before, between two of them."""
+        return ManipulatorState(self.held, self._last_scene)
+
+    def restore(self, state: ManipulatorState) -> None:
+        """Go on from a saved state, once the arm has."""
+        self.held, self._last_scene = state.held, state.last_scene
 
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""

@@ -87,6 +87,10 @@ class EmbeddedPlanner:
         self._base_turn, self._hand_turn = float(np.sign(axes[0, 2])), float(np.sign(axes[-1] @ park[:3, 2]))
         self.stats = PlanStats()
 
+    def reseed(self, seed: int) -> None:
+        """Answer from now on as a new one with this seed would."""
+        self._seed = seed
+
     # -- the port ------------------------------------------------------------------------------------
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
