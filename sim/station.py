@@ -69,7 +69,8 @@ class StationConfig:
 
     def __post_init__(self) -> None:
         low, high = SIDES_PX
-        if not all(isinstance(side, int) and low <= side <= high for side in self.image_size):
+        sides = self.image_size
+        if len(sides) != 2 or not all(isinstance(side, int) and low <= side <= high for side in sides):
             size = "x".join(map(str, self.image_size))
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"A picture's width and height must be {low} to {high} px, got {size}."

@@ -143,6 +143,7 @@ class World:
             self.model.opt.enableflags |= _SLEEP
         self.scene = scene
         self.data = mujoco.MjData(self.model)
+        self._seen = mujoco.MjData(self.model) if self._sleep else self.data
         # Views: they stay right for as long as the state is this object.
         self._positions, self._velocities, self._references = self.data.qpos, self.data.qvel, self.data.ctrl
         self._warnings = self.data.warning.number
@@ -363,20 +364,21 @@ class World:
     @contextmanager
     def _awake(self) -> Iterator[None]:
         """Within it nothing sleeps: what sleeps has no contacts, and would count as touching nothing."""
-        self.model.opt.enableflags &= ~_SLEEP
+        before = self.model.opt.enableflags
+        self.model.opt.enableflags = before & ~_SLEEP
         try:
             yield
         finally:
-            self.model.opt.enableflags |= _SLEEP if self._sleep else 0
+            self.model.opt.enableflags = before
 
     def _seen_awake(self) -> mujoco.MjData:
         """The state with everything awake; where something sleeps it is a copy, so that looking changes nothing."""
         if not self._sleep:
             return self.data
-        seen = copy.copy(self.data)
+        mujoco.mj_copyData(self._seen, self.model, self.data)
         with self._awake():
-            mujoco.mj_forward(self.model, seen)
-        return seen
+            mujoco.mj_forward(self.model, self._seen)
+        return self._seen
 
     def snapshot(self) -> Snapshot:
         """The objects' true state, for judging; perception and planning never see it."""
