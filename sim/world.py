@@ -38,9 +38,17 @@ LOG_PERIOD_S = 0.04
 TIMESTEPS_S = (0.001, 0.002, 0.004)
 """Time steps that a world may have [s]: whole fractions of LOG_PERIOD_S and of what judges wait; chosen by hand."""
 
+_NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 _AWAKE_COUNTS = ("nbody_awake", "ntree_awake", "nparent_awake", "nv_awake")
 """What MuJoCo leaves out of a state that it pickles."""
+
+
+def check_timestep(timestep: float) -> None:
+    """Raises ToolError INVALID_ARGUMENT unless a world may have such a time step [s]."""
+    if timestep not in TIMESTEPS_S:
+        allowed = ", ".join(f"{step:g}" for step in TIMESTEPS_S)
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The time step must be one of {allowed} s, got {timestep}.")
 
 
 def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
@@ -110,9 +118,8 @@ class World:
     def __init__(
         self, scene: Scene, robot: RobotModel | None = None, timestep: float | None = None, sleep: bool = False
     ) -> None:
-        if timestep is not None and timestep not in TIMESTEPS_S:
-            allowed = ", ".join(f"{step:g}" for step in TIMESTEPS_S)
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The time step must be one of {allowed} s, got {timestep}.")
+        if timestep is not None:
+            check_timestep(timestep)
         self.robot = robot or load_robot()
         self._timestep, self._sleep = timestep, sleep
         self._gripper_links = gripper_links(load_robot_spec(self.robot), self.robot)
@@ -341,7 +348,7 @@ class World:
                 self.log.append((self.time, self._positions.copy()))
                 self._next_log += LOG_PERIOD_S
         self._steps_unchecked += count
-        if self._steps_unchecked >= self._steps_between_checks or self._warnings.any():
+        if self._steps_unchecked >= self._steps_between_checks or self._warnings.tobytes() != _NO_WARNINGS:
             self.check_health(started)
 
     def pass_time(self, count: int) -> None:
@@ -406,15 +413,16 @@ class World:
     def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
         """Let time pass with the last commands; snapshots every `every` seconds, first and last included.
 
+        What sleeps may sleep on, since it moves by less than `opt.sleep_tolerance` (1 mm/s); the snapshots are awake.
+
         Raises:
             ToolError: INTERNAL on a MuJoCo warning or NaN.
         """
         self.check_health()
         history = [self.snapshot()]
-        with self._awake():
-            for _ in range(round(seconds / every)):
-                self.step(round(every / self.timestep))
-                history.append(self.snapshot())
+        for _ in range(round(seconds / every)):
+            self.step(round(every / self.timestep))
+            history.append(self.snapshot())
         self.check_health()
         return history
 

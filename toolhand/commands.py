@@ -63,6 +63,10 @@ BENCHMARKS = {
         "bench.agent:bench_agent",
         "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
     ),
+    "rollouts": CliCommand(
+        "bench.rollouts:bench_rollouts",
+        "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
