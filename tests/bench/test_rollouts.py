@@ -16,9 +16,7 @@ from bench.rollouts import (
     RolloutRecord,
     StageClock,
     bench_rollouts,
-    paired_ratio,
     run_one,
-    speed_row,
 )
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
