@@ -6,9 +6,10 @@ Malformed output is never repaired: it becomes an observation that says precisel
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -27,6 +28,8 @@ NOT_RUN = "Not run:"
 
 Calls = Literal["all", "one", "first"]
 
+_BLANKS = re.compile(r"\{(task|task_type|output_format)\}")
+
 _SPOKEN_BY_OTHERS = re.compile(
     r"<(?=\s*/?\s*(?:tool_responses?|tool_calls?|tools|think|answer|action|analy|ans|images?|system|user|assistant|"
     r"human|s|(?:start|end)_of_turn)\b|[|\uff5c])",
@@ -44,7 +47,7 @@ class ParsedTurn:
         calls: Calls in the order they were written, malformed ones included.
         answer: Text of the answer, or None. A turn with calls has no answer: it would precede their results.
         problem: What is wrong with the turn as a whole, or empty.
-        ignored: Calls after the first that the protocol passes over.
+        ignored: Calls that the protocol passes over: after the first, or beside a boxed answer.
     """
 
     thought: str
@@ -61,17 +64,21 @@ class Protocol:
     Attributes:
         name: Of its file.
         system: System prompt with `{tools}`.
-        user: The operator's sentence as the policy reads it, with `{task}`.
+        user: The operator's sentence as the policy reads it: `{task}`, and where the paper has them `{task_type}` and
+            `{output_format}`, which a task of another kind is given with `dataclasses.replace`.
         tools: How tools are listed: JSON "schemas" one a line, "signatures", or "none" where the server is given them.
         call: Tag of a call.
         answer: Tag of the answer, or `\\boxed`.
-        turn_budget: Assistant turns of a command.
+        turn_budget: Assistant turns of a command, for policies that plan with it.
+        task_type: What kind of question the operator's sentence is.
+        output_format: What the answer is to be.
+        tool_lines: With "signatures": the paper's own lines of its tools, in its order; other tools come after them.
         thought: Tag of a thought; empty where everything outside calls and answer is one.
+        thought_before_call: A call that no thought precedes is a problem.
         syntax: Of what a call's tag holds: a "json" object or a "python" expression.
         calls_in_a_turn: "all" are run; with "one", more are a problem; with "first", later ones are ignored and logged.
         reasoning_alone: A turn with neither call nor answer is no problem.
         stop: Where a server may stop writing.
-        malformed_cost, failed_call_cost: What the paper's reward takes for a malformed turn and for a call that fails.
     """
 
     name: str
@@ -81,25 +88,36 @@ class Protocol:
     call: str
     answer: str
     turn_budget: int
+    task_type: str = ""
+    output_format: str = ""
+    tool_lines: tuple[str, ...] = ()
     thought: str = ""
+    thought_before_call: bool = False
     syntax: Literal["json", "python"] = "json"
     calls_in_a_turn: Calls = "all"
     reasoning_alone: bool = False
     stop: tuple[str, ...] = ()
-    malformed_cost: float = 0.0
-    failed_call_cost: float = 0.0
 
     def system_prompt(self, schemas: Sequence[Mapping[str, Any]]) -> str:
         """The system prompt with the tools' JSON schemas in the protocol's own form."""
         if self.tools == "schemas":
             listed = "\n".join(json.dumps(schema) for schema in schemas)
         else:
-            listed = "\n".join(_signature(schema["function"]) for schema in schemas)
+            listed = "\n".join(f"• {line}" for line in self._signatures(schema["function"] for schema in schemas))
         return self.system.replace("{tools}", listed)
+
+    def _signatures(self, functions: Iterable[Mapping[str, Any]]) -> list[str]:
+        known = {function["name"]: _signature(function) for function in functions}
+        own = {line.partition("(")[0]: line for line in self.tool_lines}
+        return [
+            *(line for name, line in own.items() if name in known),
+            *(known[name] for name in known if name not in own),
+        ]
 
     def user_prompt(self, task: str) -> str:
         """The operator's sentence as the policy reads it."""
-        return self.user.replace("{task}", task)
+        filled = {"task": task, "task_type": self.task_type, "output_format": self.output_format}
+        return _BLANKS.sub(lambda blank: filled[blank[1]], self.user)
 
     def parse(self, text: str) -> ParsedTurn:
         """Parse one assistant turn; never raises."""
@@ -108,21 +126,37 @@ class Protocol:
         held: dict[str, list[str]] = {tag: [] for tag in tags}
         for tag, content in found:
             held[tag].append(content.strip())
-        rest = "" if unclosed or self.thought else self._outside_calls(text)
-        answers = boxed_answers(rest)[-1:] if self.answer == BOXED else held[self.answer]
+        rest = "" if self.thought else self._outside_calls(text)
+        answers = self._boxed(rest) if self.answer == BOXED else held[self.answer]
         thought = "\n".join(held[self.thought]) if self.thought else rest.rpartition(BOXED)[0] if answers else rest
         thought = thought.strip()
         written = held[self.call]
+        if self.answer == BOXED and answers:  # it ends the command before any call is looked at (E-ViC, algorithm 2)
+            return ParsedTurn(thought, (), answers[0], "", len(written))
         problem = self._problem(unclosed, written, answers)
+        if not problem and written and self.thought_before_call and not self._thinks_first(text, found):
+            problem = f"every <{self.call}> must come after <{self.thought}>...</{self.thought}>"
         if problem:
             return ParsedTurn(thought, (), None, problem)
         ignored = max(len(written) - 1, 0) if self.calls_in_a_turn == "first" else 0
         read = json_call if self.syntax == "json" else python_call
         calls = tuple(read(content) for content in written[: len(written) - ignored])
-        return ParsedTurn(thought, calls, answers[0] if answers and not calls else None, "", ignored)
+        return ParsedTurn(thought, calls, answers[0] if answers else None, "", ignored)
 
     def _outside_calls(self, text: str) -> str:
-        return re.sub(rf"<{self.call}>.*?</{self.call}>", "", text, flags=re.DOTALL)
+        return re.sub(rf"<{self.call}>.*?(?:</{self.call}>|\Z)", "", text, flags=re.DOTALL)
+
+    @staticmethod
+    def _boxed(text: str) -> list[str]:
+        """The last box as a list, or none; an empty one is the prompt's own words said again."""
+        return [answer for answer in boxed_answers(text) if answer][-1:]
+
+    def _thinks_first(self, text: str, found: Sequence[tuple[str, str]]) -> bool:
+        """A thought ends before the first call; it may have been opened by a chat template."""
+        before = itertools.takewhile(lambda block: block[0] != self.call, found)
+        opening = re.search(rf"<(?:{self.thought}|{self.call}|{self.answer})>", text)
+        template = text[: opening.start()] if opening else text
+        return f"</{self.thought}>" in template or any(tag == self.thought for tag, _ in before)
 
     def _problem(self, unclosed: str, calls: Sequence[str], answers: Sequence[str]) -> str:
         call, answer = f"<{self.call}>", f"{BOXED}{{}}" if self.answer == BOXED else f"<{self.answer}>"
@@ -132,7 +166,7 @@ class Protocol:
             return f"a turn needs a {call} or an {answer}"
         if len(answers) > 1:
             return f"a turn may hold only one {answer}"
-        if calls and answers and self.answer != BOXED:
+        if calls and answers:
             return f"a turn may not hold both {call} and {answer}: wait for the results"
         if len(calls) > 1 and self.calls_in_a_turn == "one":
             return f"a turn may hold only one {call}"
@@ -168,7 +202,11 @@ def as_data(text: str) -> str:
 
 
 def render_response(text: str, image_index: int | None = None) -> str:
-    """One tool response; a picture shows as `<image K>`. No paper but E-ViC (section B.3) prints another form."""
+    """One tool response; a picture shows as `<image K>`.
+
+    SpaceTools prints the tag so (figures 6 and 7), E-ViC with line breaks and the picture itself inside (section B.3);
+    PERIA and LAST print none, and get the same.
+    """
     picture = "" if image_index is None else f" <image {image_index}>"
     return f"<tool_response>{as_data(text)}{picture}</tool_response>"
 
@@ -190,9 +228,10 @@ def load_protocol(name: str) -> Protocol:
     unknown = set(document) - {entry.name for entry in fields(Protocol)}
     if unknown or document.get("calls_in_a_turn", "all") not in get_args(Calls):
         raise ToolError(ErrorCode.INTERNAL, f"The protocol file {name}.yaml is wrong: {sorted(unknown) or document}.")
-    return Protocol(name=name, **document | {"stop": tuple(document.get("stop", ()))})
+    lists = {key: tuple(document.get(key, ())) for key in ("stop", "tool_lines")}
+    return Protocol(name=name, **document | lists)
 
 
 def _signature(function: Mapping[str, Any]) -> str:
     arguments = ", ".join(function["parameters"]["properties"])
-    return f"• {function['name']}({arguments}): {function['description']}"
+    return f"{function['name']}({arguments}): {function['description']}"

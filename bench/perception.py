@@ -6,12 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.console.terminal import AsJson, say
+from bench.calibration import Rating, calibration, format_calibration, save_plot
 from bench.perception_metrics import (
     box_iou,
     box_of_corners,
@@ -21,9 +23,12 @@ from bench.perception_metrics import (
     mean_row,
     outline_iou,
 )
+from bench.perception_scores import CONFUSION_RATE, ratings
 from bench.perception_truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
+from bench.text import bench_text
 from sim.backends import Truth as SimTruth
+from sim.perception import PerceptionNoise
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig
@@ -32,6 +37,7 @@ from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
 from tool_nodes.perception.masks import inner_point
+from tool_nodes.perception.presets import PIXELS
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.port_names import presets
 from tool_nodes.registry import Setting, Shared
@@ -55,11 +61,13 @@ class Findings:
         hits: Right or wrong, by metric.
         values: Overlaps and errors, by metric.
         faults: One sentence for each wrong answer.
+        ratings: Scores of what was found for words, and whether it was right.
     """
 
     hits: dict[str, list[bool]] = field(default_factory=dict)
     values: dict[str, list[float]] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
+    ratings: list[Rating] = field(default_factory=list)
 
     def hit(self, metric: str, fault: str | None) -> None:
         """Note an answer: right where it has no fault."""
@@ -92,12 +100,16 @@ def run_one(job: SceneJob) -> SceneRecord:
     """Show the same picture of a generated scene to each perception and compare."""
     station = Station(generate_scene(job.seed), StationConfig(seed=job.seed))
     truth, frame = truth_of(station), station.camera.capture()
-    setting = Setting(job.seed, truth=SimTruth([placed.item for placed in station.scene.objects]))
+    items = [placed.item for placed in station.scene.objects]
+    setting = Setting(job.seed, truth=SimTruth(items))
+    unsure = Setting(job.seed, truth=SimTruth(items, PerceptionNoise(confusion_rate=CONFUSION_RATE)))
     findings = {}
     for preset in presets():
         ports = make_ports(preset, setting=replace(setting, shared=Shared()))
         seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
         findings[preset] = measure(truth, seen, ports, job.seed)
+        asked = make_ports(preset, setting=replace(unsure, shared=Shared()))
+        findings[preset].ratings = ratings(truth, seen, asked, job.seed)
     return SceneRecord(job, findings)
 
 
@@ -170,8 +182,11 @@ def _measure_mask(
     overlaps = {"mask_iou": 0.0, "box_iou": 0.0, "box3d_iou": 0.0}
     fault = ""
     try:
-        found = segment_by(ports.segmenter, image, PointPrompt([inner_point(mask)])).value[0].mask
+        best = segment_by(ports.segmenter, image, PointPrompt([inner_point(mask)])).value[0]
+        found = best.mask
         overlaps["mask_iou"], overlaps["box_iou"] = mask_iou(found, mask), outline_iou(found, mask)
+        findings.value("mask_score", best.score)
+        findings.value("mask_score_error", abs(best.score - overlaps["mask_iou"]))
         corners = BoundingBoxTools().box(cloud, found, focal).value["corners_3d"]
         box = box_of_corners(np.asarray(corners, float))
         overlaps["box3d_iou"] = box_iou(box, true_box(truth, image.require_frame(), placed, box))
@@ -245,7 +260,7 @@ RATES = (
     "free_space_beside",
     "free_space_anywhere",
 )
-MEANS = ("mask_iou", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
+MEANS = ("mask_iou", "mask_score", "mask_score_error", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
 
 
 def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
@@ -261,20 +276,42 @@ def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
     return rows
 
 
+def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
+    """For each perception whether its scores of found things are probabilities; see `bench.calibration.calibration`."""
+    found = {
+        name: [one for r in records if name in r.findings for one in r.findings[name].ratings] for name in presets()
+    }
+    return {name: calibration(rated) for name, rated in found.items() if rated}
+
+
 def _note(records: Sequence[SceneRecord]) -> str:
     return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
 
 
-def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
-    """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts and free space.
+def bench_perception(
+    scenes: int = 200,
+    first_seed: int = 0,
+    jobs: int = 1,
+    plot: Path | None = None,
+    text: bool = False,
+    reader: str = PIXELS.reader,
+    as_json: AsJson = False,
+) -> int:
+    """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
+    scores.
 
     Args:
         scenes: Random scenes.
         first_seed: Seed of the first scene.
         jobs: Processes.
+        plot: Where to write a picture of how reliable the scores are (PNG).
+        text: Measure the reading of text instead, in one process.
+        reader: What reads it, with --text.
     """
     if scenes < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
+    if text:
+        return bench_text(scenes, first_seed, reader, as_json)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")
@@ -286,24 +323,28 @@ def bench_perception(scenes: int = 200, first_seed: int = 0, jobs: int = 1, as_j
         for fault in findings.faults
     ]
     rows = rows_of(records)
-    document = {
+    document: dict[str, Any] = {
         "bench": "perception",
         "machine": machine(),
         "seeds": list(chosen),
         "jobs": jobs,
         "rows": rows,
+        "scores": scores_of(records),
         "unscored": sum(bool(r.crash) for r in records),
         "crashes": dict(Counter(r.crash for r in records if r.crash)),
         "failures": failures,
         "wall_s": round(time.monotonic() - began, 1),
     }
     publish(document, _report, as_json)
+    if plot is not None:
+        save_plot(document["scores"], plot)
     return 0
 
 
 def _report(document: Mapping[str, Any]) -> str:
     means = format_means([row for row in document["rows"] if "mean" in row])
-    return f"{means}\n{format_report(document, 'crashes', _failure_line)}"
+    scores = "\n".join(format_calibration(name, found) for name, found in document["scores"].items())
+    return f"{means}\n{scores}\n{format_report(document, 'crashes', _failure_line)}"
 
 
 def _failure_line(failure: Mapping[str, Any]) -> str:

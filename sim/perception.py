@@ -7,7 +7,7 @@ labelled picture may show anything: what has no known place on the table gets on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -19,10 +19,11 @@ from tool_nodes import workspace
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.language.referring import table_points
 from tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
+from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.extents import Extents, distance_to_outline, measure
 from tool_nodes.perception.frames import FrameCache, fill_holes
-from tool_nodes.perception.masks import inner_point, masks_at, window_of
+from tool_nodes.perception.masks import expected_iou, inner_point, masks_at, window_of
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
 from tool_nodes.perception.word_pointer import point_by_words
 from tool_nodes.results import ErrorCode, ToolError
@@ -30,6 +31,9 @@ from tool_nodes.types import BoolArray, FloatArray, Frame, ObjectView, Segmentat
 
 MIN_VISIBLE_PX = 80
 """Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller pictures."""
+
+_CONFUSIONS = 1
+"""Random numbers of this purpose say what is confused: without them all others stay the same."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +46,19 @@ class PerceptionNoise:
             object [px].
         mask_noise_px: Mean shift of a mask's outline, inwards or outwards, in [0, 1] [px].
         depth_noise: k of the depth noise, sigma = k * z^2 [1/m].
+        confusion_rate: Probability in [0, 1] that a visible product is not sure to be itself and not a look-alike, a
+            product of its kind or colour that is drawn. It is taken for one of the two with a probability p, even in
+            0.5..1 and told as the score, and p is how often that is right.
     """
 
     miss_rate: float = 0.0
     point_jitter_px: float = 1.5
     mask_noise_px: float = 0.5
     depth_noise: float = 0.001
+    confusion_rate: float = 0.0
 
     def __post_init__(self) -> None:
-        limits = {"miss_rate": 1.0, "mask_noise_px": 1.0}
+        limits = {"miss_rate": 1.0, "mask_noise_px": 1.0, "confusion_rate": 1.0}
         for entry in fields(self):
             value, high = getattr(self, entry.name), limits.get(entry.name, np.inf)
             if not 0.0 <= value <= high:
@@ -73,9 +81,10 @@ class _Described:
 
 @dataclass(frozen=True)
 class _Found:
-    """One thing: what it is called, its mask (H, W) as perceived, a point on it, and its box where depth tells it."""
+    """One thing: what it may be, with probabilities and first what it is taken for, its mask (H, W) as perceived, a
+    point on it, and its box where depth tells it."""
 
-    item: CatalogueItem | _Described
+    items: tuple[tuple[CatalogueItem | _Described, float], ...]
     mask: BoolArray
     point: tuple[float, float]
     extents: Extents | None
@@ -83,11 +92,15 @@ class _Found:
 
 @dataclass(frozen=True)
 class _SimScene:
-    """What is seen in one frame: views, their masks as perceived and those masks' IoU with the truth."""
+    """What is seen in one frame: what each thing may be, first what it is taken for, and its mask as perceived."""
 
-    views: tuple[ObjectView, ...]
+    readings: tuple[tuple[ReadView, ...], ...]
     masks: tuple[BoolArray, ...]
-    ious: tuple[float, ...]
+
+    @property
+    def views(self) -> tuple[ObjectView, ...]:
+        """What each thing is taken for."""
+        return tuple(readings[0].view for readings in self.readings)
 
 
 class SimPerception:
@@ -123,12 +136,26 @@ class SimPerception:
         The whole name of a labelled thing means that thing, whatever else the words could mean.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; PLACE_BLOCKED or OUT_OF_WORKSPACE without room;
-                UNAVAILABLE for a frame without ids.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words of no product and no label;
+                PLACE_BLOCKED or OUT_OF_WORKSPACE without room; UNAVAILABLE for a frame without ids.
         """
         scene = self._scene(frame)
-        called = [view.point for view in scene.views if _words(view.name) == _words(text)] if frame.labels else []
-        return called or point_by_words(frame, text, scene)
+        called = self._called(frame, text)
+        return [view.point for view in called] or point_by_words(frame, text, scene)
+
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        """`points`, each with the probability that it is on what the text means, then what may be meant.
+
+        Raises:
+            ToolError: As `points`; OBJECT_NOT_FOUND only where nothing may be meant either.
+        """
+        called = [Candidate(view.point, 1.0) for view in self._called(frame, text)]
+        return called or candidates_by_words(frame, text, self._scene(frame))
+
+    def _called(self, frame: Frame, text: str) -> list[ObjectView]:
+        """The things of a labelled frame whose whole name the text is."""
+        views = self._scene(frame).views if frame.labels else ()
+        return [view for view in views if _words(view.name) == _words(text)]
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """Masks of the objects under the points, the one under most of them first.
@@ -137,13 +164,11 @@ class SimPerception:
             ToolError: EMPTY_MASK where there is no object; UNAVAILABLE for a frame without ids.
         """
         scene = self._scene(frame)
-        iou_of = {id(mask): iou for mask, iou in zip(scene.masks, scene.ious, strict=True)}
-        return masks_at(frame, points, scene.masks, lambda mask: iou_of[id(mask)])
+        return masks_at(frame, points, scene.masks, [self._iou(mask) for mask in scene.masks])
 
     def segment_all(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects that are found, best first. Raises ToolError UNAVAILABLE for a frame without ids."""
-        scene = self._scene(frame)
-        found = [Segmentation(mask, iou) for mask, iou in zip(scene.masks, scene.ious, strict=True)]
+        found = [Segmentation(mask, self._iou(mask)) for mask in self._scene(frame).masks]
         return sorted(found, key=lambda one: -one.score)
 
     def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
@@ -152,9 +177,24 @@ class SimPerception:
         depth = fill_holes(frame.depth)
         return depth + np.float32(self._noise.depth_noise) * depth**2 * noise, float(frame.K[0, 0])
 
-    def _rng(self, frame: Frame, index: int) -> np.random.Generator:
+    def _iou(self, mask: BoolArray) -> float:
+        """Predicted IoU: what the noise of outlines takes from a mask of this shape; the truth is not asked."""
+        return expected_iou(mask, self._noise.mask_noise_px)
+
+    def _rng(self, frame: Frame, index: int, *purpose: int) -> np.random.Generator:
         """Random numbers for one object of one picture, whatever else is asked before."""
-        return np.random.default_rng((self._seed, max(round(frame.stamp * 1e6), 0), len(frame.camera), index + 1))
+        stamp = max(round(frame.stamp * 1e6), 0)
+        return np.random.default_rng((self._seed, stamp, len(frame.camera), index + 1, *purpose))
+
+    def _confused(self, item: CatalogueItem, rng: np.random.Generator) -> tuple[tuple[CatalogueItem, float], ...]:
+        """What a product may be, first what it is taken for: itself for sure, or itself or a look-alike."""
+        others = [other for other in load_catalogue().values() if other.name != item.name]
+        alike = [other for other in others if item.kind == other.kind] or [o for o in others if item.colour == o.colour]
+        if not alike or rng.random() >= self._noise.confusion_rate:
+            return ((item, 1.0),)
+        other, sure = alike[int(rng.integers(len(alike)))], float(rng.uniform(0.5, 1.0))
+        taken, not_taken = (item, other) if rng.random() < sure else (other, item)
+        return (taken, sure), (not_taken, 1.0 - sure)
 
     def _look(self, frame: Frame) -> _SimScene:
         if frame.ids is None:
@@ -169,7 +209,6 @@ class SimPerception:
         least = MIN_VISIBLE_PX * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2
         counts = np.bincount(frame.ids.ravel() + 1, minlength=len(named) + 1)[1:]
         found: list[_Found] = []
-        ious = []
         for index, item in enumerate(named):
             rng = self._rng(frame, index)
             missed = rng.random() < self._noise.miss_rate
@@ -181,12 +220,15 @@ class SimPerception:
             measured = len(points) >= 3
             if not measured and frame.labels is None:
                 continue
-            known = item if isinstance(item, CatalogueItem) else _describe(item, frame.rgb[mask])
+            known: tuple[tuple[CatalogueItem | _Described, float], ...]
+            if isinstance(item, CatalogueItem):
+                known = self._confused(item, self._rng(frame, index, _CONFUSIONS))
+            else:
+                known = ((_describe(item, frame.rgb[mask]), 1.0),)
             point = self._point(mask, rng)
             extents = measure(points, 0.0, frame.T_base_camera[:3, 3]) if measured else None
             found.append(_Found(known, mask, point, extents))
-            ious.append(float(np.count_nonzero(mask & true) / np.count_nonzero(mask | true)))
-        return _SimScene(tuple(_views(found, surface)), tuple(one.mask for one in found), tuple(ious))
+        return _SimScene(tuple(_readings(found, surface)), tuple(one.mask for one in found))
 
     def _named(self, frame: Frame) -> Sequence[CatalogueItem | str]:
         """What the ids of the frame mean: catalogue items, or names of other things."""
@@ -223,17 +265,16 @@ class SimPerception:
         return x, y
 
 
-def _views(found: Sequence[_Found], surface: Surface | None) -> list[ObjectView]:
+def _readings(found: Sequence[_Found], surface: Surface | None) -> Iterator[tuple[ReadView, ...]]:
     measured = [one.extents for one in found if one.extents is not None]
-    views, k = [], 0
+    k = 0
     for one in found:
         if surface is None or one.extents is None:
-            views.append(_flat_view(one.item, one.point, one.mask))
+            yield tuple(ReadView(_flat_view(item, one.point, one.mask), sure) for item, sure in one.items)
             continue
         support = _support(k, _lowest(surface, one.mask), measured)
-        views.append(_view(one.item, one.point, one.extents, surface, support))
+        yield tuple(ReadView(_view(item, one.point, one.extents, surface, support), sure) for item, sure in one.items)
         k += 1
-    return views
 
 
 def _lowest(surface: Surface, mask: BoolArray) -> float:

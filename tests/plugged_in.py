@@ -1,11 +1,11 @@
-"""A package of somebody else's in a folder: a segmenter that looks at nothing but the pixels that it is shown."""
+"""A package of somebody else's in a folder: backends that look at nothing but the pixels that they are shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 MODULE = '''
-"""Outlines what has the colour under a point."""
+"""Outlines what has the colour under a point, points at what is red, and takes what is dark to be near."""
 
 import numpy as np
 
@@ -28,6 +28,24 @@ class OfOneColour:
         wanted = image.rgb[min(int(y * height), height - 1), min(int(x * width), width - 1)].astype(float)
         near = np.linalg.norm(image.rgb - wanted, axis=2) < self.reach
         return Answer([Segmentation(near, 0.5)], self.backend)
+
+
+class DarkIsNear:
+    backend = "dark_is_near"
+
+    def estimate(self, image):
+        depth = 1.0 + image.rgb.mean(axis=2, dtype=np.float32) / np.float32(255)
+        return Answer((depth, 2.0 * image.rgb.shape[1]), self.backend)
+
+
+class Reddest:
+    backend = "reddest"
+
+    def point(self, image, text):
+        red = image.rgb[..., 0].astype(int) - image.rgb[..., 1]
+        v, u = np.unravel_index(red.argmax(), red.shape)
+        height, width = red.shape
+        return Answer([((u + 0.5) / width, (v + 0.5) / height)], self.backend)
 '''
 
 
@@ -39,7 +57,10 @@ def install(folder: Path) -> Path:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: one-colour\nVersion: 1.2\n", encoding="utf-8")
     (info / "INSTALLER").write_text("pip\n", encoding="utf-8")
     (info / "entry_points.txt").write_text(
-        "[toolhand.segmenter]\none_colour = one_colour:OfOneColour\nneedy = one_colour:Absent [gpu]\n", encoding="utf-8"
+        "[toolhand.segmenter]\none_colour = one_colour:OfOneColour\nneedy = one_colour:Absent [gpu]\n"
+        "[toolhand.depth]\ndark_is_near = one_colour:DarkIsNear\n"
+        "[toolhand.pointer]\nreddest = one_colour:Reddest\n",
+        encoding="utf-8",
     )
     (info / "METADATA").write_text(
         "Metadata-Version: 2.1\nName: one-colour\nVersion: 1.2\nProvides-Extra: gpu\n"

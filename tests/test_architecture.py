@@ -19,7 +19,21 @@ ALLOWED = {
     "bench": {"tool_nodes", "sim", "agent_node", "training"},
     "toolhand": {"tool_nodes", "sim", "agent_node", "training", "bench"},
 }
-HEAVY = {"torch", "transformers", "ray", "verl", "trl", "vllm", "open3d", "pyzed", "curobo", "moveit"}
+HEAVY = {
+    "torch",
+    "transformers",
+    "ray",
+    "verl",
+    "trl",
+    "vllm",
+    "open3d",
+    "pyzed",
+    "curobo",
+    "moveit",
+    "rapidocr",
+    "onnxruntime",
+    "cv2",
+}
 ROS_MODULE = re.compile(r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|bench\.redteam\.ros_sequences")
 """The nodes and the transport: only these know ROS 2, and nothing that runs in process imports them at its top."""
 LAZY = {"tool_nodes.ros.client", "sim.ros.graph"}
@@ -100,6 +114,7 @@ def test_no_module_imports_itself_through_others() -> None:
 
     for name in graph:
         visit(name, ())
+    assert done == set(MODULES)
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tool_nodes import registry
-from tool_nodes.perception.prompts import DetectorByPicture, SegmenterByPicture, WordsToBoxes
+from tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes
 from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.ports import DepthEstimator, Detector, GraspGenerator, Perceiving, Pointer, Segmenter, TextReader
 from tool_nodes.registry import Setting
@@ -61,7 +61,7 @@ def make_port(port: str, named: PortNames, setting: Setting) -> Any:
     made = [registry.make(port, part, setting) for part in named.parts(port)]
     backend = made[0]
     if len(made) > 1:
-        backend = (DetectorByPicture if port == "detector" else SegmenterByPicture)(*made)
+        backend = BY_PICTURE[port](*made)
     if port == "segmenter" and TextPrompt not in backend.takes:
         backend = WordsToBoxes(backend, make_port("detector", named, setting))
     return backend

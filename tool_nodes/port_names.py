@@ -52,14 +52,17 @@ class PortNames:
             ToolError: INVALID_ARGUMENT for too many.
         """
         parts: list[str] = getattr(self, port).split("+")
-        if len(parts) > (2 if port in ("detector", "segmenter") else 1):
+        if len(parts) > (2 if port in SHARED else 1):
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                f"The {port} {'+'.join(parts)[:60]!r} names too many: a detector or a segmenter is NAME or NAME+OTHER, "
+                f"The {port} {'+'.join(parts)[:60]!r} names too many: {', '.join(SHARED)} take NAME or NAME+OTHER, "
                 "all else NAME.",
             )
         return parts
 
+
+SHARED = ("pointer", "detector", "segmenter", "depth")
+"""Ports whose pictures with depth may be one backend's, and all others another's: NAME+OTHER."""
 
 DEFAULT_PRESET = "sim"
 """What stands behind the ports where nothing is said: this project works without a robot."""

@@ -67,7 +67,8 @@ class Pointer(Perceiving, Protocol):
         """Normalized (x, y) of every match in the picture, best first; free space can be named too.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; UNAVAILABLE for a picture that the backend cannot use.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
+                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture it cannot use.
         """
 
 
@@ -78,7 +79,8 @@ class Detector(Perceiving, Protocol):
         """Every thing of that name in the picture, best first.
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; UNAVAILABLE for a picture that the backend cannot use.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
+                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture it cannot use.
         """
 
 
@@ -93,8 +95,8 @@ class Segmenter(Perceiving, Protocol):
         """Masks (H, W) of the picture, best first: of one object, of everything that words name, or of everything.
 
         Raises:
-            ToolError: EMPTY_MASK where nothing is under points or in a box; OBJECT_NOT_FOUND for words, naming what can
-                be seen; UNAVAILABLE for a picture that the backend cannot use.
+            ToolError: EMPTY_MASK where nothing is under points or in a box; for words OBJECT_NOT_FOUND or
+                NOT_RECOGNISED, as a Detector; UNAVAILABLE for a picture that the backend cannot use.
         """
 
 
@@ -113,7 +115,13 @@ class TextReader(Perceiving, Protocol):
     """Reads what is printed in a picture."""
 
     def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
-        """Texts in reading order, boxes in px of the picture; nothing where there is none."""
+        """Texts in reading order, boxes in px of the picture; nothing where there is none.
+
+        What was found and could not be read is there too, with an empty text.
+
+        Raises:
+            ToolError: UNAVAILABLE for a picture that the backend cannot read, or where it is not installed.
+        """
 
 
 class CodeRunner(Perceiving, Protocol):

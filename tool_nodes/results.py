@@ -15,12 +15,17 @@ if TYPE_CHECKING:
 
 
 class ErrorCode(StrEnum):
-    """Each code names the stage that failed, so that a user knows where to look."""
+    """Each code names the stage that failed, so that a user knows where to look.
+
+    OBJECT_NOT_FOUND says that something is not there. NOT_RECOGNISED says that the backend cannot know: the words are
+    outside of its vocabulary, it cannot read pictures of this kind, or it did not recognise all that is in view.
+    """
 
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
     AMBIGUOUS = "AMBIGUOUS"
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
+    NOT_RECOGNISED = "NOT_RECOGNISED"
     OBJECT_NOT_FOUND = "OBJECT_NOT_FOUND"
     EMPTY_MASK = "EMPTY_MASK"
     NO_DEPTH = "NO_DEPTH"

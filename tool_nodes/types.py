@@ -18,9 +18,9 @@ class TextSpan:
     """Text in a picture.
 
     Attributes:
-        text: What it says; LaTeX where it is a formula.
+        text: What it says; LaTeX where it is a formula; empty where there is text that could not be read.
         box: (left, top, right, bottom) [px].
-        score: Confidence in [0, 1].
+        score: Confidence in [0, 1] that all of it is read right.
         kind: "text", "formula", or "cell" of a table.
     """
 
@@ -79,6 +79,7 @@ class ObjectView:
         size_m: (3,) extents along the object's own axes, z up.
         container: True if things can be put in it.
         several: True if it may be several things that touch and could not be separated.
+        recognised: False if it is only described, and may be something that has a name of its own.
     """
 
     name: str
@@ -92,11 +93,18 @@ class ObjectView:
     size_m: FloatArray
     container: bool = False
     several: bool = False
+    recognised: bool = True
 
 
 @dataclass(frozen=True)
 class Segmentation:
-    """mask: bool (H, W). score: predicted IoU in [0, 1]."""
+    """A thing that was outlined in a picture.
+
+    Attributes:
+        mask: bool (H, W).
+        score: Predicted IoU with what was asked for, in [0, 1]. Where words asked for it, it may be something else: the
+            predicted IoU of the outline times the probability of `Detection.score`.
+    """
 
     mask: BoolArray
     score: float
@@ -109,7 +117,7 @@ class Detection:
     Attributes:
         box: (left, top, right, bottom) [px of the picture], right and bottom exclusive.
         label: What was looked for.
-        score: In [0, 1].
+        score: Probability in [0, 1] that it is what was looked for; says nothing about how good the box is.
         point: Normalized (x, y) that is on the thing for sure; None where the backend knows its box only.
     """
 

@@ -46,8 +46,19 @@ def within_reach(xy: ArrayLike) -> bool:
 
 def reachable(xy: FloatArray) -> BoolArray:
     """`within_reach` of many points (..., 2) [m] at once, bool (...)."""
+    return in_sector(xy, REACH_RADIUS, REACH_X_MIN, REACH_Y_MAX)
+
+
+def in_sector(xy: FloatArray, radius: tuple[float, float], x_min: float, y_max: float) -> BoolArray:
+    """Which points (..., 2) are in the part of the table that an arm works on, bool (...); bounds included.
+
+    Args:
+        xy: Points of the table in the base frame [m].
+        radius: (least, greatest) distance from the base's axis [m].
+        x_min: Least x [m].
+        y_max: Greatest |y| [m].
+    """
     x, y = xy[..., 0], xy[..., 1]
-    radius = np.hypot(x, y)
-    near_enough = (REACH_RADIUS[0] <= radius) & (radius <= REACH_RADIUS[1])
-    found: BoolArray = near_enough & (x >= REACH_X_MIN) & (np.abs(y) <= REACH_Y_MAX)
+    distance = np.hypot(x, y)
+    found: BoolArray = (radius[0] <= distance) & (distance <= radius[1]) & (x >= x_min) & (np.abs(y) <= y_max)
     return found

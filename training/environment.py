@@ -6,8 +6,8 @@
     while not done:
         observation, rewards, done = environment.step(policy.respond(observation))
 
-The rewards are the named terms of the task's own score, all at the end; what training adds, such as what a protocol
-takes for a malformed turn, it reads from `episode`. One environment has one episode at a time; steps may come from
+The rewards are the named terms of the task's own score, all at the end; what training adds, such as a cost of malformed
+turns, it reads from `episode`. One environment has one episode at a time; steps may come from
 any thread, one after the other. Environments share nothing.
 """
 

@@ -21,8 +21,8 @@ import numpy as np
 
 from agent_node.console.terminal import AsJson, say
 from bench.stats import machine, publish
-from tool_nodes.extras import pip_install
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.client import environment, use_client
 
 WARM_UP = 10
 ANSWER_TIMEOUT_S = 30.0
@@ -208,10 +208,18 @@ class PeerLink:
 @contextlib.contextmanager
 def _graph(shm: bool) -> Iterator[PeerLink]:
     """A router, the peer and a node of this process, all gone when the block ends."""
-    rclpy, start_router = _client()
+    if not use_client():
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            "This benchmark measures the client that needs no ROS 2, and a ROS 2 is sourced here.",
+            "Run it in a shell without /opt/ros.",
+        )
+    import rclpy
     from rclpy.context import Context
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.signals import SignalHandlerOptions
+
+    from rclpy_zenoh.wire import start_router
 
     with contextlib.ExitStack() as stack:
         router = start_router()
@@ -221,7 +229,7 @@ def _graph(shm: bool) -> Iterator[PeerLink]:
             "RCLPY_ZENOH_SHM": str(int(shm)),
             "ROS_DOMAIN_ID": str(DOMAIN),
         }
-        stack.enter_context(_environment(settings))
+        stack.enter_context(environment(settings))
         stack.callback(_stop, _start_peer())
         context = Context()
         rclpy.init(args=[], context=context, signal_handler_options=SignalHandlerOptions.NO)
@@ -232,29 +240,6 @@ def _graph(shm: bool) -> Iterator[PeerLink]:
         stack.callback(executor.shutdown)
         executor.add_node(node)
         yield PeerLink(node, executor)
-
-
-def _client() -> tuple[Any, Callable[[], Any]]:
-    """The pip client's rclpy and what starts its router. Raises ToolError where that client is not in use."""
-    try:
-        from rclpy_zenoh import overlay
-
-        if not overlay.install():
-            raise ToolError(
-                ErrorCode.UNAVAILABLE,
-                "This benchmark measures the client that needs no ROS 2, and a ROS 2 is sourced here.",
-                "Run it in a shell without /opt/ros.",
-            )
-        import rclpy
-
-        from rclpy_zenoh.wire import start_router
-    except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"The ROS 2 client cannot be loaded: {error}.",
-            f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
-        ) from error
-    return rclpy, start_router
 
 
 def _start_peer() -> subprocess.Popen[bytes]:
@@ -274,17 +259,3 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-@contextlib.contextmanager
-def _environment(settings: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in settings}
-    os.environ.update(settings)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -48,6 +48,7 @@ docs/mcp
 docs/scenes
 docs/recording
 docs/tools
+docs/papers
 docs/skills
 ```
 ```{toctree}

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 from scipy import ndimage
 
-from tool_nodes.perception.text.glyphs import draw_smooth_text
+from sim.drawings.lettering import draw_smooth_text
 from tool_nodes.types import BoolArray, Frame, TextSpan
 
 Colour = tuple[int, int, int]
@@ -105,7 +105,7 @@ class PictureBuilder:
         """Write one line; kind None leaves it out of the truth, for parts of something that is added with `span`.
 
         Args:
-            text: Characters of `tool_nodes.perception.text.glyphs.CHARACTERS` and blanks.
+            text: Characters of `sim.drawings.lettering.CHARACTERS` and blanks.
             origin: Left end of the baseline.
             size: Font size; capitals are 0.71 of it high.
             colour: Of the ink.

@@ -8,14 +8,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tool_nodes.perception.text.glyphs import CAPITAL_EM, X_HEIGHT_EM, plain_text
+from sim.drawings.lettering import CAPITAL_EM, X_HEIGHT_EM, plain_text
 from tool_nodes.perception.text.layout import reading_order
-from tool_nodes.perception.text.reader import LONG_SIDE_PX, MIN_TEXT_PX
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import TextSpan
 
+LONG_SIDE_PX = 1024
+"""The reader looks at a picture of at most this long side [px]: a larger one is reduced first, so that small print is
+lost in the whole picture and read in a crop of it, as in PERIA's figure 12."""
+MIN_TEXT_PX = 9.0
+"""Font size below which text is not read, in the picture as the reader sees it [px]."""
 CONFUSED_WITH = dict(zip("0O1lI5S8B2Zmncerugq6vyft", "OOlIlS5B8Z2nmeczgu9bygtf", strict=True)) | {"O": "0"}
 """What each character is taken for."""
 LEAST_SEEN = 0.9
@@ -46,8 +50,8 @@ class TextNoise:
 class SimTextReader:
     """Knows what is printed, and reads it with the limits of a network.
 
-    It looks at a picture of at most `LONG_SIDE_PX`, as the backend `pixels` does, and reads print of at least
-    `MIN_TEXT_PX` in it. The same seed and the same picture give the same answer.
+    It looks at a picture of at most `LONG_SIDE_PX` and reads print of at least `MIN_TEXT_PX` in it. The same seed and
+    the same picture give the same answer.
 
     Args:
         seed: Seeds the misreadings.
@@ -72,7 +76,7 @@ class SimTextReader:
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
                 "The simulator's reader knows the texts of simulated pictures only, and this is none.",
-                "Use the perception backend 'pixels' for other pictures.",
+                "Use the reader 'rapidocr' for other pictures.",
                 self.backend,
             )
         factor = min(1.0, LONG_SIDE_PX / max(image.size))

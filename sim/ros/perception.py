@@ -19,6 +19,7 @@ from std_msgs.msg import String
 
 from sim.perception import SimPerception
 from tool_nodes.catalogue import load_catalogue
+from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.frames import FrameCache
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.messages import header_of, nanoseconds
@@ -131,6 +132,11 @@ class RosSimPerception:
         """See ports.Pointer; UNAVAILABLE for a picture that the simulator did not make."""
         perception = self._of_this_world()
         return perception.points(self._with_ids(frame), text)
+
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        """See `SimPerception.candidates`; UNAVAILABLE for a picture that the simulator did not make."""
+        perception = self._of_this_world()
+        return perception.candidates(self._with_ids(frame), text)
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """See ports.Segmenter; UNAVAILABLE for a picture that the simulator did not make."""

@@ -144,7 +144,7 @@ def test_two_conversations_on_the_toolbox_of_one_station_read_as_if_each_were_al
         for conversation in both:
             if not conversation.done:
                 conversation.step(policy.respond(conversation.messages))
-    assert [c.episode.error_code for c in both] == [ErrorCode.AMBIGUOUS, ErrorCode.OBJECT_NOT_FOUND]
+    assert [c.episode.error_code for c in both] == [ErrorCode.AMBIGUOUS, ErrorCode.NOT_RECOGNISED]
     assert [written(c.episode, tmp_path / f"{k}") for k, c in enumerate(both)] == alone
 
 

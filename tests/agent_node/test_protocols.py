@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,9 +38,11 @@ def test_what_a_protocol_writes_it_reads_back(name: str, call: ToolCall) -> None
     assert (end.thought, end.calls, end.answer, end.problem) == ("done", (), "Placed the box.", "")
 
 
-def test_the_turn_budgets_are_the_papers() -> None:
-    budgets = {name: load_protocol(name).turn_budget for name in ("spacetools", "peria", "evic")}
-    assert budgets == {"spacetools": 10, "peria": 11, "evic": 5}
+def test_the_turn_budgets_are_those_that_two_papers_print_and_ours_for_the_two_that_print_none() -> None:
+    printed = {name: load_protocol(name).turn_budget for name in ("peria", "evic")}
+    assert printed == {"peria": 11, "evic": 5}
+    ours = {name: load_protocol(name).turn_budget for name in ("spacetools", "last")}
+    assert ours == {"spacetools": 10, "last": 10}
 
 
 def test_evic_runs_one_call_a_turn_and_counts_those_that_it_passes_over() -> None:
@@ -54,6 +58,56 @@ def test_evic_answers_in_a_box_that_stands_outside_of_its_calls() -> None:
     assert protocol.parse(r"so it is \boxed{[(25, 90), (73, 129)]}").answer == "[(25, 90), (73, 129)]"
     thinking = protocol.parse("I look at the left side first.")
     assert (thinking.problem, thinking.answer, thinking.calls) == ("", None, ())
+
+
+@pytest.mark.parametrize("between", ["", " or so, but I look again first: "])
+def test_a_boxed_answer_ends_an_evic_turn_before_its_calls_are_looked_at(between: str) -> None:
+    protocol = load_protocol("evic")
+    written = protocol.render_turn("", CALLS[:2])
+    for text in (rf"It is \boxed{{B}}{between}{written}", rf"{written}{between}It is \boxed{{B}}"):
+        turn = protocol.parse(text)
+        assert (turn.answer, turn.calls, turn.problem, turn.ignored) == ("B", (), "", 2)
+    cut = protocol.parse(r"It is \boxed{B} <tool_call>{" + '"name": "draw_po')
+    assert (cut.answer, cut.calls, cut.problem) == ("B", (), "")
+
+
+def test_an_empty_box_is_the_prompts_own_and_no_answer() -> None:
+    protocol = load_protocol("evic")
+    turn = protocol.parse(
+        r"I will give the final answer in \boxed{}, but first I look. " + protocol.render_turn("", CALLS[:1])
+    )
+    assert (turn.answer, turn.calls, turn.problem) == (None, CALLS[:1], "")
+    assert protocol.parse(r"\boxed{}").answer is None
+
+
+@pytest.mark.parametrize(
+    "thought", ["<think>look first</think>", "what a template has opened</think>", "<think></think>"]
+)
+def test_peria_runs_an_action_that_reasoning_precedes(thought: str) -> None:
+    protocol = load_protocol("peria")
+    written = protocol.render_turn("", CALLS[:1]).removeprefix("<think></think>")
+    assert protocol.parse(thought + written).calls == CALLS[:1]
+
+
+@pytest.mark.parametrize("text", ["{call}", "I look first. {call}", "{call}<think>I have looked</think>"])
+def test_peria_refuses_an_action_that_no_reasoning_precedes_and_the_others_do_not(text: str) -> None:
+    peria, spacetools = load_protocol("peria"), load_protocol("spacetools")
+    turn = peria.parse(text.format(call=peria.render_turn("", CALLS[:1]).removeprefix("<think></think>")))
+    assert (turn.calls, turn.problem) == ((), "every <action> must come after <think>...</think>")
+    written = spacetools.render_turn("", CALLS[:1]).removeprefix("<think></think>")
+    assert spacetools.parse(text.format(call=written)).calls == CALLS[:1]
+
+
+def test_the_end_of_a_thought_inside_of_an_action_precedes_nothing() -> None:
+    turn = load_protocol("peria").parse('<action>{"name": "image_label", "arguments": {"text": "</think>"}}</action>')
+    assert turn.problem.startswith("every <action> must come after")
+
+
+def test_a_task_of_another_kind_says_so_where_the_paper_has_the_blanks() -> None:
+    peria = replace(load_protocol("peria"), task_type="counting", output_format="an integer")
+    prompt = peria.user_prompt("How many {output_format} cans?")
+    assert "following `counting` question:\nQuestion: `How many {output_format} cans?`" in prompt
+    assert prompt.endswith("Output format: `an integer`")
 
 
 def test_peria_allows_one_call_per_action_and_says_so() -> None:

@@ -284,6 +284,13 @@ def test_calls_that_the_protocol_passes_over_are_told_and_logged(caplog: pytest.
     assert [record.getMessage() for record in caplog.records] == ["ignored 2 calls after the first one of a turn"]
 
 
+def test_a_motion_beside_a_boxed_answer_is_not_run() -> None:
+    robot = Robot()
+    episode = run(robot, turn(PLACE) + r" so it is \boxed{Done.}", protocol=load_protocol("evic"))
+    assert (robot.motions, episode.answer, len(episode.turns)) == ([], "Done.", 1)
+    assert episode.turns[0].parsed.ignored == 1
+
+
 def test_a_turn_of_reasoning_alone_continues() -> None:
     episode = run(Robot(), "I think first.", r"\boxed{Done.}", protocol=load_protocol("evic"))
     assert told(episode) == ["Note: Go on: call a tool or answer."]

@@ -51,7 +51,7 @@ def test_where_ros_2_is_sourced_the_pip_client_cannot_be_measured(monkeypatch: p
 
 
 def test_without_zenoh_one_sentence_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "rclpy_zenoh.wire", None)
+    monkeypatch.setitem(sys.modules, "zenoh", None)
     with pytest.raises(ToolError) as error:
         bench_ros(n=1)
     assert error.value.code is ErrorCode.UNAVAILABLE

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageColor, ImageDraw
 
 from agent_node.calls import blocks, boxed_answers, json_call
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.evic.visual_tools import EvicTools
+from tool_nodes.tools.evic.visual_tools import BLUE_FIRST, PALETTE, EvicTools
 
 RED, BLUE, GREEN = [255, 0, 0], [0, 0, 255], [0, 128, 0]
 
@@ -189,6 +189,17 @@ def test_algorithm_7_draws_the_front_red_the_back_blue_and_the_edges_between_gre
         (80, 175): GREEN,
     }.items():
         assert talk.pixel(1, x, y) == colour, (x, y)
+
+
+@pytest.mark.parametrize(("palette", "first", "eighth"), [(PALETTE, "red", "magenta"), (BLUE_FIRST, "blue", "red")])
+def test_algorithm_6_colours_in_either_reading(palette: tuple[str, ...], first: str, eighth: str) -> None:
+    toolbox = Toolbox([EvicTools(palette)])
+    session = Session(images=[SessionImage(np.asarray(picture(200, 200)))])
+    paths = [[[10, 20 * j], [190, 20 * j]] for j in range(1, 10)]
+    record = toolbox.call("draw_trajectory", {"trajectories": paths}, session)
+    colours = [ImageColor.getrgb(name) for name in (first, eighth, first)]
+    assert [session.images[1].rgb[20 * j, 100].tolist() for j in (1, 8, 9)] == [list(colour) for colour in colours]
+    assert record.result.text.startswith(f"Drew 9 trajectories on image 0: {first} with 2 waypoints, ")
 
 
 @pytest.mark.parametrize("name", FIGURE_8)

@@ -31,7 +31,9 @@ def picture(seed: int = 0) -> tuple[Scene, Frame]:
 def seen(scene: Scene, frame: Frame) -> list[tuple[int, BoolArray]]:
     assert frame.ids is not None
     masks = [(k, frame.ids == k) for k in range(len(scene.objects))]
-    return [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+    found = [(k, mask) for k, mask in masks if np.count_nonzero(mask) >= 80]
+    assert found, "nothing is in the picture"
+    return found
 
 
 def iou(a: BoolArray, b: BoolArray) -> float:
@@ -60,7 +62,7 @@ def test_without_noise_masks_are_the_truth() -> None:
         assert found.score == 1.0
 
 
-def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_is_the_iou() -> None:
+def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_predicts_the_iou() -> None:
     scene, frame = picture()
     assert frame.ids is not None
     perception = SimPerception(scene, PerceptionNoise(mask_noise_px=1.0), seed=1)
@@ -68,7 +70,7 @@ def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_is_the_io
     for k, mask in seen(scene, frame):
         found = perception.segment(frame, [inner_point(mask)])[0]
         exact += np.array_equal(found.mask, mask)
-        assert found.score == pytest.approx(iou(found.mask, mask))
+        assert found.score == pytest.approx(iou(found.mask, mask), abs=0.03)
         assert found.score > 0.75
         assert not np.any(found.mask & (frame.ids >= 0) & (frame.ids != k))
         v, u = np.nonzero(found.mask)
@@ -148,7 +150,7 @@ def test_words_find_objects_and_free_space() -> None:
     assert 0.0 < gap(cloud[v, u, :2].astype(float) + corner, footprint(scene.objects[alone])) < 0.15
     with pytest.raises(ToolError) as error:
         perception.points(frame, "grand piano")
-    assert error.value.code == ErrorCode.OBJECT_NOT_FOUND
+    assert error.value.code == ErrorCode.NOT_RECOGNISED
 
 
 def test_free_table_has_no_mask() -> None:

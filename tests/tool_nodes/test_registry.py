@@ -99,9 +99,10 @@ def test_a_wrong_name_is_told_in_one_sentence_with_the_right_ones(port: str, spe
     assert str(caught.value).startswith(sentence)
 
 
-def test_only_a_detector_or_a_segmenter_has_another_backend_for_pictures_without_depth() -> None:
-    assert PortNames(segmenter="pixels+drawings").parts("segmenter") == ["pixels", "drawings"]
-    for port, name in (("pointer", "sim+pixels"), ("segmenter", "sim+pixels+drawings")):
+def test_what_looks_at_things_may_have_another_backend_for_pictures_without_depth() -> None:
+    for port in ("pointer", "detector", "segmenter", "depth"):
+        assert PortNames(**{port: "pixels+other"}).parts(port) == ["pixels", "other"]
+    for port, name in (("reader", "sim+pixels"), ("grasps", "a+b"), ("depth", "sim+pixels+sim")):
         with pytest.raises(ToolError, match="names too many"):
             PortNames(**{port: name}).require_known("sim")
 

@@ -111,7 +111,7 @@ def test_a_run_that_works_leaves_a_complete_folder_and_exits_with_0(cli: Cli, tm
         pytest.param("pick " * 20_000, "NOT_UNDERSTOOD", 2, id="100 kB"),
         pytest.param("x" * 100_000, "NOT_UNDERSTOOD", 2, id="one word of 100 kB"),
         ("<answer>done</answer>", "NOT_UNDERSTOOD", 2),
-        ("pick up the violin", "OBJECT_NOT_FOUND", 1),
+        ("pick up the violin", "NOT_RECOGNISED", 1),
         ("pick up the coconut water", "AMBIGUOUS", 1),
     ],
 )
@@ -463,7 +463,7 @@ def test_a_call_that_gives_no_picture_says_so_and_writes_none(cli: Cli, tmp_path
 def test_a_call_that_fails_at_its_task_exits_with_1(cli: Cli) -> None:
     ended = cli("call", "roborefer.detect_one", '{"obj_name": "violin", "image_index": 0}', "--json")
     assert (ended.status, ended.document["success"]) == (1, False)
-    assert ended.document["error_code"] == "OBJECT_NOT_FOUND"
+    assert ended.document["error_code"] == "NOT_RECOGNISED"
 
 
 def test_the_doctor_finds_nothing_wrong_here(cli: Cli) -> None:

@@ -20,6 +20,7 @@ from tool_nodes.language.relations import (
     split_references,
 )
 from tool_nodes.language.words import (
+    BACKDROPS,
     DETERMINERS,
     FUNCTION_WORDS,
     GENERIC,
@@ -30,9 +31,11 @@ from tool_nodes.language.words import (
     RELATIVE,
     SIDES,
     SIZES,
+    SUPPORTS,
     SURFACES,
     UNCHECKED,
     is_plural,
+    singular,
     tokenize,
 )
 from tool_nodes.results import ErrorCode, ToolError
@@ -79,6 +82,8 @@ class NounPhrase:
         plural: Several things are meant.
         indefinite: Any one will do ("a can", "one of the cans").
         unread: Words of the phrase, and of those in it, that describe nothing that a thing here can have.
+        setting: "table" where it names what the things stand on, "background" for what is around them; else "".
+        empty: It says nothing about a thing at all, such as "please".
     """
 
     text: str
@@ -93,6 +98,8 @@ class NounPhrase:
     plural: bool = False
     indefinite: bool = False
     unread: tuple[str, ...] = field(default=(), compare=False)
+    setting: str = field(default="", compare=False)
+    empty: bool = field(default=False, compare=False)
 
     @property
     def plain(self) -> str:
@@ -113,6 +120,7 @@ class _Core:
     all: bool = False
     indefinite: bool = False
     one_of: bool = False
+    setting: str = ""
     unread: list[str] = field(default_factory=list)
 
     def selectors(self) -> list[Selector]:
@@ -121,6 +129,13 @@ class _Core:
         if self.rank != 1 and not keys:
             keys = ["left"]
         return [Selector(key, self.rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
+
+    @property
+    def says_nothing(self) -> bool:
+        """True if no thing is picked by any of the words."""
+        named = any(word not in FUNCTION_WORDS for word in self.content)
+        chosen = self.keys or self.origin or self.rank != 1 or self.count
+        return not (named or chosen or self.generic or self.all or self.indefinite)
 
     def add_key(self, word: str, key: str) -> None:
         """Add a selector, unless the phrase has said the contrary."""
@@ -158,6 +173,9 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
                 core.origin = core.origin or "left"
         elif word in SIDES or word in SIZES:
             core.add_key(word, SIDES.get(word) or SIZES[word])
+            core.setting = core.setting or ("background" if word in BACKDROPS else "")
+        elif word in BACKDROPS or singular(word) in SUPPORTS:
+            core.setting = "background" if word in BACKDROPS else "table"
         elif word in NUMBERS:
             core.unread += [word] if core.count is not None else []
             core.count = core.count if core.one_of else NUMBERS[word]
@@ -191,8 +209,8 @@ def _says_nothing(word: str, words: Sequence[str], i: int, core: _Core, placed: 
     following = words[i + 1] if i + 1 < len(words) else ""
     if word in PARTICIPLES:
         return not (following.startswith("<") or (placed and not following))
-    if word in SURFACES:
-        return not following or following in CLOSED
+    if word in BACKDROPS or singular(word) in SUPPORTS:
+        return word not in SIDES and (not following or following in CLOSED)
     if word in ("of", "and"):
         return not following or i == 0
     if word in RELATIVE:
@@ -228,6 +246,8 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
     selectors = core.selectors()
     plural = core.all or (core.count or 1) > 1 or (bool(head) and is_plural(head) and not core.one_of)
     excluded = noun_phrase(negated) if negated else None
+    # "The red table" is a table; "the table tennis ball", "the red one on the table" are none.
+    setting = core.setting if not (head or core.generic) else ""
     unread = [*core.unread, *clause.unread]
     if kept[at : at + 1] == ["with"] and (not clause.content or clause.count):
         unread += kept[at:]
@@ -250,6 +270,8 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         plural=plural,
         indefinite=core.indefinite or (core.one_of and not selectors),
         unread=tuple(unread),
+        setting=setting,
+        empty=not setting and core.says_nothing and clause.says_nothing and not (marks or negated),
     )
 
 

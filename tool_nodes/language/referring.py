@@ -18,7 +18,15 @@ from tool_nodes import workspace
 from tool_nodes.geometry import look_at
 from tool_nodes.language.phrases import NounPhrase, Selector, parse_noun_phrase
 from tool_nodes.language.places import FreeSpaceRequest, free_space_phrase, parse_free_space
-from tool_nodes.language.vocabulary import Match, Vocabulary, correct, match
+from tool_nodes.language.vocabulary import (
+    Lexicon,
+    Match,
+    Vocabulary,
+    catalogue_lexicon,
+    correct,
+    match,
+    may_show,
+)
 from tool_nodes.language.words import COLOURS, RELATIVE, SHADES, plural
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, ObjectView
@@ -57,7 +65,7 @@ _SHOWN_NAMES = 10
 """So many things are named where none is what was meant."""
 
 
-def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False) -> list[int]:
+def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexicon: Lexicon | None = None) -> list[int]:
     """Indices of all things that a phrase means, best first.
 
     Several indices for a phrase in the singular mean that it is ambiguous.
@@ -66,12 +74,15 @@ def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False) -> li
         phrase: Such as "left can", "the two plushies", "everything", "the bottle next to the bowl".
         views: What is seen.
         nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
+        lexicon: The words that whoever has seen the views knows; those of the shipped catalogue where None.
 
     Raises:
-        ToolError: OBJECT_NOT_FOUND, naming what is seen; AMBIGUOUS where a description could also fit one of several
-            things that touch; NOT_UNDERSTOOD for an empty or endless phrase.
+        ToolError: OBJECT_NOT_FOUND, naming what is seen; NOT_RECOGNISED where it cannot be said whether it is there:
+            words that are not known, things that were not recognised, the table or the background; AMBIGUOUS where a
+            description could also fit one of several things that touch; NOT_UNDERSTOOD for an endless phrase or one
+            that describes nothing.
     """
-    return _Reader(views, nearest).indices(parse_noun_phrase(phrase))
+    return _Reader(views, nearest, lexicon or catalogue_lexicon()).indices(parse_noun_phrase(phrase))
 
 
 def select_points(
@@ -176,9 +187,10 @@ def _measure(view: ObjectView, key: str) -> float:
 class _Reader:
     """Reads noun phrases about one set of views."""
 
-    def __init__(self, views: Sequence[ObjectView], nearest: bool = False) -> None:
+    def __init__(self, views: Sequence[ObjectView], nearest: bool, lexicon: Lexicon) -> None:
         self._views = views
         self._nearest = nearest
+        self._lexicon = lexicon
         self._table = table_points([view.point for view in views]) if views else np.zeros((0, 2))
         self._vocabularies = [Vocabulary.of(view) for view in views]
         self._several = [view for view in views if view.several]
@@ -208,6 +220,18 @@ class _Reader:
         return found
 
     def _matches(self, phrase: NounPhrase) -> dict[int, Match]:
+        if phrase.empty:
+            raise ToolError(
+                ErrorCode.NOT_UNDERSTOOD,
+                f"'{phrase.text[:80]}' describes no thing.",
+                'Name one, for example "red box"; "everything" means all things.',
+            )
+        if phrase.setting:
+            raise ToolError(
+                ErrorCode.NOT_RECOGNISED,
+                f"'{phrase.text[:80]}' is the {phrase.setting}, which is none of the things; I see: {self._seen()}",
+                'A place is asked for as "free space on the table".',
+            )
         words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
         for head, tried in correct(phrase.head, words, self._vocabularies):
             for near_synonyms in (False, True):
@@ -340,15 +364,33 @@ class _Reader:
         said = (*phrase.words, *phrase.details)
         known = (*COLOURS, *SHADES, *RELATIVE)
         strange = [word for word in said if word not in known and not any(v.has(word) for v in self._vocabularies)]
+        unknown = " ".join(word for word in strange if not self._lexicon.knows(word))[:80]
+        if unknown:
+            return ToolError(
+                ErrorCode.NOT_RECOGNISED,
+                f"I do not know '{unknown}', so I cannot say whether '{phrase.text[:80]}' is here: "
+                f"I know {self._lexicon.told}; I see: {self._seen()}",
+            )
+        odd = [view for view, v in zip(self._views, self._vocabularies, strict=True) if self._may_be(phrase, view, v)]
+        if odd:
+            return ToolError(
+                ErrorCode.NOT_RECOGNISED,
+                f"I recognise no '{phrase.text[:80]}' here, but not everything: what is {_where(odd)} may be one; "
+                f"I see: {self._seen()}",
+            )
         which = f": nothing here is called '{' '.join(strange)[:80]}'" if 0 < len(strange) < len(said) else ""
         unclear = f"; {self._unclear()}" if self._several else ""
         sentence = f"no '{phrase.text[:80]}' here{which}; I see: {self._seen()}{unclear}"
         return ToolError(ErrorCode.OBJECT_NOT_FOUND, sentence)
 
+    @staticmethod
+    def _may_be(phrase: NounPhrase, view: ObjectView, vocabulary: Vocabulary) -> bool:
+        """True for a thing that was not recognised, and does not have another colour than what is asked for."""
+        return not view.recognised and may_show(phrase.words, vocabulary)
+
     def _unclear(self) -> str:
         """What may be several things, and where."""
-        where = " and ".join(f"({x:.2f}, {y:.2f})" for x, y in (view.point for view in self._several))
-        return f"what stands at {where} may be several things that touch"
+        return f"what stands {_where(self._several)} may be several things that touch"
 
     def _seen(self) -> str:
         numbers = ("", "", "two ", "three ", "four ", "five ")
@@ -359,3 +401,8 @@ class _Reader:
         ]
         more = [f"and {len(shown) - _SHOWN_NAMES} more"] if len(shown) > _SHOWN_NAMES else []
         return ", ".join(shown[:_SHOWN_NAMES] + more) or "nothing on the table"
+
+
+def _where(views: Sequence[ObjectView]) -> str:
+    """ "at (0.21, 0.53) and (0.48, 0.42)"."""
+    return "at " + " and ".join(f"({x:.2f}, {y:.2f})" for x, y in (view.point for view in views[:_SHOWN_NAMES]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
-from tool_nodes.catalogue import load_catalogue
+from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.language.words import (
     BRANDS,
     COLOUR_FAMILIES,
@@ -15,6 +15,7 @@ from tool_nodes.language.words import (
     DISCRETE,
     NEAR_SYNONYMS,
     PACKAGING,
+    RELATIVE,
     SAME_STEM,
     SHADES,
     is_slip,
@@ -243,10 +244,51 @@ def correct(head: str, words: Stems, vocabularies: Sequence[Vocabulary]) -> Iter
         yield new_head, tuple(mended)
 
 
+def may_show(words: Sequence[str], vocabulary: Vocabulary) -> bool:
+    """True unless words name a colour that a thing does not have."""
+    units, _ = _split_colours(words)
+    return all(_fit_colour(unit, vocabulary) or _colour(unit)[1] in vocabulary.words for unit in units)
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """The words whose things a backend would recognise: whether there are others it cannot say.
+
+    Attributes:
+        words: As stems.
+        told: What it knows, for a sentence, e.g. "the products of the catalogue".
+    """
+
+    words: frozenset[str]
+    told: str
+
+    @classmethod
+    def of_products(cls, items: Iterable[CatalogueItem]) -> Lexicon:
+        """What can be said of products."""
+        words = {word for item in items for text in item.words for word in stems(text)}
+        return cls(frozenset(words | {*_PARTS, *_PARTS.values()}), "the products of the catalogue")
+
+    def knows(self, word: str) -> bool:
+        """True if the word, another one for the same or a slip of one can be said of some thing."""
+        s = stem(word)
+        if s in self.words or word in COLOURS or word in SHADES or word in RELATIVE or s in BRANDS:
+            return True
+        return bool(NEAR_SYNONYMS.get(s, frozenset()) & self._near_groups) or _meant(s, self.words) is not None
+
+    @cached_property
+    def _near_groups(self) -> frozenset[int]:
+        return frozenset[int]().union(*(NEAR_SYNONYMS.get(word, frozenset()) for word in self.words))
+
+
 @lru_cache(maxsize=1)
+def catalogue_lexicon() -> Lexicon:
+    """The words of the shipped catalogue."""
+    return Lexicon.of_products(load_catalogue().values())
+
+
 def _product_words() -> frozenset[str]:
     """Every word that names some product: a pear that is not there is no slip of a bear that is."""
-    return frozenset(word for item in load_catalogue().values() for text in item.words for word in stems(text))
+    return catalogue_lexicon().words
 
 
 def _meant(slip: str, words: Iterable[str]) -> str | None:

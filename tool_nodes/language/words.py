@@ -183,6 +183,10 @@ UNCHECKED = _words("nice lovely beautiful good favourite favorite shiny over so 
 PARTICIPLES = _words("sitting standing lying laying located placed positioned resting situated")
 """They lead to a place: "the can standing next to the box"; of a thing itself no picture shows whether it lies."""
 SURFACES = _words("table desk surface counter")
+SUPPORTS = SURFACES | _words("tabletop countertop worktop workbench")
+"""What things stand on: alone, such a word means that and never the things."""
+BACKDROPS = _words("background foreground backdrop surroundings")
+"""What is around the things; in front of a noun the first two say where it is."""
 FUNCTION_WORDS = _words(
     "then than after before during while because since although though as if else too neither nor by for from to into "
     "onto upon at in on with without within off out up down away again via per about along across through toward "

@@ -19,13 +19,14 @@ from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.placing import PlaceCandidate, is_cavity, place_candidates
+from tool_nodes.motion.placing import PlaceCandidate, place_candidates
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import HeldObject, held_object
+from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
 from tool_nodes.ports import Arm, Camera, Planner
 from tool_nodes.results import ErrorCode, ToolError
@@ -357,7 +358,8 @@ class Manipulator:
 
         Raises:
             ToolError: NOT_HOLDING, OUT_OF_WORKSPACE, PLACE_BLOCKED, IK_FAILED before anything moved;
-                OBJECT_DROPPED on the way, or if the fresh picture shows nothing there; EXECUTION_FAILED; STOPPED.
+                OBJECT_DROPPED on the way, if the fresh picture shows nothing there, or for a container, in which it may
+                be hidden, shows it elsewhere; EXECUTION_FAILED; STOPPED.
         """
         with self.job():
             self.run_place(self.plan_place(point_base, frame))
@@ -383,14 +385,13 @@ class Manipulator:
         scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
         legs, chosen = self._plan_place(point_base, held, heights, scene)
         release = min(self._gripper.max_opening, self._arm.state().opening_m + RELEASE)
-        return PlacePlan(legs, chosen, scene, not is_cavity(heights, point_base), release, frame)
+        return PlacePlan(legs, chosen, scene, is_cavity(heights, point_base), release, frame)
 
     def run_place(self, plan: PlacePlan) -> None:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
         with self.job(), self._permit(plan):
             self._place(plan)
-        if plan.verify:
-            self._verify_placed(plan.candidate.point)
+        self._verify_placed(plan)
 
     def _place(self, plan: PlacePlan) -> None:
         legs, chosen, scene = plan.legs, plan.candidate, plan.scene
@@ -442,10 +443,14 @@ class Manipulator:
             "Choose a place with more room around it.",
         )
 
-    def _verify_placed(self, point: FloatArray) -> None:
-        """Look again: something higher than the support must stand where it was set down."""
+    def _verify_placed(self, plan: PlacePlan) -> None:
+        """Look again: something higher than the support must stand where it was set down, or be new in a container."""
         self._on_stage("the look at the place")
-        seen = height_map(self._camera.capture()).support_height(point[:2], 0.03)
+        point, after = plan.candidate.point, self._camera.capture()
+        if plan.into:
+            seen_inside(plan.frame, after, point)
+            return
+        seen = height_map(after).support_height(point[:2], 0.03)
         if not seen > point[2] + 0.008:
             raise ToolError(
                 ErrorCode.OBJECT_DROPPED,

@@ -12,6 +12,7 @@ from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.robot_model import Reach
 from tool_nodes.motion.targets import HeldObject
+from tool_nodes.perception.containers import is_cavity
 from tool_nodes.perception.obstacles import HeightMap
 from tool_nodes.types import BoolArray, FloatArray
 
@@ -45,21 +46,6 @@ class PlaceCandidate:
 
     T_base_gripper: FloatArray
     point: FloatArray
-
-
-def is_cavity(heights: HeightMap, point: FloatArray, rise: float = 0.02, radius: float = 0.13) -> bool:
-    """True if walls surround the point: in at least 6 of 8 directions something rises above it within the radius.
-
-    A point inside a solid thing is no cavity.
-    """
-    if heights.support_height(point[:2], 0.01) > point[2] + STEP_TOLERANCE:
-        return False
-    walls = 0
-    for angle in np.arange(8) * np.pi / 4:
-        direction = np.array([np.cos(angle), np.sin(angle)])
-        samples = [heights.support_height(point[:2] + s * direction, 0.006) for s in np.arange(0.02, radius, 0.01)]
-        walls += bool(np.nanmax([0.0, *samples]) > point[2] + rise)
-    return walls >= 6
 
 
 def footprint_support(heights: HeightMap, centre: FloatArray, R: FloatArray, half: FloatArray) -> float:

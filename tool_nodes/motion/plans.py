@@ -65,7 +65,7 @@ class PlacePlan:
         legs: To above the place, and down.
         candidate: Where exactly it is set down.
         scene: Obstacles, with the held object.
-        verify: True if a new picture can show that it stands there.
+        into: True if it is let go inside of a container.
         release_m: Opening that lets go [m].
         frame: The picture that it was planned on.
     """
@@ -73,7 +73,7 @@ class PlacePlan:
     legs: Legs
     candidate: PlaceCandidate
     scene: CollisionScene
-    verify: bool
+    into: bool
     release_m: float
     frame: Frame
 

@@ -22,13 +22,15 @@ from tool_nodes.motion.robot_file import Section, read_document, read_file, robo
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
 from tool_nodes.types import BoolArray, FloatArray
+from tool_nodes.workspace import in_sector
 
 URDF_FOLDER = Path(__file__).parents[2] / "urdf"
 """Beside the package, both in a checkout and where it is installed."""
 
 ROBOT_FILE = "robot.yaml"
 
-GEN3, JACO2 = (URDF_FOLDER / folder for folder in ROBOTS.values())
+GEN3 = URDF_FOLDER / ROBOTS["gen3"]
+JACO2 = URDF_FOLDER / ROBOTS["jaco2_j2s7s300"]
 """What the entry points of their names mean; those of other packages are paths of folders, too."""
 
 _STROKE_SLACK = 1e-3
@@ -59,9 +61,7 @@ class Reach:
 
     def contains(self, xy: ArrayLike) -> bool:
         """True if a point (x, y) of the table [m] can be worked on with the gripper pointing down."""
-        x, y = (float(v) for v in np.asarray(xy, dtype=float)[:2])
-        radius = float(np.hypot(x, y))
-        return self.radius[0] <= radius <= self.radius[1] and x >= self.x_min and abs(y) <= self.y_max
+        return bool(in_sector(np.asarray(xy, dtype=float)[:2], self.radius, self.x_min, self.y_max))
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,9 +15,8 @@ from vision_msgs.msg import Detection2D, ObjectHypothesisWithPose, Point2D
 from tool_nodes.ports import Detector, Pointer
 from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import rgb_to_image
+from tool_nodes.ros.messages import box_to_message, rgb_to_image
 from tool_nodes.ros.pictures import header_for, take_picture
-from tool_nodes.ros.remote_perception import box_to_message
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from tool_nodes.toolbox.arguments import TextArgument

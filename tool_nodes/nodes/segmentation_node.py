@@ -14,9 +14,8 @@ from tool_nodes.ports import Answer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import mask_to_image, rgb_to_image
+from tool_nodes.ros.messages import mask_to_image, message_to_box, rgb_to_image
 from tool_nodes.ros.pictures import header_for, take_picture
-from tool_nodes.ros.remote_perception import message_to_box
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from tool_nodes.toolbox.arguments import TextArgument

@@ -17,7 +17,7 @@ class Instance:
         mask: bool (H, W) of the picture.
         point: Normalized (x, y) on it.
         box: (left, top, right, bottom) [px], right and bottom exclusive.
-        score: Predicted IoU of the mask, in [0, 1].
+        score: Of the Segmentation or Detection that it comes from, in [0, 1]; see there.
         label: What was looked for; empty where nothing was.
     """
 

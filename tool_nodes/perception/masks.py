@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy import ndimage
@@ -71,7 +71,7 @@ def masks_at(
     frame: Frame,
     points: Sequence[tuple[float, float]],
     masks: Sequence[BoolArray],
-    score: Callable[[BoolArray], float],
+    ious: Sequence[float],
 ) -> list[Segmentation]:
     """The masks under normalized points, the one under most of them first; a near miss counts for the nearest mask.
 
@@ -79,14 +79,14 @@ def masks_at(
         frame: The picture.
         points: At least one (x, y) in [0, 1].
         masks: bool (H, W), one per object.
-        score: Expected IoU of a mask.
+        ious: Predicted IoU of each mask.
 
     Raises:
         ToolError: EMPTY_MASK where there is no object, INVALID_ARGUMENT for no or bad points.
     """
     votes = votes_at(frame, points, masks)
     found = [int(k) for k in np.argsort(-votes, kind="stable") if votes[k] > 0]
-    return [Segmentation(masks[k], score(masks[k]) * float(votes[k]) / len(points)) for k in found]
+    return [Segmentation(masks[k], ious[k] * float(votes[k]) / len(points)) for k in found]
 
 
 def votes_at(frame: Frame, points: Sequence[tuple[float, float]], masks: Sequence[BoolArray]) -> FloatArray:
@@ -121,8 +121,8 @@ def _distance(mask: BoolArray, u: int, v: int) -> float:
     return float(np.hypot(rows + max(v - reach, 0) - v, columns + max(u - reach, 0) - u).min())
 
 
-def expected_iou(mask: BoolArray) -> float:
-    """IoU to expect of a mask (H, W) whose outline is right to half a pixel."""
+def expected_iou(mask: BoolArray, error_px: float = 0.5) -> float:
+    """IoU to expect of a mask (H, W) of one thing, whose outline is wrong by `error_px` on average [px]."""
     area = mask[window_of(mask)] if mask.any() else mask
     outline = int(np.count_nonzero(area & ~eroded(area)))
-    return max(1.0 - 0.5 * outline / max(int(np.count_nonzero(mask)), 1), 0.0)
+    return max(1.0 - error_px * outline / max(int(np.count_nonzero(mask)), 1), 0.0)

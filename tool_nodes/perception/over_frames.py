@@ -1,7 +1,8 @@
 """The perception ports over what can only look at whole camera frames with depth.
 
-Such a backend is asked about the whole frame, and the answer is cut to what the picture shows: a crop of an object
-alone has no table in it that the object could stand out of. What is drawn over a camera picture is not seen by it.
+Such a backend is asked about the whole frame, and the answer is cut to what the picture shows, in the picture's pixels:
+a crop of an object alone has no table in it that the object could stand out of. What is drawn over a camera picture is
+not seen by it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
+from tool_nodes.perception.surface import SOLID_M, find_surface
+from tool_nodes.perception.word_pointer import names_table
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -35,6 +39,9 @@ class FramePerception(Protocol):
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """Normalized points of the frame on every match, best first. Raises ToolError OBJECT_NOT_FOUND."""
+
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        """`points` with their certainty, then what is not likely meant but may be; nothing for a place."""
 
     def segment(self, frame: Frame, points: Points) -> list[Segmentation]:
         """Masks of the object under the points, best first. Raises ToolError EMPTY_MASK where there is none."""
@@ -66,7 +73,8 @@ class OverFrames:
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         with signed(self.backend):
-            found = image.from_frame(self.perception.points(image.require_frame(), text))
+            frame = image.require_frame("a backend that points at things in any picture (--pointer NAME)")
+            found = image.from_frame(self.perception.points(frame, text))
             points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
             if not points:
                 raise ToolError(
@@ -79,7 +87,8 @@ class OverFrames:
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
         """See ports.Detector: what is pointed at is outlined, and the outline is framed."""
         with signed(self.backend):
-            found = [Instance.of_mask(one.mask, one.score, text).detection for one in self._named(image, text)]
+            named = self._named(image, text)
+            found = [Instance.of_mask(one.mask, certainty, text).detection for one, certainty in named]
             return Answer(found, self.backend)
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
@@ -90,8 +99,9 @@ class OverFrames:
     def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """See ports.DepthEstimator."""
         with signed(self.backend):
-            depth, focal = self.perception.estimate(image.require_frame())
-            return Answer((np.ascontiguousarray(image.cut(depth)), focal), self.backend)
+            frame = image.require_frame("a backend that estimates depth from one picture (--depth NAME)")
+            depth, focal = self.perception.estimate(frame)
+            return Answer((np.ascontiguousarray(image.cut(depth)), focal * image.scale[0]), self.backend)
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
         match prompt:
@@ -100,7 +110,7 @@ class OverFrames:
             case BoxPrompt(box):
                 return [best_in_box(self._everything(image), box)]
             case TextPrompt(text):
-                return self._named(image, text)
+                return [Segmentation(one.mask, one.score * sure) for one, sure in self._named(image, text)]
             case Everything():
                 return self._everything(image)
 
@@ -114,27 +124,49 @@ class OverFrames:
             raise ToolError(ErrorCode.EMPTY_MASK, f"There is no object at {where}.", "Point at an object first.")
         return found
 
-    def _named(self, image: SessionImage, text: str) -> list[Segmentation]:
+    def _named(self, image: SessionImage, text: str) -> list[tuple[Segmentation, float]]:
+        """What may be meant as the picture shows it, and the probability that it is."""
         frame = image.require_frame()
-        found = _distinct(self._outlined(frame, self.perception.points(frame, text)))
+        table = names_table(text)
+        try:
+            found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
+        except ToolError:
+            if not table:
+                raise
+            found = []  # a table without free space is one too
+        if table and not found:
+            return [(_table(image, frame, self.perception.segment_all(frame)), 1.0)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
-        shown = _shown(image, found)
+        shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]
         if not shown:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"This part of the picture does not show {text[:60]!r}.")
         return shown
 
-    def _outlined(self, frame: Frame, points: Points) -> Iterator[Segmentation]:
-        """The thing under each point that has one; free space is pointed at too."""
-        for point in points:
+    def _outlined(self, frame: Frame, candidates: Sequence[Candidate]) -> Iterator[tuple[Segmentation, float]]:
+        """The thing under each point that has one."""
+        for one in candidates:
             try:
-                yield self.perception.segment(frame, [point])[0]
+                yield self.perception.segment(frame, [one.point])[0], one.certainty
             except ToolError as error:
                 if error.code is not ErrorCode.EMPTY_MASK:
                     raise
 
     def _everything(self, image: SessionImage) -> list[Segmentation]:
         return _shown(image, self.perception.segment_all(image.require_frame()))
+
+
+def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
+    """What the picture shows of the bare table; the score is the share of it that is as even as a table is."""
+    surface = find_surface(frame)
+    bare = surface.inside & ~np.any([np.zeros_like(surface.inside), *(one.mask for one in things)], axis=0)
+    with np.errstate(invalid="ignore"):
+        away = np.abs(np.where(bare, surface.height, np.nan))
+        mask = np.ascontiguousarray(image.cut(away < SOLID_M))
+        even = np.ascontiguousarray(image.cut(away < SOLID_M / 2))
+    if not mask.any():
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "This part of the picture does not show the table.")
+    return Segmentation(mask, float(np.count_nonzero(even) / np.count_nonzero(mask)))
 
 
 def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
@@ -145,17 +177,19 @@ def _cut(one: Segmentation, image: SessionImage) -> Segmentation:
 def _shown(image: SessionImage, found: Sequence[Segmentation]) -> list[Segmentation]:
     """The masks of the frame that the picture shows enough of, cut to it."""
     shown = []
+    across, down = image.scale
     for one in found:
         cut = _cut(one, image)
-        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * np.count_nonzero(one.mask) and cut.mask.any():
+        whole = across * down * np.count_nonzero(one.mask)
+        if np.count_nonzero(cut.mask) >= _SHOWN_SHARE * whole and cut.mask.any():
             shown.append(cut)
     return shown
 
 
-def _distinct(found: Iterable[Segmentation]) -> list[Segmentation]:
+def _distinct(found: Iterable[tuple[Segmentation, float]]) -> list[tuple[Segmentation, float]]:
     """Without the masks that came before: two points may lie on one thing."""
-    kept: list[Segmentation] = []
-    for one in found:
-        if not any(np.array_equal(one.mask, other.mask) for other in kept):
-            kept.append(one)
+    kept: list[tuple[Segmentation, float]] = []
+    for one, sure in found:
+        if not any(np.array_equal(one.mask, other.mask) for other, _ in kept):
+            kept.append((one, sure))
     return kept

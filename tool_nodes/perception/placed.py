@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy import ndimage
 
-from tool_nodes.perception.obstacles import height_map
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.perception.obstacles import HeightMap, height_map
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
-_CELL_M = 0.005
+CELL_M = 0.005
 """Side of a cell of the two height maps [m]; chosen by hand."""
 _RISE_M = 0.010
 """The table rose by at least this where something new stands: several times the noise of the depth."""
@@ -29,14 +29,25 @@ def standing_at(before: Frame, after: Frame, point_base: FloatArray) -> FloatArr
     Raises:
         ToolError: NO_DEPTH for a picture without depth.
     """
-    old, new = (height_map(frame, _CELL_M) for frame in (before, after))
-    risen = np.nan_to_num(new.heights) - np.nan_to_num(old.heights) > _RISE_M
+    old, new = (height_map(frame, CELL_M) for frame in (before, after))
     xs, ys = new.centres()
     away = np.hypot(xs[:, None] - point_base[0], ys[None, :] - point_base[1])
-    labels, count = ndimage.label(risen & (away <= _NEAR_M), structure=np.ones((3, 3)))
+    labels, count = ndimage.label(risen(old, new) & (away <= _NEAR_M), structure=np.ones((3, 3)))
     if not count:
         return None
     nearest = labels == 1 + int(np.argmin(ndimage.minimum(away, labels, range(1, count + 1))))
-    top = float(new.heights[nearest].max())
-    rows, columns = np.nonzero(nearest & (np.nan_to_num(new.heights) > top - _TOP_M))
+    return top_of(new, nearest)
+
+
+def risen(old: HeightMap, new: HeightMap) -> BoolArray:
+    """Where (nx, ny) something stands now that did not before; what was not seen is taken to be the table."""
+    rise = np.nan_to_num(new.heights) - np.nan_to_num(old.heights)
+    return np.asarray(rise > _RISE_M, bool)
+
+
+def top_of(heights: HeightMap, thing: BoolArray) -> FloatArray:
+    """Middle of the top (3,) of what stands on some cells (nx, ny), base frame [m]."""
+    xs, ys = heights.centres()
+    top = float(heights.heights[thing].max())
+    rows, columns = np.nonzero(thing & (np.nan_to_num(heights.heights) > top - _TOP_M))
     return np.array([xs[rows].mean(), ys[columns].mean(), top])

@@ -8,7 +8,7 @@ from tool_nodes.port_names import PortNames
 from tool_nodes.registry import Shared
 
 PIXELS = PortNames(
-    pointer="pixels", detector="pixels+drawings", segmenter="pixels+drawings", depth="pixels", reader="pixels",
+    pointer="pixels", detector="pixels+drawings", segmenter="pixels+drawings", depth="pixels", reader="rapidocr",
     grasps="analytic",
 )  # fmt: skip
 """Colour and depth of the picture, and what products look like."""

@@ -7,10 +7,11 @@ from contextlib import contextmanager
 from typing import Generic, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_nodes.perception.box_overlap import box_iou
 from tool_nodes.perception.instances import box_of
-from tool_nodes.ports import Answer, Detector, Segmenter
+from tool_nodes.ports import Answer, DepthEstimator, Detector, Pointer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
@@ -110,7 +111,7 @@ def prompt_for(one: Detection, segmenter: Segmenter) -> Prompt:
     return BoxPrompt(one.box)
 
 
-S = TypeVar("S", bound=Detector | Segmenter)
+S = TypeVar("S", bound=Pointer | Detector | Segmenter | DepthEstimator)
 
 
 class _ByPicture(Generic[S]):
@@ -125,6 +126,14 @@ class _ByPicture(Generic[S]):
     def _for(self, image: SessionImage) -> S:
         known = image.frame is not None and np.isfinite(image.frame.depth).any()
         return self._with_depth if known else self._without
+
+
+class PointerByPicture(_ByPicture[Pointer]):
+    """A Pointer for camera pictures with depth, and another one for all others."""
+
+    def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
+        """See ports.Pointer."""
+        return self._for(image).point(image, text)
 
 
 class DetectorByPicture(_ByPicture[Detector]):
@@ -145,3 +154,20 @@ class SegmenterByPicture(_ByPicture[Segmenter]):
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
         return self._for(image).segment(image, prompt)
+
+
+class DepthByPicture(_ByPicture[DepthEstimator]):
+    """The depth of camera pictures that have it, and an estimate of another backend for all others."""
+
+    def estimate(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
+        """See ports.DepthEstimator."""
+        return self._for(image).estimate(image)
+
+
+BY_PICTURE = {
+    "pointer": PointerByPicture,
+    "detector": DetectorByPicture,
+    "segmenter": SegmenterByPicture,
+    "depth": DepthByPicture,
+}
+"""What two backends become that share the pictures of a port, with depth and without: "NAME+OTHER"."""

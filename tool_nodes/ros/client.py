@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from tool_nodes.extras import pip_install
@@ -25,6 +28,21 @@ def use_client() -> bool:
             f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
         ) from error
     return pip_client
+
+
+@contextlib.contextmanager
+def environment(settings: Mapping[str, str]) -> Iterator[None]:
+    """Within it these environment variables are set; what was there before comes back afterwards."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update(settings)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def graph_runs(pip_client: bool) -> bool:

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any
 
@@ -18,6 +18,7 @@ from std_srvs.srv import Trigger
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call
+from tool_nodes.ros.client import environment
 
 _POLL_S = 0.02
 _DISCOVERY_S = 5.0
@@ -39,7 +40,7 @@ class RosLink:
 
     def __enter__(self) -> RosLink:
         self._context = rclpy.Context()
-        with _environment(self._environment):
+        with environment(self._environment):
             # Ctrl-C is for the command, which cancels its goal; it must not tear the context down before.
             rclpy.init(args=[], context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         name = f"toolhand_{os.getpid()}"
@@ -85,17 +86,3 @@ class RosLink:
         if not answer.success:
             raise ToolError(ErrorCode.INTERNAL, f"{name} failed: {answer.message}")
         return str(answer.message)
-
-
-@contextlib.contextmanager
-def _environment(more: Mapping[str, str]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in more}
-    os.environ.update(more)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value

@@ -17,6 +17,7 @@ from geometry_msgs.msg import Pose, PoseStamped
 from numpy.typing import NDArray
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2, PointField
 from std_msgs.msg import Header
+from vision_msgs.msg import BoundingBox2D
 
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
@@ -113,6 +114,21 @@ def image_to_depth(image: Image) -> NDArray[np.float32]:
     raw = rows.view("<f4" if in_metres else "<u2").reshape(image.height, image.width)
     depth = raw if in_metres else raw.astype(np.float32) / np.float32(1000.0)
     return np.where(np.isfinite(depth) & (depth > 0.0), depth, np.float32(np.nan))
+
+
+def box_to_message(left: float, top: float, right: float, bottom: float) -> BoundingBox2D:
+    """An axis-aligned box [px], right and bottom exclusive; its middle is a place between the pixels' centres."""
+    message = BoundingBox2D(size_x=float(right - left), size_y=float(bottom - top))
+    message.center.position.x = (left + right - 1) / 2.0
+    message.center.position.y = (top + bottom - 1) / 2.0
+    return message
+
+
+def message_to_box(message: BoundingBox2D) -> tuple[float, float, float, float]:
+    """(left, top, right, bottom) [px] of an axis-aligned box, right and bottom exclusive."""
+    left = message.center.position.x - (message.size_x - 1) / 2.0
+    top = message.center.position.y - (message.size_y - 1) / 2.0
+    return left, top, left + message.size_x, top + message.size_y
 
 
 def _image(pixels: NDArray[Any], encoding: str, pixel_bytes: int, header: Header) -> Image:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sensor_msgs.msg import RegionOfInterest
 from std_msgs.msg import Header
 
 from tool_nodes.ros.frame_memory import FrameMemory
-from tool_nodes.ros.messages import BadMessage, header_of, image_to_rgb, put_frame, rgb_to_image
-from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.ros.messages import (
+    BadMessage,
+    box_to_message,
+    header_of,
+    image_to_rgb,
+    message_to_box,
+    put_frame,
+    rgb_to_image,
+)
+from tool_nodes.toolbox.images import FrameWindow, SessionImage
+
+_ROUNDING_PX = 1e-6
+"""A window whose middle and sizes were sent is off by less than this [px]."""
 
 
 def put_picture(request: Any, image: SessionImage) -> None:
@@ -21,9 +31,8 @@ def put_picture(request: Any, image: SessionImage) -> None:
         return
     put_frame(request, frame)
     if image.window is not None:
-        left, top, right, bottom = image.window
-        request.window = RegionOfInterest(x_offset=left, y_offset=top, width=right - left, height=bottom - top)
-    if not np.array_equal(image.rgb, image.cut(frame.rgb)):
+        request.window = box_to_message(*image.window)
+    if image.scale != (1.0, 1.0) or not np.array_equal(image.rgb, image.cut(frame.rgb)):
         request.picture = rgb_to_image(image.rgb, header_of(frame))
 
 
@@ -40,23 +49,33 @@ def take_picture(request: Any, frames: FrameMemory) -> SessionImage:
     if _is_alone(request):
         return SessionImage(image_to_rgb(request.image))
     frame = frames.take(request)
+    window = _window(request.window, frame.size)
+    if request.picture.width or request.picture.height:
+        return SessionImage(image_to_rgb(request.picture), frame, window)
     whole = SessionImage(frame.rgb, frame)
-    part = request.window
-    if part.width or part.height:
-        right, bottom = part.x_offset + part.width, part.y_offset + part.height
-        try:
-            whole = whole.cropped(part.x_offset, part.y_offset, right, bottom)
-        except ValueError as error:
-            raise BadMessage(f"The window does not lie in the image: {error}.") from error
-    if not (request.picture.width or request.picture.height):
+    if window is None:
         return whole
-    rgb = image_to_rgb(request.picture)
-    if rgb.shape != whole.rgb.shape:
+    sides = [round(side) for side in window]
+    if any(abs(side - whole_px) > _ROUNDING_PX for side, whole_px in zip(window, sides, strict=True)):
+        raise BadMessage("A window that cuts pixels needs the picture that it shows.")
+    return whole.cropped(*sides)
+
+
+def _window(message: Any, size: tuple[int, int]) -> FrameWindow | None:
+    """The part of a frame of size (width, height) [px] that is shown; None for all of it. Raises BadMessage."""
+    if not (message.size_x or message.size_y):
+        return None
+    left, top, right, bottom = message_to_box(message)
+    inside = all(
+        -_ROUNDING_PX <= low < high <= side + _ROUNDING_PX
+        for low, high, side in ((left, right, size[0]), (top, bottom, size[1]))
+    )
+    if not inside:
         raise BadMessage(
-            f"The picture has {rgb.shape[1]}x{rgb.shape[0]} pixels, but the part that it shows has "
-            f"{whole.size[0]}x{whole.size[1]}."
+            f"The window does not lie in the image: [{left:g}, {top:g}, {right:g}, {bottom:g}] is no part of "
+            f"{size[0]}x{size[1]} px."
         )
-    return whole.redrawn(rgb)
+    return max(left, 0.0), max(top, 0.0), min(right, size[0]), min(bottom, size[1])
 
 
 def header_for(image: SessionImage) -> Header:

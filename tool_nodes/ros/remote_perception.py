@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 from rclpy.node import Node
 from std_msgs.msg import Header
 from toolhand_interfaces.srv import DetectBoxes, DetectPoints, EstimateDepth, ReadText, Segment
-from vision_msgs.msg import BoundingBox2D, Point2D
+from vision_msgs.msg import Point2D
 
 from tool_nodes.perception.prompts import ALL_PROMPTS
 from tool_nodes.ports import Answer
 from tool_nodes.ros.calling import Deadlines, Service
-from tool_nodes.ros.messages import image_to_depth, image_to_mask, rgb_to_image
+from tool_nodes.ros.messages import box_to_message, image_to_depth, image_to_mask, message_to_box, rgb_to_image
 from tool_nodes.ros.pictures import put_picture
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt, TextSpan
@@ -101,21 +101,6 @@ class RemoteTextReader(_Remote):
             ReadText.Request(image=rgb_to_image(image.rgb, Header()), data_only=True), _texts
         )
         return answer
-
-
-def box_to_message(left: float, top: float, right: float, bottom: float) -> BoundingBox2D:
-    """An axis-aligned box [px], right and bottom exclusive; its middle is a place between the pixels' centres."""
-    message = BoundingBox2D(size_x=float(right - left), size_y=float(bottom - top))
-    message.center.position.x = (left + right - 1) / 2.0
-    message.center.position.y = (top + bottom - 1) / 2.0
-    return message
-
-
-def message_to_box(message: BoundingBox2D) -> tuple[float, float, float, float]:
-    """(left, top, right, bottom) [px] of an axis-aligned box, right and bottom exclusive."""
-    left = message.center.position.x - (message.size_x - 1) / 2.0
-    top = message.center.position.y - (message.size_y - 1) / 2.0
-    return left, top, left + message.size_x, top + message.size_y
 
 
 def _request(prompt: Prompt) -> Any:

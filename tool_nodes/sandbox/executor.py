@@ -94,7 +94,7 @@ class CodeExecutor:
 
     What is not covered:
         - Holes in the kernel itself within the calls that stay allowed, and in the processor (Spectre and its kin).
-        - Reading what the server's own memory holds: the interpreter, numpy and the paths they were loaded from.
+        - Reading what the server's own memory holds: the interpreter, numpy, Pillow and their paths.
         - A wrong result: a program may return anything, and a hostile one may send a result that it never computed.
         - Use of the processor up to the limits, again with each call.
 
@@ -143,7 +143,8 @@ class CodeExecutor:
             code: Statements, or for "eval" one expression.
             mode: "exec" or "eval".
             variables: By name. Only those whose names occur in the code are handed in: numbers, texts, numeric arrays,
-                pictures (uint8 arrays), and lists, tuples and dicts of these.
+                and lists, tuples and dicts of these; pictures, which the program has as Pillow's (`.size` is width and
+                height, `.crop(box)`, `np.asarray`) and may index like arrays.
             timeout_s: Longest run [s], > 0; the limit where it is longer or None.
 
         Raises:
@@ -161,7 +162,8 @@ class CodeExecutor:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The timeout must be greater than 0 s, got {timeout_s:g}.")
         wall_s = min(limits.wall_s, timeout_s or limits.wall_s)
         sent, left_out = _named_in(code, variables or {})
-        request = {"code": code, "mode": mode, "variables": sent, "limits": asdict(limits)}
+        pictures = [name for name in sent if isinstance((variables or {})[name], SessionImage)]
+        request = {"code": code, "mode": mode, "variables": sent, "pictures": pictures, "limits": asdict(limits)}
         try:
             message = wire.pack(request, limits.variables)
         except wire.CannotSend as error:
@@ -330,6 +332,10 @@ class CodeTools:
     def exec(self, code: Code, session: CallingSession) -> ToolResult:
         """Execute a multi-line Python block (imports limited to math and numpy).
 
+        Names that a block defines end with it: the next one sees $variables, the last result as $last_exec_result among
+        them, and nothing else. Pictures such as captured_image are PIL images: .size is (width, height), .crop((left,
+        top, right, bottom)) cuts, np.asarray() gives the array (H, W, 3).
+
         Args:
             code: The Python block. Variables of the conversation are used by their names, without the dollar sign; the
                 result is what it assigns to `result`, or the value of its last line.
@@ -339,6 +345,9 @@ class CodeTools:
     @tool("code_executor.eval", timeout_s=None)
     def eval(self, expression: Code, session: CallingSession) -> ToolResult:
         """Evaluate a single Python expression.
+
+        It sees $variables, the last result as $last_eval_result among them, and no names of earlier code. Pictures are
+        PIL images, as for code_executor.exec.
 
         Args:
             expression: The expression. Variables of the conversation are used by their names, without the dollar sign.

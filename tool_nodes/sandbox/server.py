@@ -1,4 +1,4 @@
-"""The clean process that workers are forked from: numpy is loaded, nothing of the caller's is.
+"""The clean process that workers are forked from: numpy and Pillow are loaded, nothing of the caller's is.
 
 Its standard input is a socket. For each program the executor sends the worker's end of a connection and a file with the
 request, and gets the worker's exit status when it asks for the end; the server itself never reads the program. It ends
@@ -31,8 +31,11 @@ _MODULES = (
     "encodings.utf_16",
     "encodings.utf_32",
     "linecache",
+    "PIL.ImageFile",
+    "PIL.ImagePalette",
+    "PIL.ImageColor",
 )
-"""What numpy and the interpreter import only when they need it."""
+"""What numpy, Pillow and the interpreter import only when they need it."""
 
 
 def main() -> None:

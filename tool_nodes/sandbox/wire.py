@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 MAX_TEXT_BYTES = 1 << 20
 """Longest JSON of a message. Lists grow by a factor of about 25 when they are read; arrays do not."""
@@ -62,6 +63,8 @@ class _Packing:
             raise CannotSend(f"it is nested more than {_MAX_DEPTH} deep or holds more than {_MAX_NODES} things")
         if isinstance(value, np.generic):
             value = value.item()
+        if isinstance(value, Image.Image):
+            value = np.asarray(value)
         for plain in (bool, int, float, str):
             if isinstance(value, plain):
                 return plain(value)
@@ -92,7 +95,8 @@ def pack(value: Any, max_bytes: int) -> list[memoryview]:
     """A message in pieces that are sent one after the other; arrays are not copied.
 
     Args:
-        value: None, bool, int, float, complex, str, numeric array, or lists, tuples and dicts of these.
+        value: None, bool, int, float, complex, str, numeric array, or lists, tuples and dicts of these. A picture of
+            Pillow's arrives as its array.
         max_bytes: Most bytes that its arrays may take.
 
     Raises:

@@ -19,6 +19,7 @@ from types import CodeType
 from typing import Any
 
 import numpy as np
+from PIL import Image
 
 from tool_nodes.sandbox import lockdown, wire
 
@@ -79,6 +80,7 @@ def serve(connection: int, request_file: int) -> None:
     printed = _Printed(limits["output"]), _Printed(limits["output"])
     sys.stdout, sys.stderr = printed
     namespace = {"__name__": "__main__", "__builtins__": _builtins(), **request["variables"]}
+    namespace |= {name: Image.fromarray(namespace[name]) for name in request["pictures"]}
     namespace |= {"math": math, "np": np, "numpy": np}
     too_large = wire.pack({"kind": "memory"}, 0)
     lockdown.lock(limits["cpu_s"], limits["memory"], OUTPUT)
@@ -209,10 +211,17 @@ def _shown(value: Any) -> str:
 
 
 def prepare() -> None:
-    """What numpy would load or ask for at its first use, which the lock would refuse."""
+    """What numpy would load or ask for at its first use, which the lock would refuse, and how pictures behave."""
     generator = random.Random(0)
     # An unseeded generator of numpy takes its seed from here; the same program gives the same answer.
     np.random.bit_generator.randbits = generator.getrandbits  # type: ignore[attr-defined]
     np.random.seed(0)  # noqa: NPY002 - programs use it
     matrix = np.eye(64)
     np.linalg.svd(matrix @ np.linalg.solve(matrix, matrix))
+    # Pictures are Pillow's, as in the paper, and besides they can be read like the arrays that they hold.
+    like_an_array = {
+        "__getitem__": lambda picture, index: np.asarray(picture)[index],
+        "shape": property(lambda picture: np.asarray(picture).shape),
+    }
+    for name, member in like_an_array.items():
+        setattr(Image.Image, name, member)

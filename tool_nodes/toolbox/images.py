@@ -8,9 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from PIL import Image
 
+from tool_nodes.geometry import intrinsics
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
+
+FrameWindow = tuple[float, float, float, float]
+"""A part of a frame, (left, top, right, bottom) [px], right and bottom exclusive."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,7 +25,7 @@ class CameraView:
     Attributes:
         camera: "scene" or "wrist".
         stamp: When it was seen [s].
-        K: (3, 3) pinhole intrinsics of the picture itself, a crop's too [px].
+        K: (3, 3) pinhole intrinsics of the picture itself, a crop's or an enlarged one's too [px].
         T_base_camera: (4, 4), camera axes as in OpenCV.
     """
 
@@ -30,40 +35,66 @@ class CameraView:
     T_base_camera: FloatArray
 
 
-def view_of(frame: Frame, left: int = 0, top: int = 0) -> CameraView:
-    """The view of the part of a frame that begins at (left, top) [px]."""
-    K = np.array(frame.K, float)
-    K[:2, 2] -= left, top
-    return CameraView(frame.camera, frame.stamp, K, frame.T_base_camera)
+def view_of(frame: Frame) -> CameraView:
+    """The view of a whole frame."""
+    return CameraView(frame.camera, frame.stamp, np.array(frame.K, float), frame.T_base_camera)
+
+
+def resized(rgb: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+    """A picture (H, W, 3) with another size (width, height) [px], interpolated."""
+    if (rgb.shape[1], rgb.shape[0]) == size:
+        return rgb
+    return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.BICUBIC))
 
 
 @dataclass(frozen=True, eq=False)
 class SessionImage:
-    """One picture of a conversation. Crops of a picture and drawings over it keep the link to the camera frame.
+    """One picture of a conversation. Crops, enlargements and drawings keep the link to the camera frame.
+
+    All sizes, points, masks and boxes of a picture are in its own pixels, whatever the frame's size is.
 
     Attributes:
         rgb: uint8 (H, W, 3), as it is shown.
         frame: The camera frame behind it; None for a foreign picture.
-        window: The part of the frame that it shows, (left, top, right, bottom) [px], right and bottom exclusive;
-            None shows all of it.
+        window: The part of the frame that it shows, as large as the picture or not; None shows all of it.
     """
 
     rgb: NDArray[np.uint8]
     frame: Frame | None = None
-    window: tuple[int, int, int, int] | None = None
+    window: FrameWindow | None = None
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) [px]."""
         return self.rgb.shape[1], self.rgb.shape[0]
 
-    def require_frame(self) -> Frame:
-        """The camera frame behind the picture, all of it. Raises ToolError UNAVAILABLE when there is none."""
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Pixels of the picture for one of the frame, across and down; (1, 1) for a foreign picture."""
+        if self.frame is None:
+            return 1.0, 1.0
+        left, top, right, bottom = self._window()
+        return self.size[0] / (right - left), self.size[1] / (bottom - top)
+
+    @property
+    def is_whole_frame(self) -> bool:
+        """True if it shows all of a camera frame, pixel by pixel."""
+        return self.frame is not None and self.window is None and self.size == self.frame.size
+
+    def require_frame(self, or_else: str = "") -> Frame:
+        """The camera frame behind the picture, all of it.
+
+        Args:
+            or_else: What would help beside another picture, for the hint.
+
+        Raises:
+            ToolError: UNAVAILABLE when there is none.
+        """
         if self.frame is None:
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
                 "This picture has no link to a camera frame.",
-                "Use the image_index of a picture from robot.capture_image.",
+                f"Use the image_index of a picture from robot.capture_image{or_else and f', or {or_else}'}.",
             )
         return self.frame
 
@@ -72,18 +103,30 @@ class SessionImage:
         """How a camera saw this part of its frame; None for a foreign picture."""
         if self.frame is None:
             return None
-        left, top, _, _ = self._window()
-        return view_of(self.frame, left, top)
+        return CameraView(self.frame.camera, self.frame.stamp, self._seen_by(self.frame), self.frame.T_base_camera)
 
-    def principal_point(self) -> tuple[float, float]:
-        """(cx, cy) [px of this picture], which for a crop may lie outside it. Raises ToolError UNAVAILABLE."""
-        K = self.require_frame().K
-        left, top, _, _ = self._window()
-        return float(K[0, 2]) - left, float(K[1, 2]) - top
+    def intrinsics(self, focal_px: float) -> FloatArray:
+        """Pinhole intrinsics (3, 3) of the picture for a focal length [px of its width].
+
+        What a focal length leaves open is the camera's own: the principal point, which for a crop may lie outside the
+        picture, and how high a pixel is. Of a foreign picture the middle and square pixels are all there is to assume.
+        """
+        if self.frame is None:
+            return intrinsics(focal_px, *self.size)
+        K = self._seen_by(self.frame)
+        K[:2, :2] *= focal_px / K[0, 0]
+        return K
 
     def redrawn(self, rgb: NDArray[np.uint8]) -> SessionImage:
         """The same part of the frame with other pixels; a picture of another size shows something else."""
         return replace(self, rgb=rgb) if rgb.shape == self.rgb.shape else SessionImage(rgb)
+
+    def resized(self, width: int, height: int) -> SessionImage:
+        """The same part of the frame with another size [px], each at least 1."""
+        if (width, height) == self.size:
+            return self
+        window = None if self.frame is None else self._window()
+        return SessionImage(resized(self.rgb, (width, height)), self.frame, window)
 
     def cropped(self, left: int, top: int, right: int, bottom: int) -> SessionImage:
         """The part between left, top and right, bottom (exclusive) [px of this picture], which must lie inside it."""
@@ -94,7 +137,8 @@ class SessionImage:
         if self.frame is None:
             return SessionImage(rgb)
         x, y, _, _ = self._window()
-        return SessionImage(rgb, self.frame, (x + left, y + top, x + right, y + bottom))
+        across, down = self.scale
+        return SessionImage(rgb, self.frame, (x + left / across, y + top / down, x + right / across, y + bottom / down))
 
     def to_frame(self, points: ArrayLike) -> FloatArray:
         """Normalized points (N, 2) of this picture as normalized points of the frame."""
@@ -109,12 +153,35 @@ class SessionImage:
         return scaled / (right - left, bottom - top)
 
     def cut(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The part of an array (H, W, ...) of the frame that this picture shows."""
+        """What lies under each pixel of this picture in an array (H, W, ...) of the frame; nothing is interpolated."""
         left, top, right, bottom = self._window()
-        return array[top:bottom, left:right]
+        columns = _under(left, right, self.size[0], array.shape[1])
+        rows = _under(top, bottom, self.size[1], array.shape[0])
+        if isinstance(columns, slice) and isinstance(rows, slice):
+            return array[rows, columns]
+        return array[rows][:, columns]
 
-    def _window(self) -> tuple[int, int, int, int]:
+    def _seen_by(self, frame: Frame) -> FloatArray:
+        """Intrinsics (3, 3) of the picture [px]; coordinates are those of pixels' middles, so it begins at -0.5."""
+        left, top, _, _ = self._window()
+        scale = np.array(self.scale)
+        K = np.array(frame.K, float)
+        K[:2, 2] -= left, top
+        K[:2] *= scale[:, None]
+        K[:2, 2] += (scale - 1.0) / 2.0
+        return K
+
+    def _window(self) -> FrameWindow:
         return self.window or (0, 0, *self.require_frame().size)
+
+
+def _under(low: float, high: float, count: int, length: int) -> slice | NDArray[np.intp]:
+    """Which of a frame's `length` rows or columns lie under `count` pixels that show those from low to high."""
+    if high - low == count and low == int(low):
+        return slice(int(low), int(high))
+    # A middle of a pixel that falls between two of the frame's belongs to the later one, however it was rounded.
+    middles = low + (np.arange(count) + 0.5) * (high - low) / count
+    return np.clip(np.floor(middles + 1e-9).astype(np.intp), 0, length - 1)
 
 
 class PackedPicture(SessionImage):

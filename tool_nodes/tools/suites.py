@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
@@ -41,6 +41,7 @@ class Backends:
         boxes: The 3D box tool.
         robot: The robot's own tools.
         code: Runs model-written code.
+        evic: E-ViC's tools, which take the colours of their trajectories.
     """
 
     pointer: Pointer
@@ -52,6 +53,7 @@ class Backends:
     boxes: BoundingBoxTools
     robot: CameraTools
     code: CodeRunner
+    evic: EvicTools = field(default_factory=EvicTools)
 
 
 def parse_suites(text: str) -> tuple[str, ...]:
@@ -81,7 +83,7 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
     if "peria" in chosen:
         providers += [TextTools(backends.reader), PeriaPerceptionTools(finder), PeriaInteractionTools()]
     if "evic" in chosen:
-        providers.append(EvicTools())
+        providers.append(backends.evic)
     if "last" in chosen:
         providers.append(SkillTools(finder))
     return Toolbox(providers)

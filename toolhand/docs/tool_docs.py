@@ -65,8 +65,9 @@ peria` lists one, `--suite all` every one, and `--suite evic,last` some.
 | E-ViC | pixels, [0, W] x [0, H] | `image_idx`, 0 where it is left out |
 | LAST | pixels | `img_path`: `"image-0"`, `"image-1"`, ...; no file is ever opened |
 
-- **Pictures** of a conversation are counted from 0; a result's picture is appended. Crops and drawings keep their link
-  to the camera's picture, so depth and words work in them too. A picture without that link is seen by its colours.
+- **Pictures** of a conversation are counted from 0; a result's picture is appended. Crops, enlarged or not, and
+  drawings keep their link to the camera's picture, so depth and words work in them too. A picture without that link is
+  seen by its colours.
 - **Variables** carry arrays: a result stores `$segmentation_mask`, the next call names it, the tool gets the array.
 - **Errors** are one sentence, `Error CODE: ...`, and change nothing in the conversation. Nothing is coerced.
 - **Backends** sign their results: `(backend: sim)` is the simulator's truth with noise, `pixels` colours and depth,

@@ -11,7 +11,7 @@ from sim.drawings.text_truth import SimTextReader
 from sim.perception import SimPerception
 from tool_nodes.grasp.sampling import AnalyticGraspGenerator
 from tool_nodes.perception.pixels import PixelPerception
-from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.perception.text.rapid import RapidTextReader
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.spacetools.mock_robot import MockRobot
@@ -91,7 +91,7 @@ FAMILIES: Sequence[Family] = (
         ("text_ocr", "text_spotting", "map_text_ocr", "formula_ocr", "table_ocr"),
         "PaddleOCR-VL-1.5",
         ("TextReader",),
-        (SimTextReader, PixelTextReader),
+        (SimTextReader, RapidTextReader),
     ),
     Family("peria", "Detection", ("grounding_dino",), "Grounding DINO base", ("Detector",), _SEEING),
     Family(

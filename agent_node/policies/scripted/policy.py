@@ -39,6 +39,8 @@ _SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
 """Refused grasps: nothing has moved, the next best grasp of the same view will do."""
 _NO_PLACE = frozenset({ErrorCode.PLACE_BLOCKED, ErrorCode.OUT_OF_WORKSPACE})
 """There is no place: things are in the way, or what the arm reaches and the camera sees ends before it."""
+_NOT_SEEN = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
+"""Nothing that was asked for is seen: a second picture may show it, a third one is not taken."""
 _BEFORE_MOTION = _SAME_VIEW | {
     ErrorCode.SCENE_CHANGED, ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED,
 }  # fmt: skip
@@ -265,10 +267,10 @@ class _Episode:
             return response.points
         error = response.error or ErrorCode.OBJECT_NOT_FOUND
         text = response.text if response.error else f"no '{phrase.text}' in the picture"
-        if error is ErrorCode.OBJECT_NOT_FOUND and self._missed:
+        if error in _NOT_SEEN and self._missed:
             answer = self.failure(error, f"I cannot find {the(phrase.text)}: {text}")
             raise Done(f"Still no {phrase.text} in a second picture.", answer)
-        self._missed = self._missed or error is ErrorCode.OBJECT_NOT_FOUND
+        self._missed = self._missed or error in _NOT_SEEN
         raise unmet(f"find {the(phrase.text)}", Response(text, error))
 
     def _choose(self, phrase: NounPhrase, response: Response, plain: Response | None) -> PicturePoint:

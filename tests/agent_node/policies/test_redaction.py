@@ -153,14 +153,13 @@ def test_a_key_that_is_streamed_in_pieces_reaches_nobody(ask, server, size):
     assert not parts(shown)
 
 
-@pytest.mark.parametrize("secret", ["", "EMPTY", "x", KEY])
+@pytest.mark.parametrize("secret", ["", "EMPTY", "y", KEY])
 @pytest.mark.parametrize("text", ["", "a", "The apple, 12 % of <b>it</b> \\u0041.", "sk-", "sk-proj", "x" * 3000])
 def test_other_words_stay_as_they_are(secret, text):
     redact = Redactor(secret)
-    if not secret or secret not in text:
-        assert redact(text) == text
-        pieces = PieceRedactor(redact)
-        assert "".join([pieces.add(text[at : at + 2]) for at in range(0, len(text), 2)] + [pieces.end()]) == text
+    assert redact(text) == text
+    pieces = PieceRedactor(redact)
+    assert "".join([pieces.add(text[at : at + 2]) for at in range(0, len(text), 2)] + [pieces.end()]) == text
 
 
 def test_a_short_key_is_hidden_as_a_whole():

@@ -110,6 +110,7 @@ def test_words_that_look_like_a_marker_never_become_a_picture(tmp_path: Path) ->
 
 def test_the_parts_of_a_message_add_up_to_its_text(tmp_path: Path) -> None:
     episode = run(call("robot.look") + call("robot.move") + call("robot.look"), "nonsense", call("gone"))
+    assert len(episode.messages) > 6
     for saved, message in zip(trajectory(tmp_path, episode)["messages"], episode.messages, strict=True):
         parts = [p["text"] if p["type"] == "text" else f"<image {int(p['image'][7:10])}>" for p in saved["content"]]
         assert "".join(parts) == message.text

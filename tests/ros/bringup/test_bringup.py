@@ -110,12 +110,16 @@ def test_only_beside_a_real_arm_the_wrist_cameras_mount_is_published() -> None:
 
 @pytest.mark.parametrize("file", sorted((ROOT / "launch").glob("*.launch.yaml")), ids=lambda file: file.name)
 def test_every_argument_without_a_plain_name_is_described(file: Path) -> None:
-    for argument in declared_arguments(file):
+    arguments = declared_arguments(file)
+    assert arguments
+    for argument in arguments:
         assert argument.description or "/" in (argument.default or "")
 
 
 @pytest.mark.parametrize("file", sorted((ROOT / "launch").glob("params/*.yaml")), ids=lambda file: file.name)
 def test_parameter_files_are_those_of_ros(file: Path) -> None:
-    for node, entry in yaml.safe_load(file.read_text()).items():
+    nodes = yaml.safe_load(file.read_text())
+    assert nodes
+    for node, entry in nodes.items():
         assert isinstance(node, str)
         assert set(entry) == {"ros__parameters"}

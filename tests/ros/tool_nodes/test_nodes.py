@@ -28,6 +28,7 @@ from tool_nodes.geometry import backproject
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, Service
 from tool_nodes.ros.messages import (
+    box_to_message,
     cloud_to_message,
     header_of,
     image_to_depth,
@@ -37,7 +38,6 @@ from tool_nodes.ros.messages import (
     message_to_cloud,
     put_frame,
 )
-from tool_nodes.ros.remote_perception import box_to_message
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame, PointPrompt
 
@@ -205,7 +205,7 @@ def test_detect_points_can_give_only_the_best(ask: Ask) -> None:
     one = ask(DetectPoints, object_name="coconut water", only_one=True).points
     assert len(one) == 1
     assert one[0] in every
-    assert refused(ask, DetectPoints, object_name="purple elephant").code is ErrorCode.OBJECT_NOT_FOUND
+    assert refused(ask, DetectPoints, object_name="purple elephant").code is ErrorCode.NOT_RECOGNISED
 
 
 def test_detect_boxes_frames_what_is_seen(ask: Ask, mask: np.ndarray) -> None:

@@ -58,7 +58,7 @@ def test_pointing_and_its_refusals(both: Both) -> None:
     both("roborefer.detect_one", obj_name="rice box", image_index=0)
     both("roborefer.detect_all", obj_name="coconut water", image_index=0)
     both("vlm.detect_one", obj_name="free table left of the rice box", image_index=0)
-    assert both.refused("vlm.detect_all", obj_name="purple elephant", image_index=0) is ErrorCode.OBJECT_NOT_FOUND
+    assert both.refused("vlm.detect_all", obj_name="purple elephant", image_index=0) is ErrorCode.NOT_RECOGNISED
     assert both.refused("vlm.detect_one", obj_name="", image_index=0) is ErrorCode.INVALID_ARGUMENT
 
 

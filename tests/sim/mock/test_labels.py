@@ -54,6 +54,7 @@ def test_names_of_the_catalogue_mean_its_products_without_any_scene() -> None:
     labels = list(frame.labels or ())
     with_scene = SimPerception(labels).views(replace(frame, labels=None))
     without = SimPerception().views(frame)
+    assert len(with_scene) == len(labels)
     for a, b in zip(with_scene, without, strict=True):
         assert (a.name, a.kind, a.colour, a.synonyms, a.point) == (b.name, b.kind, b.colour, b.synonyms, b.point)
         assert np.array_equal(a.position_m, b.position_m)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_nodes.results import ErrorCode
-from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.images import SessionImage, resized
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.tools.evic.visual_tools import MAX_ASPECT, MAX_POINTS, MIN_SIDE, PALETTE, EvicTools, zoom_region
 from tool_nodes.types import Frame
@@ -145,32 +145,47 @@ def test_both_ends_of_the_bounds_and_the_largest_number_are_allowed(name: str, v
 
 
 @pytest.mark.parametrize(
-    ("box", "region"),
+    ("box", "region", "factor"),
     [
-        ([-20, -5, 60, 300], (0, 0, 60, 100)),  # clamped
-        ([50, 40, 52, 90], (37, 40, 65, 90)),  # widened about its centre
-        ([0, 0, 2, 2], (0, 0, 28, 28)),  # ... and shifted inside
-        ([199, 99, 500, 500], (172, 72, 200, 100)),
-        ([10.4, 20.6, 60.2, 70.0], (10, 20, 61, 70)),  # outward to whole pixels
+        ([-20, -5, 60, 300], (0, 0, 60, 100), 2),  # clamped
+        ([50, 40, 52, 90], (37, 40, 65, 90), 4),  # widened about its centre
+        ([0, 0, 2, 2], (0, 0, 28, 28), 4),  # ... and shifted inside
+        ([199, 99, 500, 500], (172, 72, 200, 100), 4),
+        ([10.4, 20.6, 60.2, 70.0], (10, 20, 61, 70), 3),  # outward to whole pixels
+        ([0, 0, 120, 100], (0, 0, 120, 100), 1),  # no longer than the picture's longer side, 200 px
     ],
 )
-def test_a_zoom_shows_the_region_that_algorithm_3_gives(box: list[float], region: tuple[int, int, int, int]) -> None:
+def test_a_zoom_shows_the_region_that_algorithm_3_gives_and_small_ones_enlarged(
+    box: list[float], region: tuple[int, int, int, int], factor: int
+) -> None:
     where = session()
     record = call("image_zoom_in", where, bbox_2d=box)
     left, top, right, bottom = region
     assert record.result.text == f"Zoomed in on image 0 to region [{left},{top},{right},{bottom}]."
-    assert np.array_equal(where.images[1].rgb, where.images[0].rgb[top:bottom, left:right])
+    size = factor * (right - left), factor * (bottom - top)
+    assert np.array_equal(where.images[1].rgb, resized(where.images[0].rgb[top:bottom, left:right], size))
     assert where.images[1].window == region
+
+
+def test_what_is_marked_in_an_enlarged_zoom_is_marked_in_its_own_pixels() -> None:
+    where = session()
+    call("image_zoom_in", where, bbox_2d=[50, 20, 78, 48])
+    assert where.images[1].size == (112, 112)
+    call("draw_point", where, image_idx=1, points=[[100, 60]])
+    assert where.images[2].rgb[60, 100].tolist() == [255, 0, 0]
+    at = where.images[2].to_frame([(100 / 112, 60 / 112)])[0] * where.images[0].size
+    assert at.tolist() == pytest.approx([50 + 100 / 4, 20 + 60 / 4])
 
 
 def test_a_zoom_into_a_zoom_keeps_the_link_to_the_frame_and_a_drawing_does_too() -> None:
     where = session()
     call("image_zoom_in", where, bbox_2d=[50, 20, 150, 90])
-    call("image_zoom_in", where, image_idx=1, bbox_2d=[10, 10, 60, 60], label="handle")
+    assert where.images[1].size == (200, 140)
+    call("image_zoom_in", where, image_idx=1, bbox_2d=[20, 20, 121, 120], label="handle")
     record = call("draw_point", where, image_idx=2, points=[[5, 5]])
     assert record.image_index == 3
     for image in where.images[2:]:
-        assert image.window == (60, 30, 110, 80)
+        assert image.window == (60, 30, 110.5, 80)
         assert image.frame is where.images[0].frame
 
 

@@ -174,6 +174,7 @@ def test_open_jaws_never_cut_into_the_object() -> None:
     thing = (0.45, 0.0, box(0, 0.035, 0.035, 0.04))
     grasps, T = grasp(thing)
     _, y, z = np.meshgrid([0.0], [-0.011, 0.0, 0.011], np.linspace(-0.0, 0.02, 5), indexing="ij")
+    assert len(T) > 0
     for pose, width in zip(T, grasps.widths_m, strict=True):
         tip = pad_depth(MAX_OPENING)
         for side in (-1.0, 1.0):

@@ -51,7 +51,7 @@ def test_every_skill_works_without_the_simulators_ids(toolbox: Toolbox, session:
     arguments: dict[str, Any] = {"img_path": "image-0", "text_labels": ["red box", "violin"]}
     lines = text(toolbox.call(name, arguments, session))
     assert re.search(r"^red box", lines, re.MULTILINE)
-    assert re.search(r"^violin: .*not found\.", lines, re.MULTILINE)
+    assert re.search(r"^violin: .*not recognised\.", lines, re.MULTILINE)
     assert lines.endswith("(backend: pixels)")
 
 

@@ -144,7 +144,11 @@ def test_what_is_found_is_reported_and_what_is_not_is_said(call: Call, name: str
     assert lines[-1] in ("violin: not found.", "violin: count 0, not found.")
 
 
-@pytest.mark.parametrize("name", ["EstimateDepth", "EstimateSize", "SegmentObjects", "CountObjects", "Get3DPoint"])
+def test_counting_what_is_not_there_gives_a_count_of_zero(call: Call) -> None:
+    assert text(call("CountObjects", text_labels=["violin"])).startswith("violin: count 0, not found.")
+
+
+@pytest.mark.parametrize("name", ["EstimateDepth", "EstimateSize", "SegmentObjects", "Get3DPoint"])
 def test_nothing_found_is_an_error_that_says_what_can_be_seen(call: Call, name: str) -> None:
     sentence = refusal(call(name, text_labels=["violin", "oboe"]), ErrorCode.OBJECT_NOT_FOUND)
     assert "None of 'violin', 'oboe' was found." in sentence
@@ -157,7 +161,9 @@ def test_a_thing_is_detected_from_the_threshold_on(call: Call, threshold: float,
 
 
 def test_a_threshold_above_every_score_says_the_best_score(call: Call) -> None:
-    sentence = refusal(call("CountObjects", text_labels=["cup"], threshold=0.95), ErrorCode.OBJECT_NOT_FOUND)
+    counted = text(call("CountObjects", text_labels=["cup"], threshold=0.95))
+    assert counted.startswith("cup: count 0, not found with a score as high as that.")
+    sentence = refusal(call("SegmentObjects", text_labels=["cup"], threshold=0.95), ErrorCode.OBJECT_NOT_FOUND)
     assert "No detection of 'cup' has a score of at least 0.95; the best has 0.90." in sentence
 
 
@@ -278,11 +284,13 @@ def test_a_picture_is_not_enlarged_without_limit(call: Call, session: Session) -
     assert "would make a picture of 5000x1500 px; a side may have 4096 px" in sentence
 
 
-def test_a_crop_keeps_the_link_to_the_frame_and_an_enlarged_one_has_none(call: Call, session: Session) -> None:
+def test_a_crop_keeps_the_link_to_the_frame_enlarged_or_not(call: Call, session: Session) -> None:
     call("ZoomCrop", box=[20, 10, 60, 50])
     call("ZoomCrop", box=[20, 10, 60, 50], zoom_factor=2)
     assert session.images[1].window == (20, 10, 60, 50)
-    assert session.images[2].frame is None
+    assert session.images[2].window == (20, 10, 60, 50)
+    assert session.images[2].frame is session.images[0].frame
+    assert session.images[2].size == (80, 80)
     assert "backend" not in call("ZoomCrop", box=[0, 0, 60, 50]).result.text
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,72 +11,27 @@ import pytest
 
 from sim.scene.files import parse_scene
 from sim.station import Station
-from tests.gen3 import MAX_OPENING, NAMED_STATES, VELOCITY_LIMITS, pad_depth, time_waypoints
+from tests.gen3 import MAX_OPENING, VELOCITY_LIMITS, pad_depth, time_waypoints
+from tests.guarded import PARK, RecordingArm, a_motion, permitted, refused, turned
 from tool_nodes.geometry import pose
-from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, stricter
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, check_trajectory
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.planner import EmbeddedPlanner
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
-from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.robot import RobotTools, robot_tools
 from tool_nodes.types import (
-    ArmState,
     CollisionScene,
     FloatArray,
-    GripperOutcome,
     LinearGoal,
     MotionOutcome,
-    MotionStatus,
     Trajectory,
 )
 
-PARK = NAMED_STATES["Park"]
 GRASP = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))
 SCENE = "objects:\n  - {name: toy block, position: [0.45, 0.0]}\n"
-
-
-class RecordingArm:
-    """Does at once what it is told."""
-
-    def __init__(self, q: FloatArray = PARK) -> None:
-        self.q = q.copy()
-        self.followed: list[Trajectory] = []
-        self.openings: list[float] = []
-
-    def state(self) -> ArmState:
-        return ArmState(self.q, np.zeros(7), MAX_OPENING, 0.0)
-
-    def follow(self, trajectory: Trajectory) -> MotionOutcome:
-        self.followed.append(trajectory)
-        self.q = trajectory.q[-1]
-        return MotionOutcome(MotionStatus.SUCCEEDED)
-
-    def move_gripper(self, opening_m: float) -> GripperOutcome:
-        self.openings.append(opening_m)
-        return GripperOutcome(MotionStatus.SUCCEEDED, opening_m, False)
-
-    def stop(self) -> None:
-        raise NotImplementedError
-
-    def reset_stop(self) -> None:
-        raise NotImplementedError
-
-    def job(self) -> AbstractContextManager[StopWatch]:
-        return StopLatch().job()
-
-
-def turned(angle: float, speed: float = 1.0) -> Trajectory:
-    """The base joint turns by an angle [rad] from the park position."""
-    return time_waypoints(np.vstack([PARK, PARK + angle * np.eye(7)[0]]), speed)
-
-
-def a_motion(*steps: Any) -> PlannedMotion:
-    return PlannedMotion("Test", steps, Kinematics().fk(PARK), "nothing", None)
 
 
 @pytest.fixture(scope="module")
@@ -193,19 +147,6 @@ def test_a_grasp_outside_the_operators_box_is_refused_before_anything_moves() ->
 
 
 # -- permits -------------------------------------------------------------------------------------
-
-
-@contextmanager
-def permitted(guard: MotionGuard, motion: PlannedMotion) -> Iterator[None]:
-    with guard.permit(lambda: motion, MAX_OPENING, lambda motion: None):
-        yield
-
-
-def refused(arm: Arm, step: Trajectory | float) -> ToolError:
-    move: Callable[[Any], object] = arm.follow if isinstance(step, Trajectory) else arm.move_gripper
-    with pytest.raises(ToolError) as caught:
-        move(step)
-    return caught.value
 
 
 def test_without_a_permit_the_arm_does_not_move() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.gen3 import GEN3
+from tool_nodes import registry
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
@@ -99,6 +100,12 @@ def test_an_unknown_robot_is_answered_with_those_that_are_known() -> None:
         find_robot("r2d2")
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert all(name in (caught.value.hint or "") for name in ROBOTS)
+
+
+def test_the_entry_points_are_the_robots_that_come_along_and_lead_to_their_folders() -> None:
+    assert set(registry.names("robot")) == set(ROBOTS)
+    for name in ROBOTS:
+        assert Path(registry.load("robot", name)) == find_robot(name)
 
 
 @pytest.mark.parametrize("name", ROBOTS)

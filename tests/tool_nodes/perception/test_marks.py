@@ -18,7 +18,7 @@ from tool_nodes.perception.drawings.mark_letters import LetterReader
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, MarkPhrase, find_marks, parse_mark_phrase
 from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.tools.drawing import draw_points
@@ -189,11 +189,16 @@ def test_points_that_a_tool_has_drawn_are_circles() -> None:
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**32 - 1))
 @settings(max_examples=40)
 def test_no_picture_is_too_small_or_too_wild(width: int, height: int, seed: int) -> None:
+    """Noise has no outlines of one colour: there is nothing to find in it, and nothing to fail at."""
     rgb = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
-    for mark in find_marks(rgb):
-        left, top, right, bottom = mark.box
-        assert 0 <= left < right <= width
-        assert 0 <= top < bottom <= height
+    assert find_marks(rgb) == []
+
+
+@pytest.mark.parametrize("x", [8, 10, 20, 30])
+@pytest.mark.parametrize("y", [8, 10, 20, 30])
+def test_the_box_of_a_mark_at_the_border_lies_inside_the_picture(x: int, y: int) -> None:
+    (mark,) = find_marks(Sketch(plain(40, 40)).disc(x, y).rgb)
+    assert mark.box == (x - 7, y - 7, x + 8, y + 8)
 
 
 # -- letters ---------------------------------------------------------------------------------------
@@ -219,14 +224,25 @@ def test_each_letter_names_the_mark_beside_it() -> None:
         (mark,) = MarkFinder().find(sketch.rgb, MarkPhrase("circle", label=letter))
         assert mark.centre[0] == x
         assert mark.label == letter
-    assert MarkFinder().find(sketch.rgb, MarkPhrase("circle", "blue", "A")) == []
-    assert MarkFinder().find(sketch.rgb, MarkPhrase("circle", label="E")) == []
+    for phrase, known in ((MarkPhrase("circle", "blue", "A"), "C"), (MarkPhrase("circle", label="E"), "A, B, C")):
+        with pytest.raises(ToolError, match=f"the labels that I read at them are: {known}\\.") as caught:
+            MarkFinder().find(sketch.rgb, phrase)
+        assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
 
 
-def test_a_mark_whose_letter_cannot_be_read_is_the_one_that_is_left() -> None:
+def test_a_mark_whose_letter_cannot_be_read_is_no_answer_to_a_label() -> None:
     sketch = Sketch().disc(200, 300, label="A").disc(420, 220)
-    (mark,) = MarkFinder().find(sketch.rgb, MarkPhrase("circle", "red", "B"))
-    assert mark.centre == (420.5, 220.5)
+    with pytest.raises(ToolError, match="read at them are: A, and 1 of 2 have a label that I cannot read") as caught:
+        MarkFinder().find(sketch.rgb, MarkPhrase("circle", "red", "B"))
+    assert caught.value.code is ErrorCode.NOT_RECOGNISED
+
+
+def test_a_red_letter_on_a_red_disc_is_read_or_said_not_to_be() -> None:
+    sketch = Sketch().disc(200, 300, label="A", ink="red").disc(420, 220, label="B", ink="red")
+    for label in "CDX2":
+        with pytest.raises(ToolError) as caught:
+            MarkFinder().find(sketch.rgb, MarkPhrase("circle", "red", label))
+        assert caught.value.code in (ErrorCode.NOT_RECOGNISED, ErrorCode.OBJECT_NOT_FOUND)
 
 
 def test_another_reader_can_read_the_letters() -> None:
@@ -278,7 +294,7 @@ def bounds(name: str) -> tuple[int, int, int, int]:
 
 
 def test_a_disc_is_pointed_at_by_the_label_over_it() -> None:
-    image = SessionImage(Sketch().disc(160, 240, label="A").disc(480, 120, label="B").rgb, table())
+    image = SessionImage(Sketch().disc(160, 240, label="A").disc(480, 120, label="B", ink="white").rgb, table())
     assert found(image, "red circle under label A") == pytest.approx((160.5 / 640, 240.5 / 480), abs=0.002)
     record, _ = point(image, "point B", "vlm.detect_one")
     assert record.result.text == "Detected 1 instance(s) of 'point B': [(0.751, 0.251)] (backend: pixels)"
@@ -328,7 +344,7 @@ def test_an_empty_box_means_its_middle() -> None:
 def test_a_phrase_whose_mark_is_not_there_goes_to_the_pointer() -> None:
     error = point(SessionImage(table().rgb, table()), "red circle under label A")[0].result.error
     assert error is not None
-    assert error.code is ErrorCode.OBJECT_NOT_FOUND
+    assert error.code is ErrorCode.NOT_RECOGNISED
 
 
 # -- pointing in crops -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from PIL import Image, ImageDraw
 
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.perception.over_frames import OverFrames
@@ -110,9 +111,23 @@ def test_a_point_on_the_bare_table_is_on_no_thing(look: Look) -> None:
 
 
 def test_what_is_not_there_is_not_found(look: Look) -> None:
-    with pytest.raises(ToolError) as caught:
-        look.finder.find(look.picture, "violin")
-    assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+    for name, code in (("banana", ErrorCode.OBJECT_NOT_FOUND), ("violin", ErrorCode.NOT_RECOGNISED)):
+        with pytest.raises(ToolError) as caught:
+            look.finder.find(look.picture, name)
+        assert caught.value.code is code
+
+
+@pytest.mark.parametrize("word", ["table", "the desk", "surface"])
+def test_the_table_is_one_thing_and_none_of_those_that_stand_on_it(look: Look, word: str) -> None:
+    table = look.one(word)
+    assert 0.5 < table.score <= 1.0
+    things = np.any([one.mask for one in look.finder.everything(look.picture).value], axis=0)
+    assert not np.any(table.mask & things)
+    assert np.count_nonzero(table.mask) > np.count_nonzero(things)
+    (detected,) = look.finder.detect(look.picture, word).value
+    x, y = detected.point or (0.0, 0.0)
+    height, width = table.mask.shape
+    assert table.mask[int(y * height), int(x * width)]
 
 
 def test_the_backend_is_the_ports(look: Look) -> None:
@@ -121,6 +136,7 @@ def test_the_backend_is_the_ports(look: Look) -> None:
 
 def test_the_same_question_has_the_same_answer(look: Look) -> None:
     first, second = (look.finder.find(look.picture, "coconut water").value for _ in range(2))
+    assert first
     for a, b in zip(first, second, strict=True):
         assert np.array_equal(a.mask, b.mask)
         assert (a.box, a.point, a.score) == (b.box, b.point, b.score)
@@ -221,10 +237,14 @@ def test_in_a_foreign_picture_things_are_found_by_colour_and_shape(look: Look, d
     assert np.abs(np.array(disc.box) - (20, 30, 71, 81)).max() <= 1
     assert np.abs(np.array(square.box) - (120, 40, 170, 90)).max() <= 1
     assert disc.label == "red circle"
-    assert look.finder.everything(drawing).backend == "pixels"
+    assert look.finder.everything(drawing).backend == "drawings"
     with pytest.raises(ToolError) as caught:
         look.finder.find(drawing, "green star")
     assert caught.value.code is ErrorCode.OBJECT_NOT_FOUND
+    for name in ("cup", "cat", "table"):
+        with pytest.raises(ToolError, match="I see: ") as caught:
+            look.finder.find(drawing, name)
+        assert caught.value.code is ErrorCode.NOT_RECOGNISED
 
 
 def test_in_a_foreign_picture_everything_and_a_point_are_seen(look: Look, drawing: SessionImage) -> None:
@@ -256,7 +276,7 @@ def test_a_frame_without_depth_is_looked_at_as_a_foreign_picture(look: Look, dra
     frame = look.picture.require_frame()
     depth = np.full(drawing.rgb.shape[:2], np.nan, np.float32)
     flat = SessionImage(drawing.rgb, Frame(drawing.rgb, depth, frame.K, frame.T_base_camera, stamp=9.0))
-    assert look.finder.everything(flat).backend == "pixels"
+    assert look.finder.everything(flat).backend == "drawings"
     assert len(look.finder.everything(flat).value) == 2
 
 
@@ -272,6 +292,9 @@ class TwoPointsOnOneThing:
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         return [(0.2, 0.4), (0.45, 0.6)]
+
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        return [Candidate(point, 1.0) for point in self.points(frame, text)]
 
     def segment(self, frame: Frame, points: object) -> list[Segmentation]:
         return [Segmentation(self.mask.copy(), 0.75)]

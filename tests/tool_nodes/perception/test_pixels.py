@@ -61,7 +61,9 @@ def arranged(*things: tuple[str, float, float, float]) -> tuple[Scene, Frame]:
 def truth(scene: Scene, frame: Frame) -> list[tuple[PlacedObject, BoolArray]]:
     assert frame.ids is not None
     masks = [(placed, frame.ids == k) for k, placed in enumerate(scene.objects)]
-    return [(placed, mask) for placed, mask in masks if np.count_nonzero(mask) >= 80]
+    found = [(placed, mask) for placed, mask in masks if np.count_nonzero(mask) >= 80]
+    assert found, "nothing is in the picture"
+    return found
 
 
 def iou(a: BoolArray, b: BoolArray) -> float:
@@ -184,8 +186,8 @@ def test_an_empty_table_has_no_objects_and_the_error_says_what_is_seen() -> None
     floor[::2] = frame.depth[::2]
     bare = replace(frame, depth=np.where(frame.ids == 0, np.float32(np.nan), floor))
     assert PERCEPTION.views(bare) == []
-    with pytest.raises(ToolError, match="piano") as error:
-        PERCEPTION.points(frame, "piano")
+    with pytest.raises(ToolError, match="banana") as error:
+        PERCEPTION.points(frame, "banana")
     assert error.value.code == ErrorCode.OBJECT_NOT_FOUND
     assert "red box" in error.value.message
 
@@ -220,6 +222,7 @@ def test_a_picture_without_depth_is_refused() -> None:
 def test_the_same_picture_gives_the_same_views_and_ids_are_never_read() -> None:
     _, frame = picture(3)
     again = PixelPerception().views(replace(frame, ids=None))
+    assert again
     for one, other in zip(PERCEPTION.views(frame), again, strict=True):
         assert (one.name, one.point) == (other.name, other.point)
         assert np.array_equal(one.position_m, other.position_m)

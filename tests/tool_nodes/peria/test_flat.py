@@ -115,9 +115,16 @@ def test_repeated_things_are_counted_and_told_apart(
 
 
 def test_what_is_not_there_is_told_with_what_is(drawing: RGB) -> None:
-    with pytest.raises(ToolError, match=r"no 'cat' here; I see: .*red star") as caught:
-        FlatPerception().find(drawing, "cat")
+    with pytest.raises(ToolError, match=r"no 'blue star' here; I see: .*red star") as caught:
+        FlatPerception().find(drawing, "blue star")
     assert caught.value.code == ErrorCode.OBJECT_NOT_FOUND
+
+
+@pytest.mark.parametrize("words", ["cat", "cup", "red cat", "the table", "text"])
+def test_what_is_neither_colour_nor_plain_shape_cannot_be_known(drawing: RGB, words: str) -> None:
+    with pytest.raises(ToolError, match=r"I see: .*red star") as caught:
+        FlatPerception().find(drawing, words)
+    assert caught.value.code == ErrorCode.NOT_RECOGNISED
 
 
 def test_an_even_picture_has_nothing_in_it() -> None:

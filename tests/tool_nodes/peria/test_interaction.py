@@ -98,6 +98,32 @@ def test_the_letters_of_a_label_shrink_to_fit_a_narrow_picture(sheet_of: Callabl
     assert 0 < np.count_nonzero(narrow.any(axis=(1, 2))) < np.count_nonzero(wide.any(axis=(1, 2)))
 
 
+@pytest.mark.parametrize("size", [(480, 640), (100, 300), (900, 1200)])
+@pytest.mark.parametrize("text", ["Köln Süd, Große Straße", "Évora, São João, Ängelholm, Ærø", "ß"])
+def test_umlauts_and_accents_are_drawn(sheet_of: Callable[..., Any], text: str, size: tuple[int, int]) -> None:
+    drawn, plain = (
+        sheet_of(np.zeros((*size, 3), np.uint8)).do("image_label", text=words, position=[100, 100])
+        for words in (text, "".join(c if c < "\x7f" else "¿" for c in text))
+    )
+    assert drawn.image.shape == plain.image.shape == (*size, 3)
+    assert not np.array_equal(drawn.image, plain.image)
+    assert f"Added the label {text!r}" in drawn.text
+
+
+def test_a_label_of_a_thousand_characters_is_broken_into_lines_inside_the_picture(sheet_of: Callable[..., Any]) -> None:
+    text = ("platform nine to the old harbour " * 40)[:999] + "."
+    result = sheet_of(np.zeros((480, 640, 3), np.uint8)).do("image_label", text=text, position=[500, 500])
+    rows, columns = np.nonzero((result.image == (230, 30, 30)).all(axis=2))
+    frame = (columns.min(), rows.min(), columns.max(), rows.max())
+    inside = result.image[frame[1] : frame[3] + 1, frame[0] : frame[2] + 1]
+    assert (inside.max(axis=2) > 0).all()  # the whole label, on white, is in the picture
+    assert frame[2] - frame[0] > 500
+    inner = np.s_[frame[1] + 3 : frame[3] - 2, frame[0] + 3 : frame[2] - 2]
+    ink = (result.image[inner][..., 1] < 128).any(axis=1)
+    lines = np.count_nonzero(np.diff(ink.astype(int)) == 1)
+    assert lines >= 8
+
+
 def test_a_label_that_cannot_fit_is_refused(sheet_of: Callable[..., Any]) -> None:
     error = sheet_of(np.zeros((30, 30, 3), np.uint8)).refusal("image_label", text="much too long", position=[0, 0])
     assert "px, but the picture has 30x30 px." in error.message
@@ -106,10 +132,13 @@ def test_a_label_that_cannot_fit_is_refused(sheet_of: Callable[..., Any]) -> Non
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("中国", "image_label: the font has no glyphs for '中国'. Use letters from a to z, digits and ASCII signs."),
+        (
+            "中国",
+            "the font has no glyphs for '中国'. Use letters of western European languages, digits and ASCII signs.",
+        ),
         ("a\tb", r"no glyphs for '\t'"),
-        ("", "argument 'text' must have 1 to 100 characters, got 0"),
-        ("x" * 101, "got 101"),
+        ("", "argument 'text' must have 1 to 1000 characters, got 0"),
+        ("x" * 1001, "got 1001"),
         (5, "argument 'text' must be a string, got 5"),
     ],
 )

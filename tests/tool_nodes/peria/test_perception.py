@@ -77,26 +77,44 @@ def test_presence_check_tells_what_is_there(table: Any) -> None:
 
 
 def test_presence_check_and_concept_count_tell_absence_as_a_success(table: Any) -> None:
-    assert table.ask("presence_check", text_prompt="elephant") == {
-        "task": "presence", "prompt": "elephant", "present": False, "confidence": 0.0, "count": 0,
-    }  # fmt: skip
-    assert table.ask("concept_count", text_prompt="elephants") == {
-        "task": "counting", "prompt": "elephants", "count": 0, "instances": [],
-    }  # fmt: skip
+    present = table.ask("presence_check", text_prompt="banana")
+    assert 0.5 < present.pop("confidence") <= 1.0  # in the absence
+    assert present.pop("note").startswith("no 'banana' here; I see: ")
+    assert present == {"task": "presence", "prompt": "banana", "present": False, "count": 0}
+    counted = table.ask("concept_count", text_prompt="bananas")
+    assert counted.pop("note").startswith("no 'bananas' here; I see: ")
+    assert counted == {"task": "counting", "prompt": "bananas", "count": 0, "instances": []}
 
 
-def test_segmenting_or_detecting_what_is_not_there_names_what_is(table: Any) -> None:
-    for name, argument in (("text_segment", "text_prompt"), ("grounding_dino", "question")):
-        error = table.refusal(name, **{argument: "elephant"})
-        assert error.code == ErrorCode.OBJECT_NOT_FOUND
+@pytest.mark.parametrize("name", ["xyzzy", "elephant", "person", "robot", "gripper", "background", "red floor"])
+def test_what_no_backend_knows_is_neither_present_nor_absent(table: Any, name: str) -> None:
+    for tool, argument in (
+        ("presence_check", "text_prompt"),
+        ("concept_count", "text_prompt"),
+        ("text_segment", "text_prompt"),
+        ("grounding_dino", "question"),
+    ):
+        error = table.refusal(tool, **{argument: name})
+        assert error.code is ErrorCode.NOT_RECOGNISED
         assert "teddy bear" in error.message
 
 
+def test_segmenting_what_is_not_there_names_what_is(table: Any) -> None:
+    error = table.refusal("text_segment", text_prompt="banana")
+    assert error.code is ErrorCode.OBJECT_NOT_FOUND
+    assert "teddy bear" in error.message
+
+
+def test_detecting_what_is_not_there_gives_an_empty_list(table: Any) -> None:
+    answer = table.ask("grounding_dino", question="banana")
+    assert answer == {"task": "detection", "objects": [], "not_found": ["banana"]}
+
+
 def test_grounding_dino_finds_several_names_and_says_which_are_missing(table: Any) -> None:
-    answer = table.ask("grounding_dino", question="coconut water . red box . elephant .")
-    assert list(answer) == ["task", "objects", "not_found"]
+    answer = table.ask("grounding_dino", question="coconut water . red box . banana . elephant .")
+    assert list(answer) == ["task", "objects", "not_found", "not_recognised"]
     assert answer["task"] == "detection"
-    assert answer["not_found"] == ["elephant"]
+    assert (answer["not_found"], answer["not_recognised"]) == (["banana"], ["elephant"])
     assert sorted(one["label"] for one in answer["objects"]) == ["coconut water", "coconut water", "red box"]
     confidences = [one["confidence"] for one in answer["objects"]]
     assert confidences == sorted(confidences, reverse=True)
@@ -125,6 +143,7 @@ def test_bbox_segment_stays_inside_its_box(table: Any) -> None:
 
 def test_exemplar_segment_finds_the_second_carton_of_the_same_kind(table: Any) -> None:
     cartons = table.ask("text_segment", text_prompt="coconut water")["proposals"]
+    assert len(cartons) == THINGS["coconut water"]
     for one in cartons:
         found = table.ask("exemplar_segment", bounding_box=one["bbox"])["proposals"]
         assert found[0]["bbox"] == one["bbox"]
@@ -257,7 +276,7 @@ def test_scores_below_a_quarter_are_dropped() -> None:
     assert len(told(seen, "grounding_dino", question="cat").value["objects"]) == 2
     assert told(seen, "concept_count", text_prompt="cat").value["count"] == 2
     only_faint = told({"cat": [(0, 0.1)]}, "presence_check", text_prompt="cat").value
-    assert (only_faint["present"], only_faint["count"], only_faint["confidence"]) == (False, 0, 0.0)
+    assert (only_faint["present"], only_faint["count"], only_faint["confidence"]) == (False, 0, 0.9)
 
 
 def test_boxes_that_nearly_coincide_are_one_detection() -> None:

@@ -241,8 +241,46 @@ def test_eval_gives_a_variable_of_its_own(call: Any) -> None:
     assert "last_exec_result" not in session.variables
 
 
-def test_a_picture_is_an_array(call: Any) -> None:
-    assert call("code_executor.eval", expression="captured_image.shape")[0].value[0] == (4, 6, 3)
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("captured_image.size", (6, 4)),
+        ("captured_image.crop((1, 0, 3, 4)).size", (2, 4)),
+        ("(captured_image.width, captured_image.height, captured_image.mode)", (6, 4, "RGB")),
+        ("np.asarray(captured_image).shape", (4, 6, 3)),
+        ("int(np.array(captured_image.convert('L').resize((3, 2))).sum())", 6 * 7),
+        ("captured_image.getpixel((0, 0))", (7, 7, 7)),
+        ("captured_image.shape", (4, 6, 3)),
+        ("captured_image[0, 0].tolist()", [7, 7, 7]),
+        ("float(np.mean(captured_image))", 7.0),
+    ],
+)
+def test_a_picture_is_the_papers_and_is_read_like_an_array(call: Any, expression: str, value: Any) -> None:
+    assert call("code_executor.eval", expression=expression)[0].value[0] == value
+
+
+def test_a_picture_as_result_is_stored_as_its_array(call: Any) -> None:
+    result, session = call("code_executor.exec", code="result = [captured_image.crop((1, 0, 3, 4))]")
+    assert result.ok, result.text
+    (crop,) = session.variables["last_exec_result"]
+    assert np.array_equal(crop, np.full((4, 2, 3), 7, np.uint8))
+
+
+@pytest.mark.parametrize("code", ["import PIL", "from PIL import Image", "captured_image.save('/tmp/x.png')"])
+def test_a_picture_opens_no_door(call: Any, code: str) -> None:
+    assert call("code_executor.exec", code=code)[0].error is not None
+
+
+def test_names_end_with_their_call_as_the_descriptions_say(call: Any, executor: CodeExecutor) -> None:
+    descriptions = {
+        s["function"]["name"]: s["function"]["description"] for s in Toolbox([CodeTools(executor)]).schemas()
+    }
+    assert "Names that a block defines end with it" in descriptions["code_executor.exec"]
+    assert "$last_exec_result" in descriptions["code_executor.exec"]
+    assert "no names of earlier code" in descriptions["code_executor.eval"]
+    assert call("code_executor.exec", code="x = 5\nx")[0].ok
+    assert "NameError" in call("code_executor.exec", code="x + 1")[0].text
+    assert call("code_executor.exec", code="last_exec_result + 1")[0].value[0] == 6
 
 
 def test_no_value_leaves_no_variable(call: Any) -> None:

@@ -1,43 +1,57 @@
-"""A reader and rendered lines for the tests of text reading."""
+"""A reader, and lines printed in typefaces of other people, for the tests of text reading."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import metadata
+from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image, ImageDraw, ImageFont
 
-from sim.drawings.builder import Colour, PictureBuilder
-from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.perception.text.rapid import RapidTextReader
 from tool_nodes.toolbox.images import SessionImage
 
-Draw = Callable[..., SessionImage]
+Print = Callable[..., SessionImage]
 
 
 @pytest.fixture(scope="session")
-def reader() -> PixelTextReader:
-    return PixelTextReader()
+def reader() -> RapidTextReader:
+    return RapidTextReader()
+
+
+def face(name: str, size: int) -> Any:
+    """A typeface of a package of fonts, or Pillow's own."""
+    if name == "Aileron":
+        return ImageFont.load_default(size=size)
+    for entry in metadata.entry_points(group="fonts_ttf"):
+        if name in (files := entry.load()):
+            return ImageFont.truetype(files[name], size)
+    raise LookupError(name)
 
 
 @pytest.fixture(scope="session")
-def draw() -> Draw:
-    """Draws lines of text below each other, as a picture that has no link to any truth."""
+def printed() -> Print:
+    """Prints lines below each other, as a picture that has no link to any truth."""
 
     def lines(
         *texts: str,
-        size: float = 22.0,
-        ink: Colour = (20, 20, 20),
-        ground: Colour = (240, 240, 240),
-        blur: float = 0.0,
+        font: str = "Roboto",
+        size: int = 20,
+        ink: tuple[int, int, int] = (20, 20, 20),
+        ground: tuple[int, int, int] = (240, 240, 240),
+        turned: float = 0.0,
         noise: float = 0.0,
-        width: int = 420,
+        margin: int | None = None,
     ) -> SessionImage:
-        picture = PictureBuilder(width, round(size * (1.2 + 1.9 * len(texts))), ground)
-        for index, text in enumerate(texts):
-            picture.text(text, (16, size * (1.5 + 1.9 * index)), size, ink)
-        if blur:
-            picture.blur(blur)
-        if noise:
-            picture.noise(noise)
-        return SessionImage(picture.frame().rgb)
+        letters, beside = face(font, size), 2 * size if margin is None else margin
+        width = round(max(letters.getlength(text) for text in texts)) + 2 * beside
+        page = Image.new("RGB", (width, round(1.9 * size * len(texts)) + 2 * beside), ground)
+        for number, text in enumerate(texts):
+            ImageDraw.Draw(page).text((beside, beside + 1.9 * size * number), text, font=letters, fill=ink)
+        page = page.rotate(turned, expand=True, fillcolor=ground, resample=Image.Resampling.BICUBIC)
+        pixels = np.asarray(page) + np.random.default_rng(0).normal(0.0, noise, (page.height, page.width, 3))
+        return SessionImage(np.clip(np.rint(pixels), 0, 255).astype(np.uint8))
 
     return lines

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.drawings.builder import PictureBuilder
-from tool_nodes.perception.text.layout import formulas, reading_order, table_rows, with_scripts
+from tool_nodes.perception.text.layout import (
+    formulas,
+    is_prose,
+    looks_like_mathematics,
+    read_table,
+    reading_order,
+    with_scripts,
+)
 from tool_nodes.perception.text.rulings import Rulings, find_rulings
 from tool_nodes.types import TextSpan
 
@@ -42,16 +50,16 @@ def test_a_bar_with_text_on_one_side_only_is_no_fraction() -> None:
 def test_a_grid_gives_each_text_its_cell_and_empty_cells_stay() -> None:
     grid = Rulings(columns=(0.0, 100.0, 200.0), rows=(0.0, 50.0, 100.0))
     spans = [span("Item", 10, 15), span("Price", 110, 15), span("two", 150, 65, 30), span("lines", 110, 65, 30)]
-    assert table_rows(spans, grid) == [["Item", "Price"], ["", "lines two"]]
+    assert read_table(spans, grid).rows == [["Item", "Price"], ["", "lines two"]]
 
 
 def test_without_a_grid_gaps_make_the_columns() -> None:
     spans = [span("Item", 0, 0), span("Price", 100, 0), span("Bread and butter", 0, 40, 80), span("3.20", 110, 40)]
-    assert table_rows(spans, Rulings()) == [["Item", "Price"], ["Bread and butter", "3.20"]]
+    assert read_table(spans, Rulings()).rows == [["Item", "Price"], ["Bread and butter", "3.20"]]
 
 
 def test_nothing_read_is_no_table() -> None:
-    assert table_rows([], Rulings()) == []
+    assert read_table([], Rulings()).rows == []
 
 
 def test_the_lines_of_a_grid_are_found() -> None:
@@ -68,3 +76,14 @@ def test_the_lines_of_a_grid_are_found() -> None:
 def test_a_plain_picture_has_no_lines() -> None:
     assert find_rulings(np.full((40, 60, 3), 7, np.uint8)) == Rulings()
     assert find_rulings(np.zeros((1, 1, 3), np.uint8)) == Rulings()
+
+
+@pytest.mark.parametrize("text", ["a = b", "x² + 1", "E = mc^2", "sin x + cos y", "2 + 2", "n ="])
+def test_what_looks_like_mathematics(text: str) -> None:
+    assert looks_like_mathematics(text)
+    assert not is_prose(text)
+
+
+@pytest.mark.parametrize("text", ["(+237) 650 58 49 04", "Platform 9 to Kings Cross", "A40", "C++ and Python", "18.50"])
+def test_what_does_not(text: str) -> None:
+    assert not looks_like_mathematics(text)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sim.drawings import samples as pictures
+from sim.drawings.builder import PictureBuilder
 from sim.drawings.text_truth import SimTextReader, TextNoise
-from tool_nodes.perception.text import PixelTextReader
+from tool_nodes.perception.text.rapid import RapidTextReader
 from tool_nodes.ports import Answer, TextReader
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
@@ -21,7 +23,7 @@ from tool_nodes.types import Frame, TextSpan
 
 TOOLS = ("text_ocr", "text_spotting", "map_text_ocr", "formula_ocr", "table_ocr")
 READERS: dict[str, TextReader] = {
-    "pixels": PixelTextReader(),
+    "rapidocr": RapidTextReader(),
     "sim": SimTextReader(noise=TextNoise(confusion_rate=0.0)),
 }
 PREFIX = "Tool executed successfully.\nResult: "
@@ -44,7 +46,7 @@ def value(backend: str, name: str, picture: Frame) -> dict[str, Any]:
 
 
 def test_the_tools_take_an_image_index_and_nothing_else() -> None:
-    toolbox = Toolbox([TextTools(READERS["pixels"])])
+    toolbox = Toolbox([TextTools(READERS["rapidocr"])])
     assert set(toolbox.specs) == set(TOOLS)
     for spec in toolbox.specs.values():
         assert (spec.suite, list(spec.kinds), spec.required) == ("peria", ["image_index"], ("image_index",))
@@ -52,14 +54,14 @@ def test_the_tools_take_an_image_index_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("name", TOOLS)
 def test_each_tool_answers_with_text_only_and_names_its_backend(name: str) -> None:
-    record = call("pixels", name, np.full((40, 60, 3), 200, np.uint8))
-    assert (record.image_index, record.result.backend) == (None, "pixels")
-    assert record.result.text.endswith("(backend: pixels)")
+    record = call("rapidocr", name, np.full((40, 60, 3), 200, np.uint8))
+    assert (record.image_index, record.result.backend) == (None, "rapidocr")
+    assert record.result.text.endswith("(backend: rapidocr)")
 
 
 @both
 def test_nothing_to_read_is_an_empty_text(backend: str) -> None:
-    frame = pictures.shapes(1)
+    frame = pictures.shapes(5)
     assert value(backend, "text_ocr", frame) == {"task": "ocr", "text": ""}
     assert value(backend, "text_spotting", frame) == {"task": "spotting", "items": []}
     assert value(backend, "formula_ocr", frame) == {"task": "formula", "text": ""}
@@ -72,7 +74,9 @@ def test_map_ocr_gives_names_without_numbers_scale_and_symbols(backend: str) -> 
     assert frame.texts is not None
     names = [span.text for span in frame.texts if not is_map_noise(span.text)]
     assert len(names) == 7
-    assert sorted(value(backend, "map_text_ocr", frame)["text"].split("\n")) == sorted(names)
+    told = value(backend, "map_text_ocr", frame)
+    assert sorted(told["text"].split("\n")) == sorted(names)
+    assert set(told.get("uncertain", ())) <= set(names)
     assert " m" in value(backend, "text_ocr", frame)["text"]
 
 
@@ -92,6 +96,10 @@ def test_map_ocr_gives_names_without_numbers_scale_and_symbols(backend: str) -> 
         "N",
         "--",
         "#7",
+        "0 A00 200 m",
+        "0 A00 2o0 m",
+        "Scaie A :5o00",
+        "A00",
     ],
 )
 def test_numbers_scales_and_symbols_are_map_noise(text: str) -> None:
@@ -119,7 +127,7 @@ def test_tables_are_rows_of_cells(backend: str) -> None:
     assert frame.texts is not None
     cells = [span.text for span in frame.texts]
     rows = [cells[k : k + 3] for k in range(0, len(cells), 3)]
-    assert value(backend, "table_ocr", frame) == {"task": "table", "rows": rows}
+    assert value(backend, "table_ocr", frame)["rows"] == rows
 
 
 class OneText:
@@ -147,12 +155,115 @@ def test_the_box_of_a_text_is_one_that_the_other_tools_take(box: tuple[float, fl
     session = Session(images=[SessionImage(np.zeros((120, 100, 3), np.uint8))])
     found = toolbox.call("text_spotting", {"image_index": 0}, session).result
     assert isinstance(found.value, dict)
-    assert found.value["items"] == [{"text": "x", "bbox": told}]
+    assert found.value["items"] == [{"text": "x", "bbox": told, "score": 1.0}]
     assert toolbox.call("bounding_box", {"image_index": 0, "bounding_box": told}, session).result.ok
+
+
+class Told:
+    """Reads what it was given; a part of a picture is read as what is told of it."""
+
+    backend = "told"
+
+    def __init__(self, *spans: TextSpan, parts: Mapping[tuple[int, int], str] | None = None) -> None:
+        self._spans = list(spans)
+        self._parts = parts
+
+    def read(self, image: SessionImage) -> Answer[list[TextSpan]]:
+        if self._parts is None or image.size not in self._parts:
+            return Answer(self._spans, self.backend)
+        return Answer([TextSpan(self._parts[image.size], (5.0, 5.0, 20.0, 20.0))], self.backend)
+
+
+def span(text: str, left: float, top: float, width: float = 60, score: float = 1.0) -> TextSpan:
+    return TextSpan(text, (left, top, left + width, top + 20), score)
+
+
+def told(name: str, reader: TextReader, rgb: np.ndarray | None = None) -> dict[str, Any]:
+    session = Session(images=[SessionImage(np.full((200, 400, 3), 250, np.uint8) if rgb is None else rgb)])
+    result = Toolbox([TextTools(reader)]).call(name, {"image_index": 0}, session).result
+    assert result.ok, result.text
+    return result.value  # type: ignore[no-any-return]
+
+
+DOUBTS = (span("Kiel", 10, 10), span("Bonm", 10, 50, score=0.5), span("", 10, 90, score=0.1))
+
+
+def test_what_is_uncertain_and_how_much_is_unread_is_said() -> None:
+    expected = {"task": "ocr", "text": "Kiel\nBonm", "uncertain": ["Bonm"], "unread": 1}
+    assert told("text_ocr", Told(*DOUBTS)) == expected
+    assert told("map_text_ocr", Told(*DOUBTS, span("200 rn", 10, 120, score=0.4))) == expected | {
+        "text": "Kiel\nBonm\n200 rn", "uncertain": ["Bonm", "200 rn"]
+    }  # fmt: skip
+    formula = told("formula_ocr", Told(span("a=b", 10, 10, score=0.5), span("", 10, 50)))
+    assert formula == {"task": "formula", "text": "a=b", "uncertain": ["a=b"], "unread": 1}
+
+
+def test_every_spotted_text_has_a_score_and_an_unread_one_is_null() -> None:
+    items = told("text_spotting", Told(*DOUBTS))["items"]
+    assert [(item["text"], item["score"]) for item in items] == [("Kiel", 1.0), ("Bonm", 0.5), (None, 0.1)]
+
+
+def test_all_read_and_sure_is_the_papers_form_and_nothing_else() -> None:
+    assert told("text_ocr", Told(span("Kiel", 10, 10))) == {"task": "ocr", "text": "Kiel"}
+
+
+def grid(*printed: tuple[str, float, float]) -> np.ndarray:
+    """A picture with a table of 2 x 2 cells, 100 x 50 px each, and what is printed into it."""
+    picture = PictureBuilder(240, 140)
+    for x in (20, 120, 220):
+        picture.path([(x, 20), (x, 120)], 2.0, (0, 0, 0))
+    for y in (20, 70, 120):
+        picture.path([(20, y), (220, y)], 2.0, (0, 0, 0))
+    for text, x, y in printed:
+        picture.text(text, (x, y), 20.0)
+    return picture.frame().rgb
+
+
+def test_a_cell_that_could_not_be_read_is_not_an_empty_one() -> None:
+    rgb = grid(("Bonn", 40, 50), ("331", 140, 50), ("Kiel", 40, 100))
+    read = told("table_ocr", Told(span("Bonn", 40, 35), span("", 40, 85)), rgb)
+    assert read == {"task": "table", "rows": [["Bonn", None], [None, ""]], "unread": 2}
+
+
+def test_neighbours_that_were_taken_for_one_line_are_read_apart() -> None:
+    rgb = grid(("1", 100, 50), ("7", 130, 50))
+    cells = {(100, 50): "1", (101, 50): "1", (99, 50): "1"}
+    read = told("table_ocr", Told(span("17", 95, 35, 50), parts=cells), rgb)
+    assert read["rows"] == [["1", "1"], ["", ""]]
+
+
+def test_a_text_outside_of_the_grid_is_told() -> None:
+    assert told("table_ocr", Told(span("Bonn", 40, 35), span("Cities", 40, 0)), grid(("Bonn", 40, 50))) == {
+        "task": "table", "rows": [["Bonn", ""], ["", ""]], "outside": ["Cities"]
+    }  # fmt: skip
+
+
+def test_prose_is_neither_a_formula_nor_a_table_without_saying_so() -> None:
+    prose = Told(span("Region based segmentation", 10, 10, 250), span("These markers are pixels", 10, 50, 250))
+    assert told("formula_ocr", prose) == {
+        "task": "formula", "text": "", "not_formula": ["Region based segmentation", "These markers are pixels"]
+    }  # fmt: skip
+    assert "neither ruled lines nor columns" in told("table_ocr", prose)["note"]
+
+
+def test_signs_that_are_no_latex_are_named() -> None:
+    read = told("formula_ocr", Told(span("√2 ≤ π", 10, 10)))
+    assert read == {"task": "formula", "text": "√2 \\le \\pi", "not_latex": ["√"]}
+
+
+@pytest.mark.parametrize("size", [(500, 300), (1200, 900), (320, 240)])
+@pytest.mark.parametrize("text", ["carton", "Station A", "B"])
+def test_what_image_label_draws_is_read(size: tuple[int, int], text: str) -> None:
+    width, height = size
+    session = Session(images=[SessionImage(np.full((height, width, 3), 120, np.uint8))])
+    toolbox = Toolbox([PeriaInteractionTools(), TextTools(READERS["rapidocr"])])
+    labelled = toolbox.call("image_label", {"image_index": 0, "text": text, "position": [300, 400]}, session)
+    read = toolbox.call("text_ocr", {"image_index": labelled.image_index}, session).result
+    assert read.value["text"] == text
 
 
 def test_the_simulators_reader_has_no_truth_about_other_pictures() -> None:
     error = call("sim", "text_ocr", np.zeros((40, 60, 3), np.uint8)).result.error
     assert error is not None
     assert error.code is ErrorCode.UNAVAILABLE
-    assert "'pixels'" in str(error)
+    assert "'rapidocr'" in str(error)

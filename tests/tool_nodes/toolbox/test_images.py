@@ -38,6 +38,13 @@ def crops(draw: st.DrawFn) -> SessionImage:
     return picture
 
 
+@st.composite
+def enlargements(draw: st.DrawFn) -> SessionImage:
+    """A crop that is shown larger, smaller or stretched, and perhaps a crop of that."""
+    picture = draw(crops()).resized(draw(st.integers(1, 150)), draw(st.integers(1, 150)))
+    return picture.cropped(*draw(boxes(*picture.size))) if draw(st.booleans()) else picture
+
+
 POINTS = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=4)
 
 
@@ -85,8 +92,7 @@ def test_what_is_cut_from_an_array_of_the_frame_lies_under_the_picture(picture: 
 def test_points_in_space_project_onto_their_own_pixels_of_a_crop(picture: SessionImage) -> None:
     width, height = picture.size
     frame = picture.require_frame()
-    K = frame.K.copy()
-    K[:2, 2] = picture.principal_point()
+    K = picture.intrinsics(frame.K[0, 0])
     depth = np.ascontiguousarray(picture.cut(frame.depth))
     whole = np.ascontiguousarray(picture.cut(backproject(frame.depth, frame.K).reshape(HEIGHT, WIDTH, 3)))
     np.testing.assert_allclose(backproject(depth, K), whole.reshape(-1, 3), atol=1e-5)
@@ -95,8 +101,49 @@ def test_points_in_space_project_onto_their_own_pixels_of_a_crop(picture: Sessio
 
 
 def test_a_crop_may_lie_beside_the_optical_axis() -> None:
-    cx, cy = camera_picture().cropped(40, 0, 60, 10).principal_point()
-    assert (cx, cy) == (29.5 - 40, 19.5)
+    K = camera_picture().cropped(40, 0, 60, 10).intrinsics(50.0)
+    assert K.tolist() == [[50.0, 0.0, 29.5 - 40], [0.0, 50.0, 19.5], [0.0, 0.0, 1.0]]
+
+
+@given(enlargements(), POINTS)
+def test_points_of_an_enlarged_picture_go_to_the_frame_and_back(
+    picture: SessionImage, points: list[tuple[float, float]]
+) -> None:
+    there = picture.to_frame(points)
+    assert ((there >= -1e-9) & (there <= 1 + 1e-9)).all()
+    np.testing.assert_allclose(picture.from_frame(there), points, atol=1e-6)
+
+
+@given(enlargements())
+def test_an_enlarged_picture_shows_what_its_own_intrinsics_say(picture: SessionImage) -> None:
+    """The middle of each pixel is on the same line of sight as the place of the frame that it shows."""
+    frame = picture.require_frame()
+    width, height = picture.size
+    v, u = np.mgrid[:height, :width].reshape(2, -1)
+    seen = picture.to_frame(np.column_stack([(u + 0.5) / width, (v + 0.5) / height])) * frame.size - 0.5
+    directions = np.column_stack([seen, np.ones(len(seen))]) @ np.linalg.inv(frame.K).T
+    K = picture.intrinsics(frame.K[0, 0] * picture.scale[0])
+    np.testing.assert_allclose(project(directions, K), np.column_stack([u, v]), atol=1e-6)
+    assert picture.view is not None
+    np.testing.assert_allclose(picture.view.K, K, atol=1e-9)
+
+
+@given(enlargements())
+def test_what_is_cut_for_an_enlarged_picture_is_what_lies_under_its_pixels(picture: SessionImage) -> None:
+    columns, rows = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
+    width, height = picture.size
+    v, u = np.mgrid[:height, :width].reshape(2, -1)
+    under = picture.to_frame(np.column_stack([(u + 0.5) / width, (v + 0.5) / height])) * (WIDTH, HEIGHT)
+    np.testing.assert_array_equal(picture.cut(columns).ravel(), np.floor(under[:, 0] + 1e-9).clip(max=WIDTH - 1))
+    np.testing.assert_array_equal(picture.cut(rows).ravel(), np.floor(under[:, 1] + 1e-9).clip(max=HEIGHT - 1))
+
+
+def test_the_same_size_is_the_same_picture_and_a_foreign_one_may_have_another() -> None:
+    picture = camera_picture()
+    assert picture.resized(WIDTH, HEIGHT) is picture
+    assert SessionImage(picture.rgb).resized(30, 20).frame is None
+    assert not picture.resized(120, 80).is_whole_frame
+    assert picture.is_whole_frame
 
 
 def test_size_is_width_then_height() -> None:
@@ -143,7 +190,6 @@ def test_a_foreign_picture_can_be_cropped_and_drawn_on_but_has_no_frame() -> Non
     assert foreign.redrawn(foreign.rgb + np.uint8(1)).frame is None
     for ask in (
         foreign.require_frame,
-        foreign.principal_point,
         lambda: foreign.to_frame([(0, 0)]),
         lambda: foreign.from_frame([(0, 0)]),
         lambda: foreign.cut(np.zeros((HEIGHT, WIDTH))),

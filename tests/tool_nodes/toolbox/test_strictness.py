@@ -41,6 +41,7 @@ def test_no_value_is_turned_into_another_type(box: Toolbox, name: str, arguments
 
 
 def test_every_schema_forbids_other_arguments(box: Toolbox) -> None:
+    assert box.schemas()
     for schema in box.schemas():
         assert schema["function"]["parameters"]["additionalProperties"] is False
 

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import ndimage
 
+from sim.camera.ray import make_camera, scene_camera
 from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject
 from sim.station import Station
+from sim.world import World
 from tool_nodes.catalogue import load_catalogue
-from tool_nodes.geometry import intrinsics, project, rotation_z
+from tool_nodes.geometry import backproject, intrinsics, project, rotation_z
 from tool_nodes.results import ToolResult
 from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.tools.spacetools.bounding_box import oriented_box, support_plane
-from tool_nodes.types import FloatArray
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools, oriented_box, support_plane
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +118,35 @@ def test_points_in_one_line_still_have_a_box() -> None:
     line = np.linspace(0, 0.1, 20)[:, None] * np.array([1.0, 0.0, 0.0])
     _, extent = oriented_box(line)
     assert np.sort(extent) == pytest.approx([0, 0, 0.1], abs=2e-3)
+
+
+def alone(name: str, yaw: float, size: tuple[int, int]) -> tuple[Frame, BoolArray]:
+    """A picture (width, height) of a turned thing that stands alone, and its pixels."""
+    height = load_catalogue()[name].size_m[2]
+    placed = PlacedObject("thing", name, (0.45, -0.06, height / 2), yaw)
+    scene = replace(generate_scene(0, n_objects=1), objects=(placed,))
+    world = World(scene)
+    frame = make_camera("ray", world.model, world.data, scene_camera(size), world.body_index).capture()
+    assert frame.ids is not None
+    return frame, frame.ids == 0
+
+
+def shortfall_mm(name: str, frame: Frame, mask: BoolArray) -> FloatArray:
+    """Extent less the catalogue's: longer side, shorter side, height [mm]."""
+    x, y, z = load_catalogue()[name].size_m
+    extent = BoundingBoxTools().box(backproject(frame.depth, frame.K), mask, float(frame.K[0, 0])).value["extent"]
+    return 1000.0 * (np.asarray(extent) - (max(x, y), min(x, y), z))
+
+
+@pytest.mark.parametrize(("size", "limit_mm"), [((160, 120), 3.0), ((320, 240), 3.0), ((640, 480), 2.0)])
+def test_boxes_are_as_large_as_things_whatever_the_size_of_the_picture(size: tuple[int, int], limit_mm: float) -> None:
+    for name in ("red box", "rice box", "sugar box"):
+        for yaw in (0.0, 0.3, 0.7):
+            assert np.abs(shortfall_mm(name, *alone(name, yaw, size))).max() < limit_mm, (name, yaw)
+
+
+def test_depth_that_is_mixed_with_the_background_at_the_outline_does_not_stretch_a_box() -> None:
+    frame, mask = alone("red box", 0.3, (640, 480))
+    outline = mask & ~ndimage.binary_erosion(mask)
+    mixed = np.where(outline, frame.depth + np.float32(0.05), frame.depth)
+    assert np.abs(shortfall_mm("red box", replace(frame, depth=mixed), mask)).max() < 5.0

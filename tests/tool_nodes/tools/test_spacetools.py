@@ -193,10 +193,11 @@ def test_points_are_drawn_as_red_circles_with_white_outlines(table: Table) -> No
 
 
 def test_a_thing_that_is_not_there_is_answered_with_what_can_be_seen(table: Table) -> None:
-    error = table.refusal("roborefer.detect_one", obj_name="violin", image_index=0)
-    assert error.code is ErrorCode.OBJECT_NOT_FOUND
-    assert "violin" in error.message
-    assert "red box" in str(error)
+    for name, code in (("banana", ErrorCode.OBJECT_NOT_FOUND), ("violin", ErrorCode.NOT_RECOGNISED)):
+        error = table.refusal("roborefer.detect_one", obj_name=name, image_index=0)
+        assert error.code is code
+        assert name in error.message
+        assert "red box" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -249,6 +250,17 @@ def test_several_points_give_one_mask_and_all_scores(table: Table) -> None:
     )
     assert result.value["iou_scores"].ndim == 1
     assert result.value["mask"] is result.variables["segmentation_mask"]
+
+
+def test_points_on_two_things_are_told_apart(table: Table) -> None:
+    places = [table.do("roborefer.detect_one", obj_name=name, image_index=0).result for name in ("red box", "rice box")]
+    points = [next(iter(place.variables.values())) for place in places]
+    result = table.do("sam2.segment_from_points", points=points, image_index=0).result
+    mask = result.variables["segmentation_mask"]
+    beside = [(x, y) for x, y in points if not mask[int(y * 480), int(x * 640)]]
+    assert len(beside) == 1
+    ((x, y),) = beside
+    assert f"1 of the 2 points lies outside of it, on something else: ({x:.3f}, {y:.3f}). Use $" in result.text
 
 
 def test_bare_table_has_no_mask(table: Table) -> None:
@@ -516,4 +528,4 @@ def test_in_a_foreign_picture_a_point_outlines_what_stands_out_by_its_colour(tab
     found = table.station.toolbox.call("sam2.segment_from_point", arguments, table.session).result
     wrong = found.value["mask"] ^ (drawn == (0, 0, 200)).all(axis=2)
     assert np.count_nonzero(wrong) < 20  # of 1600; corners are rounded
-    assert found.backend == "pixels"
+    assert found.backend == "drawings"

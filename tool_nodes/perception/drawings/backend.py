@@ -1,17 +1,24 @@
-"""The backend `drawings`: pictures seen by their colours alone, whatever they show and wherever they come from."""
+"""The backend `drawings`: drawn pictures seen by their colours alone, wherever they come from."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tool_nodes.perception.drawings.finder import FlatPerception
+from tool_nodes.perception.drawings.photographs import is_photograph
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.prompts import ALL_PROMPTS, best_in_box, signed
 from tool_nodes.ports import Answer
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoxPrompt, Detection, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
 
 
 class Drawings:
     """Detector and Segmenter of plain shapes; it looks at the pixels that are shown and at nothing else.
+
+    A photograph is NOT_RECOGNISED: its patches of colour would look like shapes.
 
     Args:
         finder: Finds the shapes.
@@ -22,17 +29,31 @@ class Drawings:
     def __init__(self, finder: FlatPerception | None = None) -> None:
         self._finder = finder or FlatPerception()
         self.backend = self._finder.backend
+        self._known: tuple[NDArray[np.uint8], bool] | None = None
 
     def detect(self, image: SessionImage, text: str) -> Answer[list[Detection]]:
         """See ports.Detector."""
         with signed(self.backend):
+            self._require_drawing(image.rgb)
             found = self._finder.find(image.rgb, text)
             return Answer([Instance.of_mask(one.mask, one.score, text).detection for one in found], self.backend)
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
         with signed(self.backend):
+            self._require_drawing(image.rgb)
             return Answer(self._segment(image, prompt), self.backend)
+
+    def _require_drawing(self, rgb: NDArray[np.uint8]) -> None:
+        if self._known is None or self._known[0] is not rgb:
+            self._known = rgb, is_photograph(rgb)
+        if self._known[1]:
+            raise ToolError(
+                ErrorCode.NOT_RECOGNISED,
+                "This picture looks like a photograph, and I see colours and plain shapes in drawings, diagrams and "
+                "maps only.",
+                "A detector or segmenter that knows photographs can be chosen: see `toolhand doctor`.",
+            )
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
         match prompt:

@@ -1,7 +1,7 @@
 """Finding things in a picture by its colours alone: no depth, no calibration, no weights.
 
-It is made for what is drawn: shapes, diagrams, maps, rendered scenes. Photographs of the real world are beyond it:
-their textures and shadows fall apart into patches, and it knows colours and plain shapes, not the names of things.
+It is made for what is drawn: shapes, diagrams, maps. Photographs are beyond it (see `photographs`): their textures and
+shadows fall apart into patches, and it knows colours and plain shapes, not the names of things.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ from PIL import Image
 from tool_nodes import workspace
 from tool_nodes.geometry import look_at, pixel
 from tool_nodes.language.referring import MIDDLE_HEIGHT, refer
+from tool_nodes.language.vocabulary import Lexicon
+from tool_nodes.language.words import stem
 from tool_nodes.perception.drawings.segments import Regions, find_regions
-from tool_nodes.perception.drawings.shapes import ShapeName, name_flat_colour, name_shape
+from tool_nodes.perception.drawings.shapes import SHAPE_WORDS, ShapeName, name_flat_colour, name_shape
 from tool_nodes.perception.masks import expected_iou
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
@@ -41,6 +43,12 @@ _SPAN_M = 1.8
 _STEP_M = 2.0
 """Every smaller thing lies so much higher on that plane: no thing is taller [m]."""
 
+_AREA_WORDS = ("area", "region", "blob")
+"""What any shape is called too."""
+_LEXICON = Lexicon(
+    frozenset(stem(word) for word in (*SHAPE_WORDS, *_AREA_WORDS)),
+    "colours and plain shapes in drawings (circle, ellipse, ring, square, rectangle, triangle, star, cross, line ...)",
+)
 _PLANE_WORDS = tuple(
     (re.compile(pattern), word)
     for pattern, word in (
@@ -87,7 +95,7 @@ class _Picture:
 class FlatPerception:
     """Finds plain shapes by words, by points, or all of them, in pictures uint8 (H, W, 3) without depth."""
 
-    backend = "pixels"
+    backend = "drawings"
 
     def __init__(self) -> None:
         self._seen: deque[_Picture] = deque(maxlen=_REMEMBERED)
@@ -96,7 +104,8 @@ class FlatPerception:
         """Everything that a text names, best first: "red circles", "the largest square", "the ring above the star".
 
         Raises:
-            ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_UNDERSTOOD for a text that means nothing.
+            ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words that are no colour and no
+                plain shape; NOT_UNDERSTOOD for a text that means nothing.
         """
         picture = self._look(rgb)
         if not picture.regions.windows:
@@ -108,7 +117,7 @@ class FlatPerception:
         phrase = text.lower()
         for pattern, word in _PLANE_WORDS:
             phrase = pattern.sub(word, phrase)
-        return [picture.segmentation(k) for k in refer(phrase, picture.views, nearest=True)]
+        return [picture.segmentation(k) for k in refer(phrase, picture.views, nearest=True, lexicon=_LEXICON)]
 
     def everything(self, rgb: NDArray[np.uint8]) -> list[Segmentation]:
         """Every thing in the picture, best first; of very many, the largest."""
@@ -198,7 +207,7 @@ def _view(
         kind=shape.name,
         colour=colour,
         synonyms=tuple(f"{colour} {word}" for word in shape.synonyms),
-        categories=(*shape.synonyms, "area", "region", "blob"),
+        categories=(*shape.synonyms, *_AREA_WORDS),
         attributes=shape.attributes,
         point=point,
         position_m=np.array([position[0], position[1], level]),

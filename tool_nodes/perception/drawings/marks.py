@@ -18,8 +18,10 @@ from scipy import ndimage
 
 from tool_nodes.perception.box_overlap import PixelBox, box_iou
 from tool_nodes.perception.drawings.mark_letters import LetterReader
+from tool_nodes.perception.drawings.photographs import is_photograph
 from tool_nodes.perception.masks import window_of
 from tool_nodes.ports import TextReader
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoolArray
 
@@ -38,6 +40,8 @@ _TOLERANCE = 26
 """Largest difference of a channel within one mark [grey levels]: JPEG and smooth edges, not shading."""
 _MAX_COLOURS = 4
 """Shades of one colour word that are looked at, the commonest first; chosen by hand."""
+_PHOTO_PX = 8
+"""In a photograph smaller discs are not taken for marks, they may be a star or the end of a vessel [px]; by hand."""
 _LEAST_PX = 12
 """Fewer pixels of a colour are no mark [px]; chosen by hand."""
 _SMALL_PX = 24
@@ -176,15 +180,32 @@ class MarkFinder:
         self._reader = reader or LetterReader()
 
     def find(self, rgb: NDArray[np.uint8], phrase: MarkPhrase) -> list[Mark]:
-        """The marks of a picture (H, W, 3) that a phrase names, from left to right; none where there are none."""
+        """The marks of a picture (H, W, 3) that a phrase names, from left to right; none where no such mark is drawn.
+
+        Raises:
+            ToolError: Where marks are drawn, but none whose letter was read as the label that the phrase names:
+                NOT_RECOGNISED if the letter of one was not read, OBJECT_NOT_FOUND if all were.
+        """
         marks = find_marks(rgb, phrase.kind, phrase.colour)
-        if phrase.label:
+        if any(mark.side < _PHOTO_PX for mark in marks) and is_photograph(rgb):
+            marks = [mark for mark in marks if mark.side >= _PHOTO_PX]
+        if phrase.label and marks:
             read = self._labelled(rgb, marks)
             marks = [mark for mark in read if mark.label == phrase.label]
-            unread = [mark for mark in read if not mark.label]
-            if not marks and len(unread) == 1 < len(read):
-                marks = unread  # the others are called something else
+            if not marks:
+                raise self._no_such_label(phrase, [mark.label for mark in read])
         return sorted(marks, key=lambda mark: mark.centre)
+
+    def _no_such_label(self, phrase: MarkPhrase, read: Sequence[str]) -> ToolError:
+        """What is said where no mark has a label, given the labels that were read, "" where one was not."""
+        unread = read.count("")
+        known = ", ".join(sorted(filter(None, read)))
+        mark = f"{phrase.colour} {phrase.kind}".strip()
+        sentence = f"No {mark} here is labelled {phrase.label!r}; the labels that I read at them are: {known or 'none'}"
+        if unread:
+            sentence += f", and {unread} of {len(read)} have a label that I cannot read, or none"
+        code = ErrorCode.NOT_RECOGNISED if unread else ErrorCode.OBJECT_NOT_FOUND
+        return ToolError(code, f"{sentence}.", "Zoom in on the mark, or name another label.", backend=self.backend)
 
     def _labelled(self, rgb: NDArray[np.uint8], marks: Sequence[Mark]) -> list[Mark]:
         """The marks with the letters beside them: each letter belongs to the mark that is nearest to it."""

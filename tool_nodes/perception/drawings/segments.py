@@ -105,7 +105,7 @@ class _Parts:
 def find_regions(rgb: NDArray[np.uint8]) -> Regions:
     """The things in a picture uint8 (H, W, 3) that stand out of its background by their colour."""
     planes = np.ascontiguousarray(np.moveaxis(rgb, 2, 0))
-    smooth = _median(planes)
+    smooth = median_of_nine(planes)
     edges = _edge_strength(smooth)
     limit = float(np.clip(_NOISE_FACTOR * np.median(edges[::3, ::3]), *_EDGE_RANGE))
     contrast = _stroke_contrast(planes)
@@ -126,7 +126,7 @@ def find_regions(rgb: NDArray[np.uint8]) -> Regions:
     return _regions(parts)
 
 
-def _median(planes: _Planes) -> _Planes:
+def median_of_nine(planes: _Planes) -> _Planes:
     """Median of 3x3 pixels: of nine numbers it is that of the largest low, the middle mid and the smallest high."""
     padded = np.pad(planes, ((0, 0), (1, 1), (1, 1)), mode="edge")
     low, mid, high = _sorted3(padded[:, :-2], padded[:, 1:-1], padded[:, 2:])

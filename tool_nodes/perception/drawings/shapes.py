@@ -44,6 +44,15 @@ _ATTRIBUTES = {
 }
 _POLYGONS = frozenset({"square", "diamond", "rectangle", "triangle", "pentagon", "hexagon"})
 
+_HOLLOW_WORDS = ("hollow", "empty", "outlined", "unfilled"), ("outline", "frame", "contour")
+"""Attributes and names of what is only drawn around."""
+_FILLED_WORDS = ("filled", "solid")
+SHAPE_WORDS = frozenset(
+    {*_SYNONYMS, *(word for words in _SYNONYMS.values() for word in words), *_ATTRIBUTES.values(), "polygon"}
+    | {*_HOLLOW_WORDS[0], *_HOLLOW_WORDS[1], *_FILLED_WORDS}
+)
+"""Every word that `name_shape` may say of a shape."""
+
 _LINE_ASPECT = 6.0
 """Longer than wide by this, a shape is a line [-]; chosen by hand."""
 _ROUND_ASPECT = 1.15
@@ -132,10 +141,10 @@ def name_shape(mask: BoolArray, empty: BoolArray) -> ShapeName:
     attributes: tuple[str, ...] = (_ATTRIBUTES[name],) if name in _ATTRIBUTES else ()
     synonyms = _SYNONYMS[name] + (("polygon",) if name in _POLYGONS else ())
     if hollow:
-        attributes += ("hollow", "empty", "outlined", "unfilled")
-        synonyms += ("outline", "frame", "contour")
+        attributes += _HOLLOW_WORDS[0]
+        synonyms += _HOLLOW_WORDS[1]
     else:
-        attributes += ("filled", "solid")
+        attributes += _FILLED_WORDS
     return ShapeName(name, synonyms, attributes)
 
 

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from tool_nodes.perception.text.rulings import Rulings
 from tool_nodes.types import TextSpan
 
-LATEX = {"±": r"\pm", "·": r"\cdot", "°": r"^{\circ}", "%": r"\%", "#": r"\#", "&": r"\&", "$": r"\$"}
+LATEX = {
+    "±": r"\pm", "·": r"\cdot", "×": r"\times", "÷": r"\div", "≤": r"\le", "≥": r"\ge", "≠": r"\ne", "≈": r"\approx",
+    "∞": r"\infty", "∑": r"\sum", "∫": r"\int", "∂": r"\partial", "→": r"\to", "∈": r"\in", "−": "-",
+    "°": r"^{\circ}", "%": r"\%", "#": r"\#", "&": r"\&", "$": r"\$",
+    "α": r"\alpha", "β": r"\beta", "γ": r"\gamma", "δ": r"\delta", "ε": r"\epsilon", "θ": r"\theta", "λ": r"\lambda",
+    "μ": r"\mu", "π": r"\pi", "ρ": r"\rho", "σ": r"\sigma", "τ": r"\tau", "φ": r"\phi", "ω": r"\omega", "Δ": r"\Delta",
+    "Σ": r"\Sigma", "Ω": r"\Omega",
+}  # fmt: skip
 """Signs that LaTeX writes in its own way."""
+SCRIPTS = (
+    dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼ⁿⁱ", ((c, 1) for c in "0123456789+-=ni"), strict=True))
+    | dict(zip("₀₁₂₃₄₅₆₇₈₉₊₋₌ₙᵢⱼₖₓₐₑₘ", ((c, -1) for c in "0123456789+-=nijkxaem"), strict=True))
+)  # fmt: skip
+"""Characters that are raised (1) or lowered (-1) others."""
+_MATHEMATICAL = re.compile(rf"[=<>^≤≥≠≈√∑∫{''.join(SCRIPTS)}]|[\w)] ?[+±×÷] ?[\w(]")
+"""A relation, a root, a raised sign; or a sum, which "(+237)" is not."""
+_FUNCTIONS = frozenset({"sin", "cos", "tan", "log", "exp", "lim", "max", "min", "mod", "det", "sinh", "cosh", "tanh"})
+"""Words of mathematics."""
 _BAR_NEAR = 1.2
 """The numerator and the denominator are at most this many of their own heights from the bar."""
 
@@ -36,12 +55,24 @@ def _beside(a: TextSpan, b: TextSpan) -> bool:
     return shared >= 0.5 * min(a.box[3] - a.box[1], b.box[3] - b.box[1])
 
 
+def is_prose(text: str) -> bool:
+    """True for words rather than a formula: two words of three letters, or one of four and no sign of mathematics."""
+    words = [word for word in re.findall(r"[^\W\d_]{3,}", text) if word.lower() not in _FUNCTIONS]
+    return len(words) >= 2 or (any(len(word) >= 4 for word in words) and not _MATHEMATICAL.search(text))
+
+
+def looks_like_mathematics(text: str) -> bool:
+    """True for a formula, as far as its signs tell."""
+    return bool(_MATHEMATICAL.search(text)) and not is_prose(text)
+
+
 def with_scripts(characters: Sequence[tuple[str, int, bool]]) -> str:
     """Characters of a line as text, or as LaTeX where some are raised or lowered.
 
     Args:
         characters: (character, level, blank before it); level is 1 raised, 0 on the line, -1 lowered.
     """
+    characters = [(*SCRIPTS[c], blank) if c in SCRIPTS else (c, level, blank) for c, level, blank in characters]
     text, open_level = "", 0
     formula = any(level for _, level, _ in characters)
     for index, (character, level, blank) in enumerate(characters):
@@ -52,7 +83,7 @@ def with_scripts(characters: Sequence[tuple[str, int, bool]]) -> str:
         if level != open_level and level:
             text += "^{" if level > 0 else "_{"
         open_level = level
-        text += LATEX.get(character, character) if formula else character
+        text += _sign(character) if formula else character
     return text + ("}" if open_level else "")
 
 
@@ -80,12 +111,21 @@ def formulas(spans: Sequence[TextSpan], bars: Sequence[tuple[int, int, float]]) 
             parts.append(
                 TextSpan(f"\\frac{{{over}}}{{{under}}}", box, min(p.score for p in (*above, *below)), "formula")
             )
-    return [" ".join(part.text for part in row) for row in _rows(parts)]
+    return [re.sub(" +", " ", " ".join(part.text for part in row)).strip() for row in _rows(parts)]
 
 
 def _as_latex(span: TextSpan) -> TextSpan:
-    text = "".join(LATEX.get(character, character) for character in span.text)
-    return TextSpan(text, span.box, span.score, "formula")
+    return replace(span, text="".join(map(_sign, span.text)), kind="formula")
+
+
+def _sign(character: str) -> str:
+    latex = LATEX.get(character, character)
+    return f"{latex} " if latex[-1].isalpha() and latex[0] == "\\" else latex
+
+
+def not_latex(text: str) -> list[str]:
+    """Characters of a formula that are no LaTeX, each once."""
+    return [c for c in dict.fromkeys(text) if not c.isascii()]
 
 
 def _over_bar(span: TextSpan, left: float, right: float) -> bool:
@@ -98,28 +138,94 @@ def _near(distance: float, span: TextSpan) -> bool:
     return -0.3 * height <= distance <= _BAR_NEAR * height
 
 
-def table_rows(spans: Sequence[TextSpan], rulings: Rulings) -> list[list[str]]:
-    """Rows of a table with the text of each cell, "" where it is empty; by its grid, or by gaps where it has none."""
-    if not spans:
-        return []
+@dataclass(frozen=True)
+class Table:
+    """What a table says.
+
+    Attributes:
+        rows: The text of each cell; "" where it is empty, None where it is not and could not be read.
+        outside: Texts that stand in no cell.
+        is_ruled: True if ruled lines make the cells; else gaps between the texts do.
+    """
+
+    rows: list[list[str | None]]
+    outside: list[str]
+    is_ruled: bool
+
+    @property
+    def is_lines_only(self) -> bool:
+        """True for texts below each other with neither ruled lines nor columns: a page rather than a table."""
+        return not self.is_ruled and max(map(len, self.rows), default=0) == 1
+
+
+Box = tuple[float, float, float, float]
+
+
+def cells_of(rulings: Rulings) -> list[list[Box]]:
+    """Boxes of the cells of a grid, row by row [px]; nothing where there is no grid."""
     columns, rows = rulings.columns, rulings.rows
-    if len(columns) >= 2 and len(rows) >= 2:
-        cells = [[""] * (len(columns) - 1) for _ in range(len(rows) - 1)]
-        for span in reading_order(spans):
-            column = bisect_right(columns, (span.box[0] + span.box[2]) / 2.0) - 1
-            row = bisect_right(rows, (span.box[1] + span.box[3]) / 2.0) - 1
-            if 0 <= column < len(columns) - 1 and 0 <= row < len(rows) - 1:
-                cells[row][column] = f"{cells[row][column]} {span.text}".strip()
-        return cells
-    starts = _columns_by_gaps(spans)
-    table = []
-    for row_spans in _rows(spans):
-        texts = [""] * len(starts)
+    if len(columns) < 2 or len(rows) < 2:
+        return []
+    return [[(left, top, right, bottom) for left, right in pairwise(columns)] for top, bottom in pairwise(rows)]
+
+
+def read_table(spans: Sequence[TextSpan], rulings: Rulings, has_ink: Callable[[Box], bool] = lambda _: False) -> Table:
+    """A table by its grid, or by gaps where it has none.
+
+    Args:
+        spans: Its texts; an empty one could not be read.
+        rulings: Its lines.
+        has_ink: Tells whether something is printed in a cell where no text was found.
+    """
+    boxes = cells_of(rulings)
+    starts = [] if boxes else _columns_by_gaps(spans)
+    parts: dict[tuple[int, int], list[TextSpan]] = {}
+    outside = []
+    by_gaps = _rows(spans)
+    for number, row_spans in enumerate(by_gaps):
         for span in row_spans:
-            column = bisect_right(starts, span.box[0] + 1e-6) - 1
-            texts[column] = f"{texts[column]} {span.text}".strip()
-        table.append(texts)
-    return table
+            row, column = _cell(span, rulings) if boxes else (number, bisect_right(starts, span.box[0] + 1e-6) - 1)
+            if boxes and not (0 <= row < len(boxes) and 0 <= column < len(boxes[0])):
+                outside += [span.text] if span.text else []
+            else:
+                parts.setdefault((row, column), []).append(span)
+    height, width = (len(boxes), len(boxes[0])) if boxes else (len(by_gaps), len(starts))
+    rows = [
+        [
+            _said(parts[row, column])
+            if (row, column) in parts
+            else (None if boxes and has_ink(boxes[row][column]) else "")
+            for column in range(width)
+        ]
+        for row in range(height)
+    ]
+    return Table(rows, outside, bool(boxes))
+
+
+def _cell(span: TextSpan, rulings: Rulings) -> tuple[int, int]:
+    """Row and column of the cell with a text's middle."""
+    column = bisect_right(rulings.columns, (span.box[0] + span.box[2]) / 2.0) - 1
+    return bisect_right(rulings.rows, (span.box[1] + span.box[3]) / 2.0) - 1, column
+
+
+def _said(parts: Sequence[TextSpan]) -> str | None:
+    """What is read of a cell; None where nothing is."""
+    return " ".join(span.text for span in parts if span.text) or None
+
+
+def crossing(spans: Sequence[TextSpan], rulings: Rulings) -> list[Box]:
+    """Cells of a grid that share a text: what stands in neighbours was taken for one line."""
+    shared: list[Box] = []
+    for span in spans:
+        left, top, right, bottom = span.box
+        slack = 0.3 * (bottom - top)
+        row = [
+            box
+            for box in (box for boxes in cells_of(rulings) for box in boxes)
+            if box[1] <= (top + bottom) / 2.0 < box[3] and left + slack < box[2] and box[0] < right - slack
+        ]
+        shared += [box for box in row if len(row) > 1 and box not in shared]
+    return shared
 
 
 def _columns_by_gaps(spans: Sequence[TextSpan]) -> list[float]:

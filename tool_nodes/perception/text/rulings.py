@@ -14,6 +14,8 @@ MIN_CONTRAST = 25.0
 """Strokes differ at least this much from what is beside them, of 255 grey levels."""
 THICKEST_PX, SHORTEST_PX = 5, 12
 """Thickest and shortest stroke of a ruling [px]; chosen by hand."""
+_SPECK_PX = 3
+"""Noise is averaged over this side, so that it is not taken for print [px]."""
 GRID_SHARE = 0.5
 """A line of a grid is at least this part of the longest one in its direction."""
 
@@ -43,6 +45,16 @@ def find_rulings(rgb: NDArray[np.uint8]) -> Rulings:
         columns=_grid(upright, grey.shape[0]),
         rows=_grid(level, grey.shape[1]),
     )
+
+
+def has_ink(rgb: NDArray[np.uint8], box: tuple[float, float, float, float]) -> bool:
+    """True if something is printed within a box (left, top, right, bottom) [px], its borders left out."""
+    left, top, right, bottom = (round(side) for side in box)
+    inside = rgb[top + THICKEST_PX : bottom - THICKEST_PX, left + THICKEST_PX : right - THICKEST_PX]
+    if not inside.size:
+        return False
+    grey = ndimage.uniform_filter(inside.astype(np.float32).mean(axis=2), _SPECK_PX)
+    return bool(np.abs(grey - np.median(grey)).max() > MIN_CONTRAST)
 
 
 def _strokes(grey: NDArray[np.float32]) -> list[tuple[int, int, float]]:

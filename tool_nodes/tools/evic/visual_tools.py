@@ -2,8 +2,8 @@
 
 Coordinates are pixels of the picture that is named, origin (0, 0) at the top-left corner, valid in [0, W] x [0, H],
 both ends included (E.1, E.7). Each call is checked in E.7's order, and only the first level that fails is reported:
-index, type, cardinality, bounds, geometry. The original picture stays as it was; crops and drawings keep the link to
-the camera frame that they show.
+index, type, cardinality, bounds, geometry. The original picture stays as it was; crops, which are enlarged where they
+are small, and drawings keep the link to the camera frame that they show.
 """
 
 from __future__ import annotations
@@ -35,6 +35,10 @@ from tool_nodes.types import FloatArray
 MIN_SIDE = 28
 """d_min: the shortest side of a zoomed region [px] (E.2)."""
 
+SHOWN_SIDE = 112
+"""A crop with a shorter side is shown enlarged [px]. E.2 and figure 8 say "enlarge", algorithm 3 only crops, as B.3
+does with 230x160 px; so only small ones are. 28 px are one visual token of Qwen2.5-VL, 112 px are 4; chosen by hand."""
+
 MAX_ASPECT = 100
 """rho_max: the largest ratio of a zoomed region's sides (E.2)."""
 
@@ -48,7 +52,14 @@ STROKE = 3
 """Width of drawn lines [px] (E.4, algorithm 6)."""
 
 PALETTE = ("red", "blue", "green", "yellow", "orange", "purple", "cyan", "magenta")
-"""C of algorithm 6, as CSS names; the first trajectory is red, the ninth is red again."""
+"""C of algorithm 6, as CSS names; the first trajectory is red, the ninth is red again.
+
+The algorithm writes C[j mod |C|] with j from 1, and counts waypoints from 1: read so, its first entry is the first
+trajectory's (and C[0], the eighth's, does not exist). `BLUE_FIRST` is the other reading.
+"""
+
+BLUE_FIRST = (*PALETTE[1:], PALETTE[0])
+"""C as a list that is counted from 0: the first trajectory is C[1], blue, and the eighth C[0], red."""
 
 _SHOWN = 20
 """So many drawn points or boxes are listed in a text."""
@@ -172,6 +183,13 @@ def zoom_region(box: Sequence[float], size: tuple[int, int]) -> tuple[int, int, 
     return left, top, right, bottom
 
 
+def _enlarged(crop: SessionImage, longest: int) -> SessionImage:
+    """A small crop so many whole times as large that it is seen well; no side gets longer than `longest` [px]."""
+    width, height = crop.size
+    factor = max(min(math.ceil(SHOWN_SIDE / min(width, height)), longest // max(width, height)), 1)
+    return crop.resized(factor * width, factor * height)
+
+
 def _at_least(low: int, high: int, side: int) -> tuple[int, int]:
     if high - low >= MIN_SIDE:
         return low, high
@@ -226,9 +244,16 @@ def _result(image: SessionImage, drawing: Image.Image, text: str, value: Any) ->
 
 
 class EvicTools:
-    """The visual tool suite of E-ViC, table 4. The docstrings of the tools are the texts of figure 8."""
+    """The visual tool suite of E-ViC, table 4. The docstrings of the tools are the texts of figure 8.
+
+    Args:
+        palette: Colours of the trajectories of one call, by CSS name, in turn: PALETTE or BLUE_FIRST.
+    """
 
     suite = "evic"
+
+    def __init__(self, palette: Sequence[str] = PALETTE) -> None:
+        self._palette = palette
 
     @tool("image_zoom_in", stepwise=True)
     def image_zoom_in(
@@ -248,7 +273,7 @@ class EvicTools:
             region = zoom_region(bbox_2d[0][0].tolist(), image.size)
         except ValueError as problem:
             raise _invalid(str(problem)) from None
-        crop = image.cropped(*region)
+        crop = _enlarged(image.cropped(*region), max(image.size))
         named = f" Label: {label}." if label else ""
         text = f"Zoomed in on image {image_idx} to region {_numbers(region)}.{named}"
         return ToolResult(value={"region": list(region)}, text=text, image=crop.rgb, source=crop)
@@ -310,7 +335,7 @@ class EvicTools:
         draw = ImageDraw.Draw(drawing)
         shown = []
         for number, waypoints in enumerate(trajectories):
-            colour = PALETTE[number % len(PALETTE)]
+            colour = self._palette[number % len(self._palette)]
             for start, end in itertools.pairwise(waypoints):
                 _line(draw, start, end, colour)
             shown.append(f"{colour} with {len(waypoints)} waypoints")

@@ -52,6 +52,9 @@ _SHOWN_LABELS = 3
 _POINT_WINDOW_PX = 4
 """A 3D point is the median over so many pixels around the point on the thing, to each side."""
 
+_NOT_THERE = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
+"""What a detector says of a label without a detection."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -105,22 +108,32 @@ def operation(module: str) -> Callable[[F], F]:
 
 @operation("GroundingDINO")
 def detect(
-    finder: ObjectFinder, image: SessionImage, labels: Sequence[str], threshold: float = 0.1
+    finder: ObjectFinder, image: SessionImage, labels: Sequence[str], threshold: float = 0.1, at_least: float = 1.0
 ) -> Answer[list[Detected]]:
     """Everything that the labels name, with a score of at least the threshold.
 
+    Args:
+        finder: Looks.
+        image: Where.
+        labels: What for.
+        threshold: In [0, 1].
+        at_least: So many things there must be; for a skill that counts, 0.
+
     Raises:
-        ToolError: OBJECT_NOT_FOUND when no label has a detection.
+        ToolError: OBJECT_NOT_FOUND when there are fewer; NOT_RECOGNISED when no label means anything to the detector,
+            or the picture does not.
     """
     found: list[Detected] = []
     hints: list[str] = []
     backends: list[str] = []
+    unknown: list[ToolError] = []
     for label in labels:
         try:
             answer = finder.detect(image, label)
         except ToolError as error:
-            if error.code is not ErrorCode.OBJECT_NOT_FOUND:
+            if error.code not in _NOT_THERE:
                 raise
+            unknown += [error] * (error.code is ErrorCode.NOT_RECOGNISED)
             hints.append(str(error))
             continue
         backends.append(answer.backend)
@@ -129,12 +142,14 @@ def detect(
             best = max((one.score for one in answer.value), default=0.0)
             hints.append(f"No detection of {label!r} has a score of at least {threshold:g}; the best has {best:.2f}.")
         found += [_detected(one, n, image) for n, one in enumerate(kept, 1)]
-    if not found:
+    known = len(unknown) < len(labels)
+    if len(found) < (at_least if known else 1):
         names = ", ".join(show(label) for label in labels[:_SHOWN_LABELS])
         if len(labels) > _SHOWN_LABELS:
             names += f" and {len(labels) - _SHOWN_LABELS} more"
         none = "" if len(labels) == 1 else f"None of {names} was found. "
-        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, none + hints[0])
+        code = ErrorCode.OBJECT_NOT_FOUND if known else ErrorCode.NOT_RECOGNISED
+        raise ToolError(code, none + hints[0], backend=unknown[0].backend if unknown else "")
     return Answer(found, joined(backends))
 
 
@@ -160,19 +175,17 @@ def segment(finder: ObjectFinder, image: SessionImage, objects: Sequence[Detecte
 
 @operation("DepthAnything-v2")
 def estimate_depth(finder: ObjectFinder, image: SessionImage) -> Answer[DepthMap]:
-    """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture without a camera frame."""
+    """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture that the backend cannot use."""
     found = finder.depth_of(image)
     return Answer(DepthMap(found.value[0]), found.backend)
 
 
 @operation("VGGT")
 def reconstruct(finder: ObjectFinder, image: SessionImage) -> Answer[PointMap]:
-    """The 3D point of every pixel in the camera frame [m]. Raises ToolError UNAVAILABLE."""
+    """The 3D point of every pixel in the camera frame [m]. Raises ToolError as `estimate_depth` does."""
     found = finder.depth_of(image)
     depth, focal = found.value
-    cx, cy = image.principal_point()
-    K = np.array([[focal, 0.0, cx], [0.0, focal, cy], [0.0, 0.0, 1.0]])
-    return Answer(PointMap(backproject(depth, K).reshape(*depth.shape, 3)), found.backend)
+    return Answer(PointMap(backproject(depth, image.intrinsics(focal)).reshape(*depth.shape, 3)), found.backend)
 
 
 # -- Python utilities: parts of a picture ----------------------------------------------------------
@@ -233,7 +246,7 @@ def enlarge(image: SessionImage, factor: float) -> SessionImage:
         raise _invalid(
             f"A zoom factor of {factor:g} would make a picture of {width}x{height} px; a side may have {MAX_SIDE} px"
         )
-    return image.redrawn(rendering.resized(image.rgb, (width, height)))
+    return image.resized(width, height)
 
 
 @operation("Python")
@@ -290,11 +303,29 @@ def count(objects: Sequence[Detected], labels: Sequence[str]) -> list[CountRow]:
     return rows
 
 
-@operation("Python")
-def not_found(objects: Sequence[Detected], labels: Sequence[str]) -> list[MissingRow]:
-    """The labels that nothing answers."""
+@operation("GroundingDINO")
+def not_found(
+    finder: ObjectFinder, image: SessionImage, objects: Sequence[Detected], labels: Sequence[str]
+) -> Answer[list[MissingRow]]:
+    """The labels that nothing answers, and why: the detector knows that there is none, or cannot know."""
     known = {one.label for one in objects}
-    return [MissingRow(label) for label in labels if label not in known]
+    rows = []
+    backends = []
+    for label in labels:
+        if label in known:
+            continue
+        row = MissingRow(label, "not found", "0")
+        try:
+            backends.append(finder.detect(image, label).backend)
+            row = MissingRow(label, "not found with a score as high as that", "0")
+        except ToolError as error:
+            if error.code not in _NOT_THERE:
+                raise
+            backends.append(error.backend)
+            if error.code is ErrorCode.NOT_RECOGNISED:
+                row = MissingRow(label, "not recognised", "unknown")
+        rows.append(row)
+    return Answer(rows, joined(backends))
 
 
 @operation("Python")

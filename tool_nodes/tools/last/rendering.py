@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 from tool_nodes.perception.masks import dilated, window_of
+from tool_nodes.toolbox.images import resized
 from tool_nodes.tools.drawing import RGB, WHITE
 from tool_nodes.types import BoolArray
 
@@ -26,13 +27,6 @@ COLOURS = (
 
 _STEPS_M = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 _SEEN_POINTS = 40_000
-
-
-def resized(rgb: RGB, size: tuple[int, int]) -> RGB:
-    """The picture with another size (width, height)."""
-    if (rgb.shape[1], rgb.shape[0]) == size:
-        return rgb
-    return np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.BICUBIC))
 
 
 def labelled_boxes(rgb: RGB, boxes: Sequence[tuple[tuple[int, int, int, int], str]]) -> RGB:

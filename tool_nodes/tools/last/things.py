@@ -151,6 +151,8 @@ class PointRow:
 
 @dataclass(frozen=True)
 class MissingRow:
-    """A label that nothing answers."""
+    """A label that nothing answers: why ("not found", "not recognised"), and how many there are ("0", "unknown")."""
 
     label: str
+    why: str
+    count: str

@@ -1,11 +1,13 @@
 r"""PERIA's interaction tools: deterministic operations on pictures (appendix C.1, table 7).
 
-The tools give a picture and one line that says what was done and where. Coordinates are those of `peria_boxes`: 0..1000
+The tools give a picture and one line that says what was done and where. Coordinates are those of `boxes`: 0..1000
 over the width and over the height of any picture.
 """
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Callable
 from typing import Annotated
 
 import numpy as np
@@ -38,8 +40,15 @@ _VEIL = 0.35
 """Opacity of the overlay of `image_highlight`."""
 _FONT_PX = (10, 40)
 """Heights of a label's font: at least, and at most [px]."""
+_LEAST_MARGIN_PX = 4
+"""Blank between a label's letters and its border [px], half the font where that is more: a border close to them is read
+as part of a letter."""
+_BITMAP_PX = 11
+"""Height of the bitmap font's lines [px]."""
+_EVEN_SHARE = 0.9
+"""Lines are broken after so many of the letters that would fit if all were as wide as the mean [-]; chosen by hand."""
 
-LabelText = Annotated[str, TextArgument(max_length=100)]
+LabelText = Annotated[str, TextArgument(max_length=1000)]
 
 
 class PeriaInteractionTools:
@@ -81,16 +90,17 @@ class PeriaInteractionTools:
 
         Args:
             image_index: Index of the input image.
-            text: The label.
+            text: The label, in letters of western European languages; a long one shrinks, then its lines are broken.
             position: Where its top left corner goes, as [x, y] or \boxed{x,y} in 0..1000; it is moved to stay inside.
         """
         ((x, y),) = point_pixels(position, image_index.size)
+        letters, margin = _fitting_letters(text, image_index.size)
+        width, height = letters.width + 2 * margin, letters.height + 2 * margin
+        left, top = min(x, image_index.size[0] - width), min(y, image_index.size[1] - height)
         picture = Image.fromarray(image_index.rgb)
         draw = ImageDraw.Draw(picture)
-        font, (width, height), (dx, dy) = _fitting_font(draw, text, image_index.size)
-        left, top = min(x, image_index.size[0] - width), min(y, image_index.size[1] - height)
         draw.rectangle((left, top, left + width - 1, top + height - 1), fill=_WHITE, outline=_RED)
-        draw.text((left + dx, top + dy), text, fill=_RED, font=font)
+        draw.bitmap((left + margin, top + margin), letters, fill=_RED)
         where = boxed(left, top, left + width, top + height, image_index.size)
         moved = "" if (left, top) == (x, y) else ", moved to stay inside the picture"
         return _drawn(image_index, np.asarray(picture), f"Added the label {text!r} at {where}{moved}.")
@@ -183,41 +193,67 @@ def _shown(points: FloatArray) -> str:
     return "from " + " to ".join(shown if len(shown) <= 6 else [*shown[:2], "...", *shown[-2:]])
 
 
-_Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
+def _fitting_letters(text: str, size: tuple[int, int]) -> tuple[Image.Image, int]:
+    """The letters of a label as a mask, and the margin around them [px], so that it fits into a picture of a size [px].
 
-
-def _fitting_font(
-    draw: ImageDraw.ImageDraw, text: str, size: tuple[int, int]
-) -> tuple[_Font, tuple[int, int], tuple[int, int]]:
-    """The font of a label, the label's size and the place of the text in it [px], so that it fits into the picture.
+    Letters shrink first; where even the smallest are too wide, lines are broken.
 
     Raises:
-        ToolError: INVALID_ARGUMENT where even the smallest font is too large.
+        ToolError: INVALID_ARGUMENT where that does not help either, or the fonts lack a letter.
     """
-    _require_printable(text)
+    draw = _font_for(text)
     wanted = int(np.clip(min(size) // 20, *_FONT_PX))
-    for height in range(wanted, _FONT_PX[0] - 1, -1):
-        font = ImageFont.load_default(size=height)
-        left, top, right, bottom = draw.multiline_textbbox((0, 0), text, font=font)
-        margin = max(2, height // 6)
-        label = (int(right - left) + 2 * margin, int(bottom - top) + 2 * margin)
-        if label[0] <= size[0] and label[1] <= size[1]:
-            return font, label, (margin - int(left), margin - int(top))
+    heights = range(wanted, _FONT_PX[0] - 1, -1)
+    for height, broken in [*((height, False) for height in heights), (_FONT_PX[0], True)]:
+        margin = max(_LEAST_MARGIN_PX, height // 2)
+        letters = draw(text, height)
+        if broken and letters.width + 2 * margin > size[0]:
+            longest = max(map(len, text.split("\n")))
+            columns = int(longest * (size[0] - 2 * margin) / letters.width * _EVEN_SHARE)
+            lines = [textwrap.fill(line, max(columns, 1)) for line in text.split("\n")]
+            letters = draw("\n".join(lines), height)
+        if letters.width + 2 * margin <= size[0] and letters.height + 2 * margin <= size[1]:
+            return letters, margin
     raise ToolError(
         ErrorCode.INVALID_ARGUMENT,
-        f"image_label: the label needs {label[0]}x{label[1]} px, but the picture has {size[0]}x{size[1]} px.",
+        f"image_label: the label needs {letters.width + 2 * margin}x{letters.height + 2 * margin} px, but the picture "
+        f"has {size[0]}x{size[1]} px.",
         "Use a shorter text or a larger picture.",
     )
 
 
-def _require_printable(text: str) -> None:
-    """Refuse what the bundled font has no glyphs for. Raises ToolError INVALID_ARGUMENT."""
+def _font_for(text: str) -> Callable[[str, int], Image.Image]:
+    """What draws lines of letters of a height [px] as a mask, by a font that has all of them.
+
+    Pillow's scalable font has ASCII and little else; its bitmap font has the letters of western Europe too.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where neither has a letter.
+    """
     font = ImageFont.load_default(size=_FONT_PX[0])
     missing = bytes(font.getmask("\uffff"))
-    unknown = [c for c in dict.fromkeys(text) if c not in " \n" and bytes(font.getmask(c)) == missing]
+    if all(c in " \n" or bytes(font.getmask(c)) != missing for c in set(text)):
+        return lambda lines, height: _mask(lines, ImageFont.load_default(size=height))
+    unknown = [c for c in dict.fromkeys(text) if c != "\n" and not (" " <= c <= "~" or "\xa0" <= c <= "\xff")]
     if unknown:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"image_label: the font has no glyphs for {''.join(unknown)[:10]!r}.",
-            "Use letters from a to z, digits and ASCII signs.",
+            "Use letters of western European languages, digits and ASCII signs.",
         )
+    return _bitmap_letters
+
+
+def _bitmap_letters(lines: str, height: int) -> Image.Image:
+    mask = _mask(lines, ImageFont.load_default_imagefont())
+    factor = max(height // _BITMAP_PX, 1)
+    return mask.resize((factor * mask.width, factor * mask.height), Image.Resampling.NEAREST)
+
+
+def _mask(lines: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont) -> Image.Image:
+    """Coverage of lines of text, just as large as their ink."""
+    measuring = ImageDraw.Draw(Image.new("L", (1, 1)))
+    left, top, right, bottom = (int(side) for side in measuring.multiline_textbbox((0, 0), lines, font=font))
+    mask = Image.new("L", (max(right - left, 1), max(bottom - top, 1)))
+    ImageDraw.Draw(mask).multiline_text((-left, -top), lines, fill=255, font=font)
+    return mask

@@ -77,20 +77,23 @@ class PeriaPerceptionTools:
         names = _names(question)
         found: list[Detection] = []
         missing: list[str] = []
+        unknown: dict[str, ToolError] = {}
         backends: list[str] = []
-        first_error: ToolError | None = None
         for name in names:
             try:
                 answer = self._finder.detect(image_index, name)
                 found += answer.value
                 backends.append(answer.backend)
             except ToolError as error:
-                if error.code != ErrorCode.OBJECT_NOT_FOUND:
+                if error.code is ErrorCode.NOT_RECOGNISED:
+                    unknown[name] = error
+                    continue
+                if error.code is not ErrorCode.OBJECT_NOT_FOUND:
                     raise
-                first_error = first_error or error
                 missing.append(name)
-        if first_error is not None and not found:
-            raise first_error
+                backends.append(error.backend)
+        if len(unknown) == len(names):
+            raise unknown[names[0]]
         found = [one for one in found if one.score >= BOX_THRESHOLD]
         kept = not_suppressed([one.box for one in found], [one.score for one in found], NMS_THRESHOLD)
         detections = [found[k] for k in kept]
@@ -103,6 +106,8 @@ class PeriaPerceptionTools:
         }
         if missing:
             document["not_found"] = missing
+        if unknown:
+            document["not_recognised"] = list(unknown)
         return _answer(document, joined(backends))
 
     @tool("auto_segment")
@@ -178,9 +183,9 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to count, e.g. "cans".
         """
-        found, backend = self._found_or_none(image_index, text_prompt)
+        found, _, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {"task": "counting", "prompt": text_prompt, "count": len(found)}
-        answer |= _listed("instances", image_index, found)
+        answer |= _listed("instances", image_index, found) | note
         return _answer(answer, backend, found)
 
     @tool("presence_check")
@@ -192,25 +197,35 @@ class PeriaPerceptionTools:
             image_index: Index of the input image.
             text_prompt: What to look for, e.g. "a red box".
         """
-        found, backend = self._found_or_none(image_index, text_prompt)
+        found, sure_of_absence, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {
             "task": "presence",
             "prompt": text_prompt,
             "present": bool(found),
-            "confidence": max((_confidence(one) for one in found), default=0.0),
+            "confidence": max(map(_confidence, found)) if found else sure_of_absence,
             "count": len(found),
         }
-        return _answer(answer, backend, found)
+        return _answer(answer | note, backend, found)
 
-    def _found_or_none(self, image: SessionImage, text: str) -> tuple[list[Instance], str]:
-        """What a text names, and the backend that says so: that there is none of it is an answer too."""
+    def _found_or_none(self, image: SessionImage, text: str) -> tuple[list[Instance], float, str, dict[str, str]]:
+        """What a text names; how sure it is that there is none; the backend that says so; a note where there is none.
+
+        It is as sure as the least sure thing in view, which would have to be it, or as the best match is unsure.
+
+        Raises:
+            ToolError: NOT_RECOGNISED where it cannot be said whether there is any.
+        """
         try:
-            found = self._finder.find(image, text)
+            answer = self._finder.find(image, text)
         except ToolError as error:
-            if error.code != ErrorCode.OBJECT_NOT_FOUND:
+            if error.code is not ErrorCode.OBJECT_NOT_FOUND:
                 raise
-            return [], error.backend or self._finder.backend
-        return _confident(found.value), found.backend
+            sure = min(map(_confidence, self._finder.everything(image).value), default=1.0)
+            return [], sure, error.backend or self._finder.backend, {"note": error.message}
+        found = _confident(answer.value)
+        best = max(map(_confidence, answer.value), default=0.0)
+        note = {} if found else {"note": f"The best match has a score of {best:g}, below {SCORE_THRESHOLD:g}."}
+        return found, round(1.0 - best, 3), answer.backend, note
 
 
 def _proposals(image: SessionImage, answer: Answer[list[Instance]], **more: Any) -> ToolResult:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import ndimage
 from scipy.spatial import ConvexHull, QhullError
 
 from tool_nodes.geometry import intrinsics, principal_point, project
@@ -29,6 +30,19 @@ _STANDS_M = 0.04
 
 _MIN_SUPPORT = 0.3
 """Share of the surroundings that a plane must hold to be the support."""
+
+
+_STEEP = 3.0
+"""A surface of the thing goes back by up to this from one pixel to the next, times a pixel's side at its depth: it is
+seen at 70 degrees from head on. What falls back by more at the outline is mixed with the background [-]; chosen by
+hand."""
+
+_REACH_PX = 0.1
+"""How far an edge lies beyond the outermost of the pixels whose middle is on the thing, as many pixels along a slanted
+edge tell, and what `_TRIM` takes off [px]; measured on ray-cast boxes at 160x120, where the least error is."""
+
+_SEEN_END_ON = 0.3
+"""A direction that is seen more end on than this, over its length, is not made longer by more [-]; chosen by hand."""
 
 
 def support_plane(around: FloatArray, points: FloatArray, seed: int = 0) -> tuple[FloatArray, float] | None:
@@ -105,7 +119,9 @@ def _axes(points: FloatArray, up: FloatArray) -> tuple[FloatArray, float]:
     return axes, area * float(spans[2])
 
 
-def oriented_box(points: FloatArray, around: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+def oriented_box(
+    points: FloatArray, around: FloatArray | None = None, pixel: float = 0.0
+) -> tuple[FloatArray, FloatArray]:
     """The box of a thing that is seen from one side.
 
     A thing that stands on a plane is given a box that stands on it too, down to the plane, with the smallest footprint.
@@ -114,6 +130,8 @@ def oriented_box(points: FloatArray, around: FloatArray | None = None) -> tuple[
     Args:
         points: (N, 3) points of the thing [m], N >= 4.
         around: (M, 3) points near it that are not part of it [m].
+        pixel: Side of a pixel at a distance of one [-], 1 / focal length in px: the thing goes on for a part of a pixel
+            beyond the outermost points. 0 for points that are no pixels.
 
     Returns:
         Corners (8, 3) [m], bottom four first, and extent (3,) [m]: longer side, shorter side, height.
@@ -129,19 +147,42 @@ def oriented_box(points: FloatArray, around: FloatArray | None = None) -> tuple[
         principal = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2]
         axes = min((_axes(points, up) for up in principal), key=lambda found: found[1])[0]
     low, high = np.percentile(points @ axes.T, _TRIM, axis=0)
+    if pixel:
+        edge = _outline_reach(points, axes[:2], pixel)
+        low[:2], high[:2] = low[:2] - edge, high[:2] + edge
     if plane is not None and low[2] - plane[1] < _STANDS_M:
         low[2] = plane[1]
     extent = high - low
     return ((low + high) / 2 + _SIGNS * extent / 2) @ axes, extent
 
 
-def _inner(mask: BoolArray) -> BoolArray:
-    """The mask (H, W) without its outline, where depth may be the background's; small masks stay whole."""
-    core = np.zeros_like(mask)
-    if mask.any():
-        window = window_of(mask)
-        core[window] = eroded(mask[window])
-    return core if 2 * np.count_nonzero(core) > np.count_nonzero(mask) else mask
+def _outline_reach(points: FloatArray, axes: FloatArray, pixel: float) -> FloatArray:
+    """(K,) how far a thing goes on beyond its outermost points (N, 3) along each axis, rows of (K, 3) [m]."""
+    middle = points.mean(axis=0)
+    across = axes - np.outer(axes @ middle, middle) / (middle @ middle)
+    reach: FloatArray = _REACH_PX * pixel * middle[2] / np.maximum(np.linalg.norm(across, axis=1), _SEEN_END_ON)
+    return reach
+
+
+def _solid(mask: BoolArray, cloud: NDArray[np.floating], focal_length_px: float) -> BoolArray:
+    """The mask (H, W) without pixels of its outline whose depth may be mixed with the background's.
+
+    Those are the ones that are farther than every pixel beside them that is no outline by more than a steep surface
+    would be.
+    """
+    kept = np.zeros_like(mask)
+    if not mask.any():
+        return kept
+    window = window_of(mask, margin=1)
+    part = mask[window]
+    depth = cloud[:, 2].reshape(mask.shape)[window].astype(float)
+    core = eroded(part) & np.isfinite(depth)
+    inside = ndimage.maximum_filter(np.where(core, depth, -np.inf), 3)
+    steep = _STEEP * depth / focal_length_px
+    with np.errstate(invalid="ignore"):
+        mixed = part & ~core & (depth > inside + steep)
+    kept[window] = part & ~mixed
+    return kept if 2 * np.count_nonzero(kept) > np.count_nonzero(mask) else mask
 
 
 def _around(cloud: NDArray[np.floating], mask: BoolArray, points: FloatArray) -> FloatArray:
@@ -176,11 +217,11 @@ class BoundingBoxTools:
 
     def box(self, point_cloud: NDArray[np.float32], mask: BoolArray, focal_length_px: float) -> ToolResult:
         """The result for a cloud (H*W, 3) [m] and a mask (H, W) that fit each other. Raises ToolError NO_DEPTH."""
-        points = np.asarray(point_cloud[_inner(mask).reshape(-1)], float)
+        points = np.asarray(point_cloud[_solid(mask, point_cloud, focal_length_px).reshape(-1)], float)
         points = points[np.isfinite(points).all(axis=1)]
         if len(points) < 4:
             raise ToolError(ErrorCode.NO_DEPTH, f"Only {len(points)} masked points have depth; at least 4 are needed.")
-        corners, extent = oriented_box(points, _around(point_cloud, mask, points))
+        corners, extent = oriented_box(points, _around(point_cloud, mask, points), 1.0 / focal_length_px)
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)
         K[:2, 2] = principal_point(point_cloud, (w, h), focal_length_px)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.geometry import backproject, intrinsics
+from tool_nodes.geometry import backproject
 from tool_nodes.ports import DepthEstimator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
@@ -24,10 +24,7 @@ def depth_range(depth: NDArray[np.float32]) -> str:
 
 def cloud_of(depth: NDArray[np.float32], focal_px: float, image: SessionImage) -> NDArray[np.float32]:
     """The points (H*W, 3) [m] of a picture's depth map (H, W) [m], in the frame of the camera that took it."""
-    h, w = depth.shape
-    K = intrinsics(focal_px, w, h)
-    K[:2, 2] = image.principal_point()
-    return backproject(depth, K)
+    return backproject(depth, image.intrinsics(focal_px))
 
 
 class DepthTools:

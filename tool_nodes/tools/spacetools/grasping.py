@@ -62,10 +62,11 @@ class GraspAlternatives:
         """
         flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
         frame = image_index.require_frame()
-        if image_index.window is not None:
+        if not image_index.is_whole_frame:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                "grasp_generator.compute_grasp: argument 'image_index' must be a whole camera picture, no crop of one.",
+                "grasp_generator.compute_grasp: argument 'image_index' must be a camera picture as it was taken, no "
+                "part of one.",
                 "What stands around the object matters.",
             )
         cloud = np.ascontiguousarray(point_cloud, np.float32)

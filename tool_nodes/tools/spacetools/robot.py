@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from tool_nodes.geometry import backproject, invert, project, transform
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
+from tool_nodes.perception.containers import is_cavity, seen_inside
+from tool_nodes.perception.obstacles import height_map
 from tool_nodes.perception.placed import standing_at
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -22,6 +24,8 @@ from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.drawing import colourize_depth
 from tool_nodes.tools.spacetools.depth import depth_range
 from tool_nodes.types import FloatArray, Frame
+
+_UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
 
 
 class CameraTools:
@@ -111,8 +115,9 @@ class RobotTools(CameraTools):
 
     A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
     after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
-    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; and
-    `off_mm`, their horizontal distance.
+    the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; `off_mm`,
+    their horizontal distance; and `verified`, false where the picture does not show the thing in the container that it
+    was let go in. Not to see it anywhere else is an error.
 
     Args:
         camera: The scene camera.
@@ -189,21 +194,25 @@ class RobotTools(CameraTools):
         elapsed = self._clock() - started
         after = self._look(session)
         w, h = after.size
+        placed = _placed(point_base, frame, after)
+        unseen = "" if placed["verified"] else _UNSEEN
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
             text=f"Object placed successfully in {elapsed:.2f} s. The gripper is open and empty. "
-            f"Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
+            f"{unseen}Use $captured_image (image, {h}x{w}x3) to reference the view after the placement.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
-            facts={"placed": _placed(point_base, frame, after)},
+            facts={"placed": placed},
         )
 
 
 def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
     """The fact `placed`, see `RobotTools`."""
+    into = False
     try:
-        found = standing_at(before, after, wanted)
-    except ToolError:  # a camera without depth
+        into = is_cavity(height_map(before), wanted)
+        found = (seen_inside if into else standing_at)(before, after, wanted)
+    except ToolError:  # a camera without depth, or a thing that has rolled away since the manipulator looked
         found = None
 
     def spot(xy: FloatArray) -> list[float]:
@@ -212,6 +221,7 @@ def _placed(wanted: FloatArray, before: Frame, after: Frame) -> dict[str, Any]:
         return [round(float(u), 4), round(float(v), 4)]
 
     return {
+        "verified": found is not None or not into,
         "wanted_m": [round(float(v), 4) for v in wanted],
         "wanted": spot(wanted),
         "found_m": None if found is None else [round(float(v), 4) for v in found],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tool_nodes.perception.prompts import segment_by
@@ -10,7 +12,10 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.drawing import draw_mask, draw_points
-from tool_nodes.types import PointPrompt
+from tool_nodes.types import BoolArray, PointPrompt
+
+_SHOWN_POINTS = 5
+"""So many points outside of a mask are listed in a text."""
 
 
 class Sam2Tools:
@@ -59,8 +64,20 @@ class Sam2Tools:
         return ToolResult(
             value={"mask": found[0].mask, "iou_scores": np.array([s.score for s in found])},
             text=f"Segmented object from {len(prompts)} point(s) with best IoU score: {found[0].score:.3f}. "
-            f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
+            f"{_outside(found[0].mask, prompts)}Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, found[0].mask), prompts),
             variables={"segmentation_mask": found[0].mask},
             backend=answer.backend,
         )
+
+
+def _outside(mask: BoolArray, points: Sequence[tuple[float, float]]) -> str:
+    """A sentence and a blank about normalized points that are not on a mask (H, W); empty where all are."""
+    height, width = mask.shape
+    beside = [(x, y) for x, y in points if not mask[min(int(y * height), height - 1), min(int(x * width), width - 1)]]
+    if not beside:
+        return ""
+    shown = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in beside[:_SHOWN_POINTS])
+    more = f" and {len(beside) - _SHOWN_POINTS} more" if len(beside) > _SHOWN_POINTS else ""
+    lie = "lies" if len(beside) == 1 else "lie"
+    return f"{len(beside)} of the {len(points)} points {lie} outside of it, on something else: {shown}{more}. "

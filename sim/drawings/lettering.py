@@ -1,4 +1,4 @@
-"""Glyph templates of Pillow's bundled font, with the accented letters that it lacks put together.
+"""Lettering of drawn pictures: Pillow's bundled font, with the accented letters that it lacks put together.
 
 Lengths are in em (the font size) unless said otherwise; the baseline is y = 0 and up is positive in `em` metrics.
 """
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
 PLAIN = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789!\"#$%&'()*+,-./:;<=>?@[\\]_{|}~°±·"
-"""Characters that the bundled font has and the reader knows, without accented letters."""
+"""Characters that the bundled font has, without accented letters."""
 
 MARKS = {
     "´": dict(zip("áéóúýÁÉÍÓÚÝ", "aeouyAEIOUY", strict=True)),
@@ -26,7 +26,7 @@ MARKS = {
 
 ACCENTED = {letter: (base, mark) for mark, letters in MARKS.items() for letter, base in letters.items()}
 CHARACTERS = PLAIN + "".join(ACCENTED)
-"""Every character that can be drawn and read."""
+"""Every character that can be drawn."""
 
 CAPITAL_EM, X_HEIGHT_EM = 0.71, 0.55
 """Heights of capitals and of small letters without ascender, of Pillow's bundled font [em]."""
@@ -39,7 +39,7 @@ def font(size: int) -> ImageFont.FreeTypeFont:
     """The bundled font at a size in [1, 2000] px, laid out the same way on every machine."""
     loaded = ImageFont.load_default(size=size)
     if not isinstance(loaded, ImageFont.FreeTypeFont):
-        raise RuntimeError("Pillow was built without FreeType, which drawing and reading text need")
+        raise RuntimeError("Pillow was built without FreeType, which drawing text needs")
     return loaded.font_variant(layout_engine=ImageFont.Layout.BASIC)
 
 

@@ -1,0 +1,165 @@
+"""Whether scores are probabilities: reliability by bins, expected calibration error, AUC, what thresholds drop, a
+plot."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from bench.stats import wilson
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray
+
+Rating = tuple[float, bool]
+"""The score of one found thing, and whether it is what was asked for."""
+
+BINS = 10
+"""Equal bins of scores in 0..1; the usual number [-]."""
+THRESHOLDS = {0.1: "LAST", 0.25: "PERIA"}
+"""Detection thresholds of the papers' tools [-], and whose they are."""
+
+_PANEL_PX, _MARGIN_PX, _COUNTS_PX = 300, 56, 60
+"""Side of a square panel of the plot, room around it, and height of the counts under it [px]; chosen to look at."""
+
+
+def reliability(ratings: Sequence[Rating]) -> list[dict[str, Any]]:
+    """One row for each bin that holds scores: its limits, n, mean score, share right and 95 % Wilson interval."""
+    scores, right = _columns(ratings)
+    rows = []
+    for k in range(BINS):
+        chosen = _bin_of(scores) == k
+        n, good = int(chosen.sum()), int(right[chosen].sum())
+        if n:
+            low, high = wilson(good, n)
+            rows.append(
+                {
+                    "from": k / BINS, "to": (k + 1) / BINS, "n": n, "score": round(float(scores[chosen].mean()), 4),
+                    "right": round(good / n, 4), "low": round(low, 4), "high": round(high, 4),
+                }
+            )  # fmt: skip
+    return rows
+
+
+def calibration_error(ratings: Sequence[Rating]) -> float | None:
+    """Expected calibration error: mean over bins, weighed by n, of |mean score - share right|; None without scores.
+
+    M. P. Naeini, G. F. Cooper, M. Hauskrecht, "Obtaining Well Calibrated Probabilities Using Bayesian Binning", AAAI
+    2015.
+    """
+    scores, right = _columns(ratings)
+    if not len(scores):
+        return None
+    bins = _bin_of(scores)
+    return float(sum(abs(float((scores - right)[bins == k].sum())) for k in range(BINS)) / len(scores))
+
+
+def auc(ratings: Sequence[Rating]) -> float | None:
+    """Probability that a right thing scores higher than a wrong one, ties half; None unless there are both."""
+    scores, right = _columns(ratings)
+    good, bad = scores[right], np.sort(scores[~right])
+    if not len(good) or not len(bad):
+        return None
+    below, up_to = (np.searchsorted(bad, good, side) for side in ("left", "right"))
+    return float((below + up_to).mean() / 2 / len(bad))
+
+
+def dropped(ratings: Sequence[Rating], threshold: float) -> dict[str, Any]:
+    """How many wrong and right things have a score below a threshold, out of how many."""
+    scores, right = _columns(ratings)
+    low = scores < threshold
+    return {
+        "threshold": threshold,
+        "wrong": int((~right).sum()), "wrong_dropped": int((low & ~right).sum()),
+        "right": int(right.sum()), "right_lost": int((low & right).sum()),
+    }  # fmt: skip
+
+
+def calibration(ratings: Sequence[Rating]) -> dict[str, Any]:
+    """All of the above as JSON data."""
+    figures = {"ece": calibration_error(ratings), "auc": auc(ratings)}
+    return {
+        "n": len(ratings),
+        **{name: None if value is None else round(value, 4) for name, value in figures.items()},
+        "bins": reliability(ratings),
+        "thresholds": [dropped(ratings, threshold) for threshold in THRESHOLDS],
+    }
+
+
+def format_calibration(name: str, found: Mapping[str, Any]) -> str:
+    """`calibration` as text."""
+    ece, area = ("-" if found[key] is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
+    lines = [f"scores of {name}: n {found['n']}, expected calibration error {ece}, AUC right over wrong {area}"]
+    lines += [
+        f"  {row['from']:.1f} .. {row['to']:.1f}{row['n']:>7}   score {row['score']:.3f}   right {row['right']:.3f}"
+        f"   ({row['low']:.3f} .. {row['high']:.3f})"
+        for row in found["bins"]
+    ]
+    for row in found["thresholds"]:
+        lines.append(
+            f"  {row['threshold']:g} ({THRESHOLDS[row['threshold']]}) drops {row['wrong_dropped']} of {row['wrong']} "
+            f"wrong and {row['right_lost']} of {row['right']} right"
+        )
+    return "\n".join(lines)
+
+
+def reliability_plot(panels: Mapping[str, Mapping[str, Any]]) -> Image.Image:
+    """A reliability diagram for each `calibration`, side by side: share right over score, and how many scores a bin
+    has."""
+    width = _PANEL_PX + 2 * _MARGIN_PX
+    plot = Image.new("RGB", (max(len(panels), 1) * width, _PANEL_PX + _COUNTS_PX + 3 * _MARGIN_PX), "white")
+    for k, (name, found) in enumerate(panels.items()):
+        _draw_panel(ImageDraw.Draw(plot), k * width + _MARGIN_PX, name, found)
+    return plot
+
+
+def save_plot(panels: Mapping[str, Mapping[str, Any]], path: Path) -> None:
+    """Write the plot as a PNG. Raises ToolError INVALID_ARGUMENT where that cannot be written."""
+    try:
+        reliability_plot(panels).quantize(32).save(path, format="PNG", optimize=True)
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The plot cannot be written to {path}: {error}.") from error
+
+
+def _draw_panel(draw: ImageDraw.ImageDraw, left: int, name: str, found: Mapping[str, Any]) -> None:
+    top, bottom = _MARGIN_PX, _MARGIN_PX + _PANEL_PX
+    font = ImageFont.load_default(size=13)
+
+    def at(score: float, share: float) -> tuple[float, float]:
+        return left + score * _PANEL_PX, bottom - share * _PANEL_PX
+
+    for tick in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0):
+        draw.line([at(tick, 0.0), at(tick, 1.0)], fill="#e4e4e4")
+        draw.line([at(0.0, tick), at(1.0, tick)], fill="#e4e4e4")
+        draw.text((at(tick, 0.0)[0], bottom + 4), f"{tick:g}", "black", font, anchor="ma")
+        draw.text((left - 6, at(0.0, tick)[1]), f"{tick:g}", "black", font, anchor="rm")
+    for threshold, whose in THRESHOLDS.items():
+        draw.line([at(threshold, 0.0), at(threshold, 1.0)], fill="#c08a2e")
+        draw.text((at(threshold, 1.0)[0] + 3, top + 3), whose, "#c08a2e", font)
+    draw.rectangle([left, top, left + _PANEL_PX, bottom], outline="black")
+    draw.line([at(0.0, 0.0), at(1.0, 1.0)], fill="#909090", width=2)
+    highest = max((row["n"] for row in found["bins"]), default=1)
+    foot = bottom + _MARGIN_PX + _COUNTS_PX
+    for row in found["bins"]:
+        x, y = at(row["score"], row["right"])
+        draw.line([at(row["score"], row["low"]), at(row["score"], row["high"])], fill="#2f5f9e", width=2)
+        draw.ellipse([x - 5, y - 5, x + 5, y + 5], fill="#2f5f9e")
+        # On a logarithmic scale: most scores are near 0 or 1.
+        tall = _COUNTS_PX * np.log1p(row["n"]) / np.log1p(highest)
+        draw.rectangle([at(row["from"], 0.0)[0] + 1, foot - tall, at(row["to"], 0.0)[0] - 1, foot], fill="#9db8d9")
+        draw.text(((at(row["from"], 0.0)[0] + at(row["to"], 0.0)[0]) / 2, foot + 3), str(row["n"]), "black", font, "ma")
+    ece, area = ("-" if found[key] is None else f"{found[key]:.3f}" for key in ("ece", "auc"))
+    draw.text((left, top - 38), f"{name}: share right over score", "black", font)
+    draw.text((left, top - 20), f"n {found['n']}, calibration error {ece}, AUC {area}", "black", font)
+    draw.text((left, foot + 20), "scores in each bin (bars: logarithm)", "black", font)
+
+
+def _columns(ratings: Sequence[Rating]) -> tuple[FloatArray, BoolArray]:
+    return np.array([score for score, _ in ratings], float), np.array([right for _, right in ratings], bool)
+
+
+def _bin_of(scores: FloatArray) -> FloatArray:
+    return np.minimum(np.floor(scores * BINS), BINS - 1)

@@ -1,0 +1,302 @@
+"""The numbers that decide a score, at both sides of each, written out: no threshold is compared with itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from sim.scene.scenes import PlacedObject, Scene
+from sim.tasks.predicates import (
+    ObjectState,
+    PlaceVerdict,
+    Relation,
+    Snapshot,
+    judge_pick,
+    judge_place,
+    relation_fault,
+    relation_holds,
+)
+from sim.tasks.task import History, held_ids
+from sim.world import LOG_PERIOD_S
+from tool_nodes import workspace
+from tool_nodes.geometry import look_at
+from tool_nodes.results import ErrorCode, ToolError
+
+T_BASE_CAMERA = look_at(workspace.SCENE_CAMERA_POSITION, workspace.SCENE_CAMERA_TARGET)
+ZERO = (0.0, 0.0, 0.0)
+ITEMS = {"cola_1": "cola", "milk_1": "milk", "milk_2": "milk", "red_box_1": "red box", "tuna_can_1": "tuna can"}
+SCENE = Scene(0, tuple(PlacedObject(name, item, ZERO, 0.0) for name, item in ITEMS.items()), ZERO, ZERO, ZERO, ZERO, "")
+HEIGHT = {name: SCENE.find(name).product.size_m[2] for name in ITEMS}
+
+
+def state(name: str, x: float, y: float, up: float = 0.0, touching: str = "table") -> ObjectState:
+    """Upright and at rest, so far over the table."""
+    position = np.array([x, y, workspace.TABLE_Z + HEIGHT[name] / 2 + up])
+    return ObjectState(name, position, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6), frozenset(touching.split()))
+
+
+BEFORE = Snapshot(
+    0.0,
+    {
+        each.id: each
+        for each in (
+            state("cola_1", 0.48, 0.0),
+            state("milk_1", 0.48, 0.3),
+            state("milk_2", 0.48, -0.3),
+            state("red_box_1", 0.3, 0.3),
+            state("tuna_can_1", 0.3, -0.3),
+        )
+    },
+)
+
+
+def over(seconds: float, *states: ObjectState) -> list[Snapshot]:
+    """The states, and all else as before, at the beginning, in the middle and at the end of some time."""
+    objects = {**BEFORE.objects, **{each.id: each for each in states}}
+    return [Snapshot(5.0 + share * seconds, objects) for share in (0.0, 0.5, 1.0)]
+
+
+# -- picking -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("up_m", "picked"), [(0.0505, True), (0.0495, False), (-0.06, False)])
+def test_a_pick_is_five_centimetres_up(up_m: float, picked: bool) -> None:
+    history = over(2.0, state("cola_1", 0.48, 0.0, up_m, "gripper"))
+    assert judge_pick(BEFORE, history, ["cola_1"]) is picked
+
+
+@pytest.mark.parametrize(("seconds", "enough"), [(2.0, True), (1.995, True), (1.98, False), (1.0, False)])
+def test_a_hold_is_two_seconds_long(seconds: float, enough: bool) -> None:
+    history = over(seconds, state("cola_1", 0.48, 0.0, 0.06, "gripper"))
+    if enough:
+        assert judge_pick(BEFORE, history, ["cola_1"])
+    else:
+        with pytest.raises(ToolError, match=rf"^The snapshots cover {seconds:.2f} s, judging needs 2 s\.$") as caught:
+            judge_pick(BEFORE, history, ["cola_1"])
+        assert caught.value.code is ErrorCode.INTERNAL
+
+
+def risen(seconds: float, up_m: float = 0.06) -> History:
+    """A logged episode in which the cola was up for some time, and then put down."""
+    steps = round(seconds / LOG_PERIOD_S)
+    start = BEFORE.objects["cola_1"]
+    poses = np.tile(np.concatenate([start.position_m, start.quat_wxyz]), (steps + 30, 1))
+    poses[15 : 15 + steps, 2] += up_m
+    times = LOG_PERIOD_S * np.arange(len(poses))
+    return History(SCENE, T_BASE_CAMERA, BEFORE, times, {"cola_1": poses}, (), BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "up_m", "lifted"),
+    [(2.0, 0.06, True), (1.9, 0.06, False), (1.0, 0.06, False), (3.0, 0.0505, True), (3.0, 0.0495, False)],
+)
+def test_lifted_is_five_centimetres_up_for_two_seconds_on_end(seconds: float, up_m: float, lifted: bool) -> None:
+    assert (risen(seconds, up_m).lifted == {"cola_1"}) is lifted
+
+
+def test_two_short_lifts_are_not_one_long_one() -> None:
+    once = risen(1.2)
+    poses = np.vstack([once.poses["cola_1"], once.poses["cola_1"]])
+    assert not replace(once, poses={"cola_1": poses}, times=LOG_PERIOD_S * np.arange(len(poses))).lifted
+
+
+def test_a_thing_that_is_dropped_or_swapped_during_the_hold_is_no_pick() -> None:
+    cola, milk = state("cola_1", 0.48, 0.0, 0.06, "gripper"), state("milk_1", 0.48, 0.3, 0.06, "gripper")
+    held, other = over(2.0, cola), over(2.0, milk)
+    both = ["cola_1", "milk_1"]
+    assert judge_pick(BEFORE, held, both)
+    assert judge_pick(BEFORE, other, both)
+    assert not judge_pick(BEFORE, [held[0], held[1], other[2]], both)
+    assert not judge_pick(BEFORE, [held[0], replace(BEFORE, time=6.0), held[2]], both)
+    let_go = over(2.0, replace(cola, touching=frozenset({"milk_1"})))
+    assert not judge_pick(BEFORE, [held[0], let_go[1], held[2]], both)
+
+
+def test_what_the_gripper_holds_is_off_the_table() -> None:
+    states = (
+        state("cola_1", 0.48, 0.0, 0.06, "gripper"),
+        state("milk_1", 0.48, 0.3, 0.0, "table gripper"),
+        state("milk_2", 0.48, -0.3, 0.06, "arm"),
+    )
+    assert held_ids(over(1.0, *states)[0]) == {"cola_1"}
+
+
+# -- placing -------------------------------------------------------------------------------------
+
+
+def place(
+    *states: ObjectState,
+    relation: Relation | str = "right_of",
+    references: tuple[str, ...] = ("milk_2",),
+    seconds: float = 0.5,
+) -> PlaceVerdict:
+    history = over(seconds, *states)
+    return judge_place(SCENE, BEFORE, history, "cola_1", relation, references, T_BASE_CAMERA)  # type: ignore[arg-type]
+
+
+PLACED = state("cola_1", 0.48, -0.18)
+
+
+@pytest.mark.parametrize(
+    ("touching", "released"),
+    [
+        ("table", True),
+        ("table red_box_1", True),
+        ("table gripper", False),
+        ("table arm", False),
+        ("table gripper arm", False),
+    ],
+)
+def test_a_thing_that_leans_on_the_gripper_or_on_the_arm_is_not_let_go(touching: str, released: bool) -> None:
+    verdict = place(replace(PLACED, touching=frozenset(touching.split())))
+    assert verdict == (PlaceVerdict(True, ()) if released else PlaceVerdict(False, ("cola_1 is not released.",)))
+
+
+def test_it_is_let_go_and_still_throughout_and_not_only_in_the_end() -> None:
+    good = over(0.5, PLACED)
+    for wrong, reason in (
+        (replace(PLACED, touching=frozenset({"table", "gripper"})), "cola_1 is not released."),
+        (replace(PLACED, velocity=np.array([0.03, 0.0, 0.0, 0.0, 0.0, 0.0])), "cola_1 does not lie still."),
+    ):
+        for index in range(3):
+            history = list(good)
+            history[index] = replace(over(0.5, wrong)[index])
+            verdict = judge_place(SCENE, BEFORE, history, "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA)
+            assert verdict == PlaceVerdict(False, (reason,)), index
+
+
+@pytest.mark.parametrize(
+    ("velocity", "still"),
+    [
+        ((0.019, 0.0, 0.0, 0.0, 0.0, 0.0), True),
+        ((0.021, 0.0, 0.0, 0.0, 0.0, 0.0), False),
+        ((0.0, 0.015, 0.015, 0.0, 0.0, 0.0), False),
+        ((0.0, 0.0, 0.0, 0.29, 0.0, 0.0), True),
+        ((0.0, 0.0, 0.0, 0.0, 0.0, -0.31), False),
+        ((0.0, 0.0, 0.0, 0.2, 0.2, 0.2), False),
+        ((0.0, 0.0, -0.019, 0.0, 0.29, 0.0), True),
+    ],
+)
+def test_still_is_slower_than_two_centimetres_and_three_tenths_of_a_radian_a_second(
+    velocity: tuple[float, ...], still: bool
+) -> None:
+    verdict = place(replace(PLACED, velocity=np.array(velocity)))
+    assert verdict == (PlaceVerdict(True, ()) if still else PlaceVerdict(False, ("cola_1 does not lie still.",)))
+
+
+@pytest.mark.parametrize(("seconds", "enough"), [(0.5, True), (0.495, True), (0.48, False)])
+def test_a_thing_lies_for_half_a_second(seconds: float, enough: bool) -> None:
+    if enough:
+        assert place(PLACED, seconds=seconds).ok
+    else:
+        with pytest.raises(ToolError, match=r"judging needs 0\.5 s\.$"):
+            place(PLACED, seconds=seconds)
+
+
+@pytest.mark.parametrize("direction", [(1.0, 0.0), (0.0, -1.0), (-0.6, -0.8)])
+@pytest.mark.parametrize(("moved_m", "where_it_was"), [(0.019, True), (0.021, False)])
+def test_a_reference_stays_within_two_centimetres(
+    direction: tuple[float, float], moved_m: float, where_it_was: bool
+) -> None:
+    x, y = 0.48 + moved_m * direction[0], -0.3 + moved_m * direction[1]
+    verdict = place(PLACED, state("milk_2", x, y))
+    reasons = () if where_it_was else ("milk_2 was moved by 2.1 cm.",)
+    assert verdict.reasons == reasons
+
+
+def tilted(old: ObjectState, degrees: float, axis: int = 0) -> ObjectState:
+    half = np.radians(degrees) / 2
+    quat = np.array([np.cos(half), 0.0, 0.0, 0.0])
+    quat[1 + axis] = np.sin(half)
+    return replace(old, quat_wxyz=quat)
+
+
+@pytest.mark.parametrize(
+    ("degrees", "axis", "upright"), [(29, 0, True), (31, 0, False), (31, 1, False), (170, 2, True)]
+)
+def test_what_leans_by_thirty_degrees_has_toppled_and_what_turns_on_the_spot_has_not(
+    degrees: float, axis: int, upright: bool
+) -> None:
+    verdict = place(PLACED, tilted(BEFORE.objects["tuna_can_1"], degrees, axis))
+    assert verdict.reasons == (() if upright else ("tuna_can_1 toppled.",))
+
+
+@pytest.mark.parametrize(("below_m", "fell"), [(0.001, True), (-0.001, False)])
+def test_what_is_below_the_table_fell_off_it(below_m: float, fell: bool) -> None:
+    low = replace(BEFORE.objects["red_box_1"], position_m=np.array([0.3, 0.3, workspace.TABLE_Z - below_m]))
+    assert place(PLACED, low).reasons == (("red_box_1 fell off the table.",) if fell else ())
+
+
+def test_every_fault_is_told() -> None:
+    lying = tilted(replace(PLACED, touching=frozenset({"gripper"}), velocity=np.full(6, 1.0)), 90)
+    verdict = place(lying, state("milk_2", 0.48, -0.4))
+    assert verdict.reasons[:4] == (
+        "cola_1 is not released.",
+        "cola_1 does not lie still.",
+        "milk_2 was moved by 10.0 cm.",
+        "cola_1 toppled.",
+    )
+    assert len(verdict.reasons) == 5
+
+
+@pytest.mark.parametrize(("up_m", "stands"), [(0.009, True), (0.011, False)])
+def test_anywhere_is_standing_on_the_table(up_m: float, stands: bool) -> None:
+    verdict = place(state("cola_1", 0.6, 0.1, up_m), relation="anywhere", references=())
+    assert verdict.reasons == (() if stands else ("cola_1 does not stand on the table.",))
+
+
+# -- relations -----------------------------------------------------------------------------------
+
+
+def fault(relation: Relation, references: tuple[str, ...], *states: ObjectState) -> str | None:
+    objects = {each.id: each for each in states}
+    found = relation_fault(relation, states[0].id, references, SCENE, objects, T_BASE_CAMERA)
+    assert relation_holds(relation, states[0].id, references, SCENE, objects, T_BASE_CAMERA) is (found is None)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("across_m", "apart_m", "between"),
+    [(0.09, 0.2, True), (0.11, 0.2, False), (-0.11, 0.2, False), (0.145, 0.5, True), (0.155, 0.5, False)],
+)
+def test_between_is_within_half_of_the_way_from_one_to_the_other_and_fifteen_centimetres(
+    across_m: float, apart_m: float, between: bool
+) -> None:
+    ends = state("milk_1", 0.5, apart_m / 2), state("milk_2", 0.5, -apart_m / 2)
+    found = fault("between", ("milk_1", "milk_2"), state("cola_1", 0.5 + across_m, 0.0), *ends)
+    assert found == (None if between else "cola_1 is not between milk_1 and milk_2.")
+
+
+@pytest.mark.parametrize(("along_m", "between"), [(0.012, True), (0.008, False), (0.188, True), (0.192, False)])
+def test_between_is_a_centimetre_inside_of_both(along_m: float, between: bool) -> None:
+    ends = state("milk_1", 0.5, 0.1), state("milk_2", 0.5, -0.1)
+    found = fault("between", ("milk_1", "milk_2"), state("cola_1", 0.57, 0.1 - along_m), *ends)
+    assert (found is None) is between
+
+
+def test_between_looks_across_the_way_also_where_it_runs_slantwise() -> None:
+    ends = state("milk_1", 0.4, -0.2), state("milk_2", 0.7, 0.2)
+    middle, across = np.array([0.55, 0.0]), np.array([-0.8, 0.6])
+    for distance, between in ((0.14, True), (-0.14, True), (0.16, False), (-0.16, False)):
+        moved = state("cola_1", *(middle + distance * across))
+        assert (fault("between", ("milk_1", "milk_2"), moved, *ends) is None) is between, distance
+
+
+@pytest.mark.parametrize(("up_m", "on"), [(0.009, True), (0.011, False), (-0.009, True), (-0.011, False)])
+def test_on_is_within_a_centimetre_of_the_top(up_m: float, on: bool) -> None:
+    top = HEIGHT["red_box_1"]
+    moved = state("tuna_can_1", 0.3, 0.3, top + up_m, "red_box_1")
+    found = fault("on", ("red_box_1",), moved, BEFORE.objects["red_box_1"])
+    assert found == (None if on else "tuna_can_1 is not on top of red_box_1.")
+
+
+@pytest.mark.parametrize(("gap_m", "near"), [(0.001, True), (0.149, True), (0.151, False)])
+def test_beside_is_apart_and_at_most_fifteen_centimetres_away(gap_m: float, near: bool) -> None:
+    half = SCENE.find("milk_1").product.size_m[1] / 2 + SCENE.find("cola_1").product.size_m[1] / 2
+    moved = state("cola_1", 0.48, 0.3 - half - gap_m)
+    found = fault("next_to", ("milk_1",), moved, BEFORE.objects["milk_1"])
+    assert found == (None if near else "cola_1 is 15 cm away, more than 15 cm.")
+    touching = replace(moved, touching=frozenset({"table", "milk_1"}))
+    assert fault("next_to", ("milk_1",), touching, BEFORE.objects["milk_1"]) == "cola_1 is not apart from milk_1."

@@ -1,0 +1,103 @@
+"""How surely the things of a scene are what words ask for: what a detector's score says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
+from tool_nodes.language.vocabulary import Lexicon, Vocabulary, match
+from tool_nodes.language.words import RELATIVE
+from tool_nodes.perception.word_pointer import SceneView, names_table, point_by_words
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import Frame, ObjectView
+
+LEAST = 0.02
+"""What is less likely to be what was asked for is not told at all [-]: below LAST's threshold of 0.1, so that it
+decides; chosen by hand."""
+
+_LOOSE = 0.7
+"""Share of the time that a word that is none of a thing's own means it: a near synonym ("mug" for a cup), or a word
+that was mended by a letter; chosen by hand."""
+_APPROXIMATE_COLOUR = 0.3
+"""The same of a colour that only some people call so ("blue" for turquoise); chosen by hand."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A point (x, y) in [0, 1] on a thing, and the probability in [0, 1] that it is what was asked for."""
+
+    point: tuple[float, float]
+    certainty: float
+
+
+@dataclass(frozen=True)
+class ReadView:
+    """One way to understand a thing, and its probability in [0, 1]."""
+
+    view: ObjectView
+    probability: float
+
+
+class ReadScene(SceneView, Protocol):
+    """What a backend sees in one frame, and what else it may be; all belong together."""
+
+    @property
+    def readings(self) -> Sequence[Sequence[ReadView]]:
+        """For each thing its readings, first what it is taken for, which is its view."""
+
+
+def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexicon | None = None) -> list[Candidate]:
+    """What `point_by_words` points at, in its order, then what may be meant if a thing was mistaken for another.
+
+    The certainty is the probability of all readings of a thing that the phrase would find in its place, each
+    times how well the words fit it. The other things stay what they are taken for. A place is one for sure.
+
+    Raises:
+        ToolError: As `point_by_words`; OBJECT_NOT_FOUND only where nothing has a certainty of `LEAST` either.
+    """
+    if parse_free_space(text) is not None or names_table(text):
+        return [Candidate(point, 1.0) for point in point_by_words(frame, text, scene, lexicon)]
+    taken = scene.views
+    missing: ToolError | None = None
+    try:
+        found = refer(text, taken, lexicon=lexicon)
+    except ToolError as error:
+        if error.code is not ErrorCode.OBJECT_NOT_FOUND:
+            raise
+        missing, found = error, []
+    certainties = [
+        _certainty(text, taken, k, readings, k in found, lexicon) for k, readings in enumerate(scene.readings)
+    ]
+    unlikely = [k for k, certainty in enumerate(certainties) if certainty >= LEAST and k not in found]
+    unlikely.sort(key=lambda k: -certainties[k])
+    if missing is not None and not unlikely:
+        raise missing
+    return [Candidate(taken[k].point, certainties[k]) for k in (*found, *unlikely)]
+
+
+def _certainty(
+    text: str, taken: Sequence[ObjectView], k: int, readings: Sequence[ReadView], found: bool, lexicon: Lexicon | None
+) -> float:
+    """Probability that thing k is what the text means."""
+    total = readings[0].probability * word_fit(text, taken[k]) if found else 0.0
+    for other in readings[1:]:
+        views = [*taken[:k], other.view, *taken[k + 1 :]]
+        try:
+            meant = k in refer(text, views, lexicon=lexicon)
+        except ToolError:
+            continue
+        if meant:
+            total += other.probability * word_fit(text, other.view)
+    return min(total, 1.0)
+
+
+def word_fit(text: str, view: ObjectView) -> float:
+    """How well the words of a phrase that means a view say what it is, in [0, 1]: 1 for its own words."""
+    phrase = parse_noun_phrase(text)
+    words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
+    fit = match(words, phrase.head, Vocabulary.of(view), near_synonyms=False)
+    if fit is None:
+        return _LOOSE
+    return _APPROXIMATE_COLOUR if fit.approximate_colour else 1.0

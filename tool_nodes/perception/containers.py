@@ -1,0 +1,106 @@
+"""Containers as a depth camera sees them from outside, and whether what was dropped into one is seen in it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from tool_nodes.perception.obstacles import HeightMap, height_map
+from tool_nodes.perception.placed import CELL_M, risen, top_of
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray, FloatArray, Frame
+
+WALL_M = 0.02
+"""What rises so much above a place is a wall around it [m]; chosen by hand."""
+_WIDEST_M = 0.13
+"""Walls are looked for so far from the place [m]: half the diagonal of the largest bin and a hand's breadth."""
+_STANDS_OUT_M = 0.015
+"""A place that is so much lower than what is seen at it lies inside of a solid thing [m]; chosen by hand."""
+_RIM_M = 0.015
+"""What is seen so far outside of the inner side of a wall still lies on the rim [m]; chosen by hand."""
+_DIRECTIONS = 32
+_GONE_SHARE = 0.5
+"""A container of whose walls less than this share [-] is seen where it was has been moved; chosen by hand."""
+
+
+def is_cavity(heights: HeightMap, point: FloatArray) -> bool:
+    """True if walls surround a point (3,) [m]: in at least 6 of 8 directions something rises above it.
+
+    A point inside a solid thing is no cavity.
+    """
+    if heights.support_height(point[:2], 0.01) > point[2] + _STANDS_OUT_M:
+        return False
+    return int(np.isfinite(_walls(heights, point, 8, 0.01)).sum()) >= 6
+
+
+def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | None:
+    """Middle of the top (3,) of what is new in a container, base frame [m]; None where nothing new is seen anywhere.
+
+    What lies behind a wall is seen by no camera, so that None says neither yes nor no.
+
+    Args:
+        before: A picture without the thing, with depth.
+        after: One of the same table after it was let go.
+        point: (3,) a place inside of the container, a cavity in the first picture, base frame [m].
+
+    Raises:
+        ToolError: OBJECT_DROPPED where the container is no longer there, or what is new lies elsewhere; NO_DEPTH for a
+            picture without depth.
+    """
+    old, new = (height_map(frame, CELL_M) for frame in (before, after))
+    xs, ys = old.centres()
+    dx, dy = xs[:, None] - point[0], ys[None, :] - point[1]
+    away = np.hypot(dx, dy)
+    inner = _inner_side(old, point, np.arctan2(dy, dx))
+    inside = away < inner + _RIM_M
+    if _is_gone(inside & (away > inner - CELL_M) & (old.heights > point[2] + WALL_M), new, point[2]):
+        raise ToolError(
+            ErrorCode.OBJECT_DROPPED,
+            "The object was released, but the container is no longer where it was.",
+            "Look where both are.",
+        )
+    # Single cells at edges flicker; what was put there covers more.
+    solid = ndimage.binary_opening(risen(old, new), np.ones((2, 2), bool))
+    labels, count = ndimage.label(solid, structure=np.ones((3, 3)))
+    elsewhere = None
+    for label in sorted(range(1, count + 1), key=lambda label: float(away[labels == label].min())):
+        top = top_of(new, labels == label)
+        if inside[int((top[0] - new.x0) / new.cell), int((top[1] - new.y0) / new.cell)]:
+            return top
+        elsewhere = top if elsewhere is None else elsewhere
+    if elsewhere is not None:
+        raise ToolError(
+            ErrorCode.OBJECT_DROPPED,
+            f"The object was released, but the new picture shows it at x={elsewhere[0]:.2f} m, y={elsewhere[1]:.2f} m, "
+            "outside of the container.",
+            "Look again.",
+        )
+    return None
+
+
+def _walls(heights: HeightMap, point: FloatArray, directions: int, step: float) -> FloatArray:
+    """How far the first wall around a point (3,) is in each direction, from +x on [m]; NaN where there is none."""
+    found = np.full(directions, np.nan)
+    for number, angle in enumerate(np.arange(directions) * 2 * np.pi / directions):
+        for distance in np.arange(0.02, _WIDEST_M, step):
+            at = point[:2] + distance * np.array([np.cos(angle), np.sin(angle)])
+            if heights.support_height(at, 0.006) > point[2] + WALL_M:
+                found[number] = distance
+                break
+    return found
+
+
+def _inner_side(heights: HeightMap, point: FloatArray, angles: FloatArray) -> FloatArray:
+    """How far the walls around a point are in directions of any shape [rad], between those that were seen [m]."""
+    walls = _walls(heights, point, _DIRECTIONS, CELL_M)
+    looked = np.arange(_DIRECTIONS) * 2 * np.pi / _DIRECTIONS
+    seen = np.isfinite(walls)
+    return np.asarray(np.interp(angles, looked[seen], walls[seen], period=2 * np.pi), float)
+
+
+def _is_gone(walls: BoolArray, new: HeightMap, floor: float) -> bool:
+    """True if cells that walls stood on are seen in a new picture, mostly without a wall nearby."""
+    highest: NDArray[np.float64] = ndimage.maximum_filter(np.nan_to_num(new.heights, nan=-np.inf), size=5)
+    seen = highest[walls & np.isfinite(new.heights)]
+    return bool(len(seen)) and float(np.mean(seen > floor + WALL_M / 2)) < _GONE_SHARE
