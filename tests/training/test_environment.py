@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
@@ -188,3 +191,23 @@ def test_a_moment_of_another_configuration_is_refused_and_so_is_one_that_cannot_
         made.save()
     with pytest.raises(ToolError, match="stations of its own"):
         made.restore(environment.save())
+
+
+@pytest.mark.parametrize("perception", ["sim", "pixels"])
+def test_episodes_leave_nothing_to_the_garbage_collector(perception: str) -> None:
+    """Worlds and pictures are tens of MB that Python's garbage collector does not count."""
+    environment = Environment(replace(FAST, perception=perception))
+    roll_on(environment, environment.reset(PICK))  # what is made once, and may have cycles
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for task in (PICK, replace(PICK, scene=generate_scene(5)), PICK):
+            roll_on(environment, environment.reset(task))
+        gc.collect()
+        ours = ("agent_node", "sim", "tool_nodes", "training", "mujoco", "numpy")
+        assert [type(thing) for thing in gc.garbage if type(thing).__module__.split(".")[0] in ours] == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
