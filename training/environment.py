@@ -51,7 +51,7 @@ class Step(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Moment:
+class SavedEpisode:
     """An episode so far, with the station that it is at; any number of environments can go on from it.
 
     Attributes:
@@ -161,7 +161,7 @@ class Environment:
             raise
         return Step(conversation.messages, dict(self.score.terms), True)
 
-    def save(self) -> Moment:
+    def save(self) -> SavedEpisode:
         """The episode so far, between two steps: a whole group can start from it.
 
         Raises:
@@ -170,9 +170,9 @@ class Environment:
         conversation, task, judge = self._begun()
         if self._station is None:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
-        return Moment(self._station.save(), conversation.fork(), task, judge.before)
+        return SavedEpisode(self._station.save(), conversation.fork(), task, judge.before)
 
-    def restore(self, moment: Moment) -> Observation:
+    def restore(self, moment: SavedEpisode) -> Observation:
         """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
 
         Raises:

@@ -181,19 +181,18 @@ class Manipulator:
     ) -> None:
         """Straight up by the first height that can be planned [m]."""
         self._on_stage(stage)
-        failure: ToolError | None = None
+        failures: list[ToolError] = []
         for height in heights:
             raised = T.copy()
             raised[2, 3] += height
             try:
                 trajectory = self._plan(self._arm.state().q, LinearGoal(raised), scene, speed)
             except ToolError as error:
-                failure = error
+                failures.append(error.with_traceback(None))
                 continue
             self._follow(trajectory, stage)
             return
-        assert failure is not None
-        raise failure
+        raise failures.pop()  # out of the list: its traceback holds this frame
 
     def _approach_and_descend(
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
@@ -346,10 +345,10 @@ class Manipulator:
                 try:
                     legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
                 except ToolError as error:
-                    failures.append(error)
+                    failures.append(error.with_traceback(None))
                     continue
                 return legs, candidate, scene
-        raise failures[0]
+        raise failures.pop(0)
 
     # -- place -----------------------------------------------------------------------------------
 
@@ -428,7 +427,7 @@ class Manipulator:
                     start, T, np.array([0.0, 0.0, APPROACH]), scene, CARRY_SPEED
                 ), candidate
             except ToolError as error:
-                failure = error
+                failure = error.with_traceback(None)
         where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
         if not tried:
             raise ToolError(

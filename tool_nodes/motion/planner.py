@@ -126,6 +126,9 @@ class EmbeddedPlanner:
                 return straight or self._detour(start, target, checker, speed)
             if isinstance(goal, PoseGoal):
                 return self._plan_poses(start, goal, scene, checker, speed)
+        except ToolError as error:
+            # The frames that it passed hold it, and it them: only the garbage collector would part them.
+            raise error.with_traceback(None) from None
         finally:
             self.stats = PlanStats(self._kinematics.iterations, checker.checks)
         raise ToolError(
