@@ -67,6 +67,10 @@ BENCHMARKS = {
         "bench.advantages:bench_advantages",
         "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
     ),
+    "rollouts": CliCommand(
+        "bench.rollouts:bench_rollouts",
+        "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
