@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bench import text as bench
-from bench.text import ANGLES_DEG, WrittenLine, Page, Tally, distance, faces, map_page, measure, page_of, rows_of
+from bench.text import ANGLES_DEG, Page, Tally, WrittenLine, distance, faces, map_page, measure, page_of, rows_of
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage

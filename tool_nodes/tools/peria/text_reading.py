@@ -16,7 +16,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from tool_nodes.perception.text.layout import Box, crossing, formulas, is_prose, not_latex, read_table
+from tool_nodes.perception.text.layout import TextBox, crossing, formulas, is_prose, not_latex, read_table
 from tool_nodes.perception.text.rulings import Rulings, find_rulings, has_ink
 from tool_nodes.ports import TextReader
 from tool_nodes.results import ToolResult
@@ -128,13 +128,13 @@ class TextTools:
         return whole
 
 
-def _is_within(span: TextSpan, cell: Box) -> bool:
+def _is_within(span: TextSpan, cell: TextBox) -> bool:
     """True for a text of which a part lies in a cell."""
     left, top, right, bottom = span.box
     return cell[1] <= (top + bottom) / 2.0 < cell[3] and left < cell[2] and cell[0] < right
 
 
-def _moved(box: Box, x: int, y: int) -> Box:
+def _moved(box: TextBox, x: int, y: int) -> TextBox:
     return box[0] + x, box[1] + y, box[2] + x, box[3] + y
 
 
