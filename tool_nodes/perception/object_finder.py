@@ -82,7 +82,7 @@ class ObjectFinder:
                 raise
             return None
         found = next((thing for thing in answer.value if _holds(thing, one.point)), None)
-        return found and Answer(found, answer.backend)
+        return None if found is None else Answer(found, answer.backend)
 
     def depth_of(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """Depth (H, W) of the picture's pixels [m], NaN where unknown, and the focal length [px].

@@ -128,3 +128,59 @@ def test_text_segment_drops_what_matches_badly(sheet_of: Any, words: str, kept: 
 def test_a_nearly_round_thing_is_found_as_a_circle_by_a_low_score_only() -> None:
     found = Drawings().detect(SessionImage(drawn(ellipse(1.18))), "circle").value
     assert [0.02 <= one.score < PERIA_THRESHOLD for one in found] == [True]
+
+
+def sheet_of_shapes(seed: int, noise: float) -> tuple[RGB, list[tuple[tuple[int, int], str]]]:
+    """640 x 480 px with 12 shapes of 8 to 45 px radius, turned at random: (x, y) [px] and kind of each."""
+    rng, k = np.random.default_rng(seed), 4
+    image = Image.new("RGB", (640 * k, 480 * k), "white")
+    truth = []
+    for place in range(12):
+        kind = str(rng.choice(["circle", "ellipse", "square", "rectangle", "rounded square", "triangle"]))
+        middle, turn = (80 + 160 * (place % 4), 80 + 160 * (place // 4)), rng.uniform(0.0, 2.0 * math.pi)
+        radius, c, s = math.exp(rng.uniform(math.log(8.0), math.log(45.0))), math.cos(turn), math.sin(turn)
+        square = rounded_square(rng.uniform(0.3, 0.8) if kind == "rounded square" else 0.0, 0.8 * radius)
+        corners = {
+            "circle": ellipse(1.0, radius),
+            "ellipse": ellipse(rng.uniform(1.2, 2.5), radius),
+            "rectangle": square * (rng.uniform(1.2, 2.5), 1.0),
+            "triangle": radius * np.array([[1.0, 0.0], [-0.5, 0.87], [-0.5, -0.87]]),
+        }.get(kind, square)
+        turned = corners @ np.array([[c, s], [-s, c]]) + middle
+        ImageDraw.Draw(image).polygon([(k * x, k * y) for x, y in turned], fill=RED)
+        truth.append((middle, kind))
+    small = np.asarray(image.resize((640, 480), Image.Resampling.LANCZOS))
+    return np.clip(small + rng.normal(0.0, noise, small.shape), 0, 255).astype(np.uint8), truth
+
+
+@pytest.mark.parametrize("noise", [0.0, 3.0, 6.0])
+def test_scores_are_as_often_right_as_they_say(noise: float) -> None:
+    scores, right, missed, asked = [], [], 0, 0
+    for seed in range(100, 112):
+        rgb, truth = sheet_of_shapes(seed, noise)
+        for kind in ("circle", "ellipse", "square", "rectangle", "triangle"):
+            meant = {kind} | ({"square"} if kind == "rectangle" else set())  # each square is a rectangle too
+            try:
+                found = Drawings().detect(SessionImage(rgb), kind).value
+            except ToolError:
+                found = []
+            kept = 0
+            for one in found:
+                assert one.point is not None
+                u, v = one.point[0] * 640, one.point[1] * 480
+                named = min((math.hypot(u - x, v - y), name) for (x, y), name in truth)[1]
+                scores.append(one.score)
+                right.append(named in meant)
+                kept += one.score >= PERIA_THRESHOLD and named in meant
+            missed += sum(name in meant for _, name in truth) - kept
+            asked += sum(name in meant for _, name in truth)
+    said, true = np.array(scores), np.array(right)
+    bins = np.minimum((10 * said).astype(int), 9)
+    error = sum(abs(said[bins == b].mean() - true[bins == b].mean()) * (bins == b).mean() for b in np.unique(bins))
+    dropped = (said < PERIA_THRESHOLD) & ~true
+    told = f"noise {noise:g}: n {len(said)}, calibration error {error:.3f}, wrong {np.sum(~true)}, of them dropped "
+    told += f"{dropped.sum()}, of {asked} right ones missed {missed}"
+    print(told)
+    assert error < 0.08, told
+    assert dropped.sum() > 0.6 * np.sum(~true) > 5, told
+    assert missed < 0.1 * asked, told
