@@ -17,7 +17,8 @@ EVEN_CHANCE = 0.2
 `toolhand bench perception --text` with first seeds 9000 and 9001: most letters side by side have less than 0.01, one
 blank in a hundred has less than 0.35."""
 _STEEPNESS = 2.0
-"""A chance so many powers of ten from the even one has odds of twice as many: 0.1 and 0.4 are 80 percent sure."""
+"""Power of the chance over the even one that gives the odds of a blank [-]: at 0.1 and 0.4 it is four to one that
+there is none, or one. Chosen by hand."""
 
 
 class BlankingDecoder:
