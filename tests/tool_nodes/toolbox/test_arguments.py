@@ -127,6 +127,12 @@ def test_a_value_is_described_by_its_kind(value: Any, described: str) -> None:
     assert kinds.describe(value) == described
 
 
+def test_a_value_is_shown_in_one_line_of_60_characters() -> None:
+    assert kinds.show(np.zeros((2, 1))) == "array([[0.],        [0.]])"
+    assert kinds.shortened("x" * 60) == "x" * 60
+    assert kinds.shortened("x" * 61) == "x" * 57 + "..."
+
+
 def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
     here = session()
     assert kind_of(kinds.ImageIndex).parse(0, here) is here.images[0]
