@@ -90,6 +90,8 @@ def main() -> int:
         print("All were killed.")
         status = 0
     else:
+        # mutmut measures only new tests: a changed function would keep those that reached it before.
+        (RESULTS / "mutmut-stats.json").unlink(missing_ok=True)
         chosen = names if options.again else []
         status = subprocess.run(
             [sys.executable, "-m", "mutmut", "run", "--max-children", options.jobs, *chosen]
