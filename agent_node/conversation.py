@@ -14,6 +14,7 @@ that move one arm share its stop, and each sees the table as the others leave it
 from __future__ import annotations
 
 import contextlib
+import copy
 import re
 import threading
 import time
@@ -128,6 +129,29 @@ class Conversation:
             self._guarded(lambda: self._take(turn))
             self._asked = time.monotonic()
         return turn
+
+    def fork(self, toolbox: Toolbox | None = None) -> Conversation:
+        """The same conversation once more; each goes on from here by itself.
+
+        Args:
+            toolbox: Of the new one, in a world that is as this one's; the same where None.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT while a step runs.
+        """
+        if self._stepping.locked():
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, "A step of this conversation is under way.", "Wait for its end."
+            )
+        twin = copy.copy(self)
+        twin._stepping = threading.Lock()
+        twin._toolbox = toolbox or self._toolbox
+        episode = self.episode
+        turns = [replace(turn, exchanges=list(turn.exchanges)) for turn in episode.turns]
+        twin.episode = replace(episode, messages=list(episode.messages), turns=turns, session=episode.session.fork())
+        twin._watch = self._watch.fork(twin._toolbox, twin.episode.session)
+        with twin._toolbox.job() as twin._job:
+            return twin
 
     def abort(self, error: ToolError) -> None:
         """End the command because no turn will come, e.g. since the policy cannot be reached.

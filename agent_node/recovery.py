@@ -23,7 +23,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_node.calls import ToolCall
@@ -109,6 +109,10 @@ class RecoveryState:
     _last: tuple[str, str] = ("", "")
     _same: int = 0
     _malformed: int = 0
+
+    def fork(self, toolbox: Toolbox, session: Session) -> RecoveryState:
+        """The same state of a conversation that goes on with other tools and a session of its own."""
+        return replace(self, toolbox=toolbox, session=session, _failed=list(self._failed))
 
     def refusal(self, call: ToolCall) -> str:
         """Error for the policy: why a call is not run now; empty if it may run."""

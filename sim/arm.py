@@ -84,7 +84,7 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
             return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
         world.command_arm(reference[k])
         yield
-        error = float(np.abs(reference[k] - world.arm_position).max())
+        error = _largest(reference[k] - world.arm_position)
         if error > PATH_TOLERANCE:
             world.command_arm(world.arm_position)
             yield from brake(world, np.zeros(world.robot.dof))
@@ -92,7 +92,7 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
             return MotionOutcome(MotionStatus.FAILED, message, error, world.time - began)
     deadline = began + 1.1 * trajectory.duration + SETTLE_S
     while world.time < deadline:
-        error = float(np.abs(trajectory.q[-1] - world.arm_position).max())
+        error = _largest(trajectory.q[-1] - world.arm_position)
         if error < GOAL_TOLERANCE and np.abs(world.arm_velocity).max() < 0.02:
             return MotionOutcome(MotionStatus.SUCCEEDED, max_error_rad=error, duration=world.time - began)
         if stopped():
@@ -127,7 +127,7 @@ def move_knuckle(world: World, target: float, stopped: StopCheck) -> Motion[Grip
     while world.time - began < GRIPPER_DEADLINE_S:
         if stopped():
             return GripperOutcome(MotionStatus.STOPPED, world.opening_m, False, "stopped")
-        command += float(np.clip(target - command, -travel, travel))
+        command += max(-travel, min(travel, target - command))
         world.command_knuckle(command)
         yield
         # While the reference is still close ahead of the jaws, they stand still only because it moves slowly.
@@ -139,6 +139,11 @@ def move_knuckle(world: World, target: float, stopped: StopCheck) -> Motion[Grip
             stalled = abs(world.knuckle - target) > 0.02
             return GripperOutcome(MotionStatus.SUCCEEDED, world.opening_m, stalled)
     return GripperOutcome(MotionStatus.FAILED, world.opening_m, False, "the jaws did not come to rest in time")
+
+
+def _largest(error: FloatArray) -> float:
+    """Largest absolute value of an (n,); for a handful of numbers in every step, five times as fast as numpy."""
+    return max(map(abs, error.tolist()))
 
 
 class SimArm:
@@ -169,6 +174,11 @@ class SimArm:
         """Release the latch; what was stopped does not go on."""
         self._latch.clear()
 
+    def reset(self) -> None:
+        """Be as a new one."""
+        self.reset_stop()
+        self.first_motion_at = None
+
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm."""
         return self._latch.job()
@@ -195,4 +205,5 @@ class SimArm:
                     self.first_motion_at = time.monotonic()
                 self._world.step()
         except StopIteration as end:
+            self._world.check_health()
             return end.value

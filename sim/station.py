@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field, fields, replace
 
 from sim.arm import SimArm
 from sim.backends import Truth
-from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera, wrist_camera
+from sim.camera.following import FollowingCamera
+from sim.camera.ray import CameraModel, CameraState, jittered, scene_camera, wrist_camera
 from sim.perception import PerceptionNoise
 from sim.scene.scenes import Scene
-from sim.world import World
+from sim.world import World, WorldState
 from tool_nodes import registry, workspace
-from tool_nodes.backends import make_ports
+from tool_nodes.backends import Ports, make_ports
 from tool_nodes.motion.guard import MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.motion.plans import ManipulatorState
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.ports import Camera, Planner
@@ -29,6 +30,9 @@ from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
+
+SIDES_PX = (64, 4096)
+"""A picture's width and height lie between these [px]; chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,9 @@ class StationConfig:
         suites: Whose tools are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
         robot: Which robot: a name or a folder, see `tool_nodes.motion.robot_model.find_robot`.
+        image_size: (width, height) of the pictures of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
+        timestep: One of `sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
+        sleep: What rests is not computed, see `sim.world.World`: episodes take half as long.
     """
 
     perception: str = DEFAULT_PRESET
@@ -56,6 +63,35 @@ class StationConfig:
     suites: tuple[str, ...] = ("spacetools",)
     role: str = "operator"
     robot: str = DEFAULT_ROBOT
+    image_size: tuple[int, int] = workspace.IMAGE_SIZE
+    timestep: float | None = None
+    sleep: bool = False
+
+    def __post_init__(self) -> None:
+        low, high = SIDES_PX
+        sides = self.image_size
+        if len(sides) != 2 or not all(isinstance(side, int) and low <= side <= high for side in sides):
+            size = "x".join(map(str, self.image_size))
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"A picture's width and height must be {low} to {high} px, got {size}."
+            )
+
+
+@dataclass(frozen=True)
+class StationState:
+    """A moment of a station, mostly the physics' log; it can be pickled.
+
+    Attributes:
+        config: Of the station, with the seed.
+        world: The physics.
+        cameras: The scene camera and the one at the wrist.
+        manipulator: What the robot believes to hold.
+    """
+
+    config: StationConfig
+    world: WorldState
+    cameras: tuple[CameraState, ...]
+    manipulator: ManipulatorState
 
 
 class CameraWithoutIds:
@@ -92,23 +128,121 @@ class Station:
         guard: MotionGuard | None = None,
         on_stage: Callable[[str], None] = lambda stage: None,
     ) -> None:
-        config = config or StationConfig()
-        if config.seed < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {config.seed}.")
-        self.scene = scene
-        self.config = config
+        self.config = config = config or StationConfig()
+        _check_seed(config.seed)
         self.robot = load_robot(config.robot)
-        truth = Truth([placed.item for placed in scene.objects], config.noise)
-        self.ports = make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
-        self.world = World(scene, self.robot)
+        self._guard, self._on_stage, self._wrap_planner = guard, on_stage, wrap_planner
+        self._own_planner: Planner | None = None
+        self._set_up(scene)
+
+    def _set_up(self, scene: Scene) -> None:
+        """Everything but the planner, which knows nothing of the scene, is made anew."""
+        config = self.config
+        self.scene = scene
+        self.ports = self._make_ports()
+        self.world = World(scene, self.robot, config.timestep, config.sleep)
         self.arm = SimArm(self.world)
+        self._cameras: list[weakref.ref[FollowingCamera]] = []
         self.camera: Camera = self.make_camera(self.scene_camera())
-        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot))
+        self.wrist_camera: Camera = self.make_camera(wrist_camera(self.robot, config.image_size))
         if not next(self.ports.over_truth, None):
             self.camera, self.wrist_camera = CameraWithoutIds(self.camera), CameraWithoutIds(self.wrist_camera)
-        self.planner = wrap_planner(registry.make("planner", config.planner, Setting(config.seed, robot=self.robot)))
-        self.manipulator = Manipulator(self.arm, self.planner, self.camera, on_stage, guard, self.robot)
+        self._make_planner()
+        self.manipulator = Manipulator(self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot)
         self.toolbox = self.new_toolbox()
+
+    def _make_ports(self) -> Ports:
+        config = self.config
+        truth = Truth([placed.item for placed in self.scene.objects], config.noise)
+        return make_ports(config.perception, config.ports, Setting(config.seed, truth=truth, robot=self.robot))
+
+    def _make_planner(self) -> None:
+        """A planner with the seed: the same one where it can be given another."""
+        seed = self.config.seed
+        if self._own_planner is not None and hasattr(self._own_planner, "reseed"):
+            self._own_planner.reseed(seed)
+            return
+        own: Planner = registry.make("planner", self.config.planner, Setting(seed, robot=self.robot))
+        self._own_planner, self.planner = own, self._wrap_planner(own)
+
+    # -- moments -----------------------------------------------------------------------------------
+
+    def reset(self, seed: int, scene: Scene | None = None) -> None:
+        """Be as a new station, to the last bit of every message, picture and position; a stop is released.
+
+        What a conversation has of it (`toolbox`, `arm`, `camera`) is to be asked for again.
+
+        Args:
+            seed: As of StationConfig.
+            scene: What stands on the table; the same things where None, which takes some milliseconds.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a seed below 0.
+        """
+        _check_seed(seed)
+        reseeded = seed != self.config.seed
+        self.config = replace(self.config, seed=seed)
+        if scene is not None and scene != self.scene:
+            self._set_up(scene)
+            return
+        self.world.reset()
+        self.arm.reset()
+        for camera in self._alive_cameras():
+            camera.reset(seed)
+        if reseeded:
+            self._reseed()
+        self.manipulator.reset()
+
+    def save(self) -> StationState:
+        """The moment, for `restore`; between two calls of tools, at any time of an episode.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a camera of another package that cannot be saved.
+        """
+        cameras = tuple(camera.save() for camera in self._alive_cameras()[:2])
+        return StationState(self.config, self.world.save(), cameras, self.manipulator.save())
+
+    def restore(self, state: StationState) -> None:
+        """Go to a saved moment of this station or of one like it: the same calls give the same replies, bit for bit.
+
+        What a conversation has collected is its own (`training.environment.Environment.save` keeps both). A stop that
+        is latched stays.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a state of another scene, robot or configuration; nothing has changed.
+        """
+        for entry in fields(StationConfig):
+            its, mine = getattr(state.config, entry.name), getattr(self.config, entry.name)
+            if entry.name != "seed" and its != mine:
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT,
+                    f"The saved state is of a station with another {entry.name}: {its!r}, but this one has {mine!r}.",
+                )
+        self.world.restore(state.world)
+        reseeded = state.config.seed != self.config.seed
+        self.config = state.config
+        for camera, its_state in zip(self._alive_cameras(), state.cameras, strict=False):
+            camera.restore(its_state)
+        if reseeded:
+            self._reseed()
+        self.manipulator.restore(state.manipulator)
+
+    def _reseed(self) -> None:
+        """Give what has a seed the one of the configuration."""
+        planner = self.planner
+        self.ports = self._make_ports()
+        self._make_planner()
+        if self.planner is not planner:
+            self.manipulator = Manipulator(self.arm, self.planner, self.camera, self._on_stage, self._guard, self.robot)
+        self.toolbox = self.new_toolbox()
+
+    def _alive_cameras(self) -> list[FollowingCamera]:
+        """The scene camera, the one at the wrist, and what else was made with `make_camera` and is still held."""
+        found = [camera for camera in (reference() for reference in self._cameras) if camera is not None]
+        self._cameras = [weakref.ref(camera) for camera in found]
+        return found
+
+    # -- parts -------------------------------------------------------------------------------------
 
     def new_toolbox(self) -> Toolbox:
         """The tools over the manipulator that the station has now; one toolbox serves any number of conversations."""
@@ -127,19 +261,17 @@ class Station:
         )
         return make_toolbox(backends, config.suites)
 
-    def scene_camera(self, size: tuple[int, int] = workspace.IMAGE_SIZE) -> CameraModel:
-        """Calibration and true pose of the scene camera for pictures of size (width, height) [px]."""
-        return jittered(scene_camera(size), self.scene)
+    def scene_camera(self, size: tuple[int, int] | None = None) -> CameraModel:
+        """Calibration and true pose of the scene camera for pictures (width, height) [px], the station's where None."""
+        return jittered(scene_camera(size or self.config.image_size), self.scene)
 
     def make_camera(self, model: CameraModel) -> Camera:
-        """A camera in this world."""
-        world, seed = self.world, self.config.seed
-        return make_camera(
-            self.config.camera,
-            world.model,
-            world.data,
-            model,
-            world.body_index,
-            seed=seed,
-            lamp_position=np.asarray(self.scene.light_position_m),
-        )
+        """A camera in this world, also after `world.change_objects`."""
+        camera = FollowingCamera(self.config.camera, self.world, model, self.scene, self.config.seed)
+        self._cameras.append(weakref.ref(camera))
+        return camera
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")

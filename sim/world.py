@@ -5,10 +5,16 @@ Simulated time advances only inside `step`. The same scene and the same commands
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+import pickle
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 
 import mujoco
 import numpy as np
+from numpy.typing import NDArray
 
 from sim.scene.objects import add_object
 from sim.scene.scenes import Scene
@@ -27,7 +33,22 @@ SETTLE_S = 0.4
 mujoco.set_mju_user_warning(lambda text: None)
 
 LOG_PERIOD_S = 0.04
-"""Spacing of the states kept for the animation [s]."""
+"""Spacing of the states kept for the animation, and of the checks that the physics is sound [s]."""
+
+TIMESTEPS_S = (0.001, 0.002, 0.004)
+"""Time steps that a world may have [s]: whole fractions of LOG_PERIOD_S and of what judges wait; chosen by hand."""
+
+_NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
+_SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
+_AWAKE_COUNTS = ("nbody_awake", "ntree_awake", "nparent_awake", "nv_awake")
+"""What MuJoCo leaves out of a state that it pickles."""
+
+
+def check_timestep(timestep: float) -> None:
+    """Raises ToolError INVALID_ARGUMENT unless a world may have such a time step [s]."""
+    if timestep not in TIMESTEPS_S:
+        allowed = ", ".join(f"{step:g}" for step in TIMESTEPS_S)
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The time step must be one of {allowed} s, got {timestep}.")
 
 
 def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
@@ -55,40 +76,141 @@ def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
     return spec.compile()
 
 
+@dataclass(frozen=True)
+class WorldState:
+    """A moment of a world, about 40 kB and the log; it can be pickled.
+
+    Attributes:
+        scene: What stands on the table.
+        robot: Name of the robot.
+        timestep: [s].
+        sleep: Whether what rests sleeps.
+        physics: MuJoCo's whole state, packed; only a world of the same scene can read it.
+        awake: How much of it was awake.
+        log: As of the world.
+        next_log: When the next state is logged [s].
+    """
+
+    scene: Scene
+    robot: str
+    timestep: float
+    sleep: bool
+    physics: bytes
+    awake: tuple[int, ...]
+    log: tuple[tuple[float, FloatArray], ...]
+    next_log: float
+
+
 class World:
     """Physics of one scene.
 
     Args:
         scene: What stands on the table.
         robot: Which robot; the default one where None.
+        timestep: One of TIMESTEPS_S; as the robot's folder says where None, 2 ms for those that are shipped [s].
+        sleep: What rests is not computed until something touches it: a step is four times as fast, and moves differ in
+            the last digits. Whoever reads the truth (`snapshot`, `hold`) sees everything awake.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another time step.
     """
 
-    def __init__(self, scene: Scene, robot: RobotModel | None = None) -> None:
+    def __init__(
+        self, scene: Scene, robot: RobotModel | None = None, timestep: float | None = None, sleep: bool = False
+    ) -> None:
+        if timestep is not None:
+            check_timestep(timestep)
         self.robot = robot or load_robot()
+        self._timestep, self._sleep = timestep, sleep
         self._gripper_links = gripper_links(load_robot_spec(self.robot), self.robot)
         self.log: list[tuple[float, FloatArray]] = []
         self._next_log = 0.0
+        self._begin(scene)
+
+    def _begin(self, scene: Scene) -> None:
+        """The robot parked and everything settled, with a fresh model."""
         self._compile(scene)
-        self.data.qpos[self._arm_qpos] = self.robot.park
+        self._positions[self._arm_qpos] = self.robot.park
         self.command_arm(self.robot.park)
         mujoco.mj_forward(self.model, self.data)
-        self.step(round(SETTLE_S / self.timestep))
+        self.log.clear()
+        self._next_log = 0.0
+        with self._awake():
+            self.step(round(SETTLE_S / self.timestep))
         self.log.clear()
         self._next_log = self.time
+        self._start = scene, copy.copy(self.data), self._next_log
 
     def _compile(self, scene: Scene) -> None:
         """A fresh model and state, and where in them things are."""
         self.model = build_model(scene, self.robot)
+        if self._timestep is not None:
+            self.model.opt.timestep = self._timestep
+        if self._sleep:
+            self.model.opt.enableflags |= _SLEEP
         self.scene = scene
         self.data = mujoco.MjData(self.model)
-        self._arm_qpos = [self.model.joint(name).qposadr[0] for name in self.robot.arm_joints]
-        self._arm_dof = [self.model.joint(name).dofadr[0] for name in self.robot.arm_joints]
-        self._arm_ctrl = [self.model.actuator(name).id for name in self.robot.arm_joints]
+        self._seen = mujoco.MjData(self.model) if self._sleep else self.data
+        # Views: they stay right for as long as the state is this object.
+        self._positions, self._velocities, self._references = self.data.qpos, self.data.qvel, self.data.ctrl
+        self._warnings = self.data.warning.number
+        joints = [self.model.joint(name) for name in self.robot.arm_joints]
+        self._arm_qpos = _together([int(joint.qposadr[0]) for joint in joints])
+        self._arm_dof = _together([int(joint.dofadr[0]) for joint in joints])
+        self._arm_ctrl = _together([self.model.actuator(name).id for name in self.robot.arm_joints])
         self._knuckle_qpos = int(self.model.joint(self.robot.gripper.joint).qposadr[0])
         self._knuckle_dof = int(self.model.joint(self.robot.gripper.joint).dofadr[0])
         self._knuckle_ctrl = self.model.actuator(self.robot.gripper.joint).id
         self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
         self._names = self._body_names()
+        self._timestep_s = float(self.model.opt.timestep)
+        self._steps_unchecked, self._steps_between_checks = 0, round(LOG_PERIOD_S / self._timestep_s)
+
+    # -- moments -----------------------------------------------------------------------------------
+
+    def reset(self, scene: Scene | None = None) -> None:
+        """Make everything as it is in a new world, to the last bit.
+
+        Args:
+            scene: What stands on the table; what stood there in the beginning where None, which takes no time.
+        """
+        first, start, next_log = self._start
+        if self.scene is not first or scene not in (None, first):
+            self._begin(scene or first)
+            return
+        mujoco.mj_copyData(self.data, self.model, start)
+        self.log.clear()
+        self._next_log, self._steps_unchecked = next_log, 0
+
+    def save(self) -> WorldState:
+        """The moment, for `restore`; the world goes on as if nobody had asked."""
+        awake = tuple(getattr(self.data, name) for name in _AWAKE_COUNTS)
+        physics = zlib.compress(pickle.dumps(self.data), 1)
+        return WorldState(
+            self.scene, self.robot.name, self.timestep, self._sleep, physics, awake, tuple(self.log), self._next_log
+        )
+
+    def restore(self, state: WorldState) -> None:
+        """Go back, or on, to a saved moment of this world or of one like it; what follows is the same to the last bit.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a state of another scene, robot, time step or sleep; nothing has changed.
+        """
+        if state.scene != self.scene:
+            names = [f'"{scene.name or scene.seed}"' for scene in (state.scene, self.scene)]
+            raise _foreign("scene", *names)
+        if state.robot != self.robot.name:
+            raise _foreign("robot", state.robot, self.robot.name)
+        if state.timestep != self.timestep:
+            raise _foreign("time step", f"{state.timestep:g} s", f"{self.timestep:g} s")
+        if state.sleep != self._sleep:
+            raise _foreign("sleep", str(state.sleep), str(self._sleep))
+        physics = pickle.loads(zlib.decompress(state.physics))
+        for name, count in zip(_AWAKE_COUNTS, state.awake, strict=True):
+            setattr(physics, name, count)
+        mujoco.mj_copyData(self.data, self.model, physics)
+        self.log[:] = state.log
+        self._next_log, self._steps_unchecked = state.next_log, 0
 
     def change_objects(self, scene: Scene) -> None:
         """Put other objects on the table.
@@ -162,7 +284,7 @@ class World:
     @property
     def timestep(self) -> float:
         """[s]."""
-        return float(self.model.opt.timestep)
+        return self._timestep_s
 
     @property
     def time(self) -> float:
@@ -176,36 +298,36 @@ class World:
 
     def command_arm(self, q: FloatArray) -> None:
         """Position reference (n,) of the arm's servos [rad]."""
-        self.data.ctrl[self._arm_ctrl] = q
+        self._references[self._arm_ctrl] = q
 
     def command_knuckle(self, angle: float) -> None:
         """Position reference of the gripper's driven joint [rad]."""
-        self.data.ctrl[self._knuckle_ctrl] = angle
+        self._references[self._knuckle_ctrl] = angle
 
     @property
     def arm_reference(self) -> FloatArray:
         """The commanded (n,) [rad]."""
-        return self.data.ctrl[self._arm_ctrl].copy()
+        return self._references[self._arm_ctrl].copy()
 
     @property
     def arm_position(self) -> FloatArray:
         """The measured (n,) [rad]."""
-        return self.data.qpos[self._arm_qpos].copy()
+        return self._positions[self._arm_qpos].copy()
 
     @property
     def arm_velocity(self) -> FloatArray:
         """The measured (n,) [rad/s]."""
-        return self.data.qvel[self._arm_dof].copy()
+        return self._velocities[self._arm_dof].copy()
 
     @property
     def knuckle(self) -> float:
         """Measured position of the gripper's driven joint [rad]."""
-        return float(self.data.qpos[self._knuckle_qpos])
+        return float(self._positions[self._knuckle_qpos])
 
     @property
     def knuckle_velocity(self) -> float:
         """[rad/s]."""
-        return float(self.data.qvel[self._knuckle_dof])
+        return float(self._velocities[self._knuckle_dof])
 
     @property
     def opening_m(self) -> float:
@@ -216,15 +338,18 @@ class World:
         """Advance by `count` time steps.
 
         Raises:
-            ToolError: INTERNAL on a MuJoCo warning or NaN; such an episode has no score.
+            ToolError: INTERNAL on a MuJoCo warning, at the latest a log period after NaN, and then in every step; such
+                an episode has no score.
         """
-        started = self.time
+        model, data, started = self.model, self.data, self.data.time
         for _ in range(count):
-            mujoco.mj_step(self.model, self.data)
-            if self.data.time >= self._next_log:
-                self.log.append((self.time, self.data.qpos.copy()))
+            mujoco.mj_step(model, data)
+            if data.time >= self._next_log:
+                self.log.append((self.time, self._positions.copy()))
                 self._next_log += LOG_PERIOD_S
-        self._check_health(started)
+        self._steps_unchecked += count
+        if self._steps_unchecked >= self._steps_between_checks or self._warnings.tobytes() != _NO_WARNINGS:
+            self.check_health(started)
 
     def pass_time(self, count: int) -> None:
         """Let `count` time steps pass without physics: for a world in which nothing moves."""
@@ -233,20 +358,41 @@ class World:
             self.log.append((self.time, self.data.qpos.copy()))
             self._next_log += LOG_PERIOD_S
 
-    def _check_health(self, since: float) -> None:
-        """Raises ToolError INTERNAL on a MuJoCo warning or NaN; `since` is given because MuJoCo resets its clock."""
-        for kind in range(mujoco.mjtWarning.mjNWARNING):
-            if self.data.warning[kind].number:
-                name = mujoco.mjtWarning(kind).name.removeprefix("mjWARN_")
-                raise ToolError(ErrorCode.INTERNAL, f"The physics reported {name} after t={since:.3f} s.")
-        if not (np.isfinite(self.data.qpos).all() and np.isfinite(self.data.qvel).all()):
+    def check_health(self, since: float | None = None) -> None:
+        """Raise ToolError INTERNAL on a MuJoCo warning or NaN; `since` [s] is given because MuJoCo resets its clock."""
+        since = self.time if since is None else since
+        self._steps_unchecked = 0
+        for kind in np.flatnonzero(self._warnings):
+            name = mujoco.mjtWarning(kind).name.removeprefix("mjWARN_")
+            raise ToolError(ErrorCode.INTERNAL, f"The physics reported {name} after t={since:.3f} s.")
+        if not (np.isfinite(self._positions).all() and np.isfinite(self._velocities).all()):
             raise ToolError(ErrorCode.INTERNAL, f"The physics state is not finite after t={since:.3f} s.")
+
+    @contextmanager
+    def _awake(self) -> Iterator[None]:
+        """Within it nothing sleeps: what sleeps has no contacts, and would count as touching nothing."""
+        before = self.model.opt.enableflags
+        self.model.opt.enableflags = before & ~_SLEEP
+        try:
+            yield
+        finally:
+            self.model.opt.enableflags = before
+
+    def _seen_awake(self) -> mujoco.MjData:
+        """The state with everything awake; where something sleeps it is a copy, so that looking changes nothing."""
+        if not self._sleep:
+            return self.data
+        mujoco.mj_copyData(self._seen, self.model, self.data)
+        with self._awake():
+            mujoco.mj_forward(self.model, self._seen)
+        return self._seen
 
     def snapshot(self) -> Snapshot:
         """The objects' true state, for judging; perception and planning never see it."""
+        data = self._seen_awake()
         touching: dict[str, set[str]] = {name: set() for name in self._bodies}
-        for contact in range(self.data.ncon):
-            pair = self.data.contact[contact].geom
+        for contact in range(data.ncon):
+            pair = data.contact[contact].geom
             a, b = (self._names[self.model.geom_bodyid[geom]] for geom in pair)
             for one, other in ((a, b), (b, a)):
                 if one in touching:
@@ -254,20 +400,42 @@ class World:
         objects = {}
         for name, body in self._bodies.items():
             velocity = np.zeros(6)
-            mujoco.mj_objectVelocity(self.model, self.data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 0)
+            mujoco.mj_objectVelocity(self.model, data, mujoco.mjtObj.mjOBJ_BODY, body, velocity, 0)
             objects[name] = ObjectState(
                 id=name,
-                position_m=self.data.xpos[body].copy(),
-                quat_wxyz=self.data.xquat[body].copy(),
+                position_m=data.xpos[body].copy(),
+                quat_wxyz=data.xquat[body].copy(),
                 velocity=np.concatenate([velocity[3:], velocity[:3]]),
                 touching=frozenset(touching[name]),
             )
         return Snapshot(time=self.time, objects=objects)
 
     def hold(self, seconds: float, every: float = 0.1) -> Sequence[Snapshot]:
-        """Let time pass with the last commands; snapshots every `every` seconds, first and last included."""
+        """Let time pass with the last commands; snapshots every `every` seconds, first and last included.
+
+        What sleeps may sleep on, since it moves by less than `opt.sleep_tolerance` (1 mm/s); the snapshots are awake.
+
+        Raises:
+            ToolError: INTERNAL on a MuJoCo warning or NaN.
+        """
+        self.check_health()
         history = [self.snapshot()]
         for _ in range(round(seconds / every)):
             self.step(round(every / self.timestep))
             history.append(self.snapshot())
+        self.check_health()
         return history
+
+
+def _foreign(what: str, its: str, mine: str) -> ToolError:
+    return ToolError(
+        ErrorCode.INVALID_ARGUMENT, f"The saved state has another {what}: {its}, where this world has {mine}."
+    )
+
+
+def _together(indices: Sequence[int]) -> slice | NDArray[np.intp]:
+    """Indices that follow each other as a slice, which numpy reads ten times as fast as a list."""
+    first = indices[0]
+    if list(indices) == list(range(first, first + len(indices))):
+        return slice(first, first + len(indices))
+    return np.array(indices)

@@ -54,7 +54,8 @@ BENCHMARKS = {
     ),
     "perception": CliCommand(
         "bench.perception:bench_perception",
-        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts and free space.",
+        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
+        "scores.",
     ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
@@ -66,6 +67,10 @@ BENCHMARKS = {
     "advantages": CliCommand(
         "bench.advantages:bench_advantages",
         "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
+    ),
+    "rollouts": CliCommand(
+        "bench.rollouts:bench_rollouts",
+        "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",

@@ -14,7 +14,7 @@ any thread, one after the other. Environments share nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from agent_node.conversation import TURN_BUDGET, Conversation
@@ -23,10 +23,12 @@ from agent_node.memory import Memory
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery
-from sim.station import Station, StationConfig
+from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge, JudgedStation
+from sim.tasks.predicates import Snapshot
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import CallRecord
 from training.episode import require_scene
 
 Observation = tuple[Message, ...]
@@ -48,15 +50,32 @@ class Step(NamedTuple):
     done: bool
 
 
+@dataclass(frozen=True)
+class SavedEpisode:
+    """An episode so far, with the station that it is at; any number of environments can go on from it.
+
+    Attributes:
+        station: The physics, the cameras and what the robot knows; this part can be pickled.
+        conversation: What was said and collected.
+        task: What is to be done.
+        before: The things before the robot moved.
+    """
+
+    station: StationState
+    conversation: Conversation
+    task: Task
+    before: Snapshot
+
+
 class Environment:
-    """Tasks to be done one after the other, each on a new station.
+    """Tasks to be done one after the other, on one station that each of them finds as new.
 
     An infrastructure error (UNAVAILABLE or INTERNAL: a backend that is gone, a crash inside, physics that broke) is
     never a reward: `step` raises it, and that episode is to be dropped. The environment can be reset after it.
 
     Args:
         config: Backends of the stations; the seed is that of `reset`.
-        make_station: Makes the station of a task instead; `Station` where None.
+        make_station: Makes a station for each task instead, e.g. one over ROS 2.
         turn_budget, protocol, recovery, memory: Of the conversations, see `agent_node.conversation.Conversation`.
     """
 
@@ -70,7 +89,8 @@ class Environment:
         memory: Memory | None = None,
     ) -> None:
         self._config = config or StationConfig()
-        self._make_station = make_station or (lambda task, config: Station(task.scene, config))
+        self._make_station = make_station
+        self._station: Station | None = None
         self._turn_budget = turn_budget
         self._protocol = protocol
         self._recovery = recovery
@@ -96,7 +116,10 @@ class Environment:
                 the error that ended the conversation where it was over before its first turn.
         """
         self._running = self.score = None
-        station = self._make_station(task, replace(self._config, seed=seed))
+        if self._make_station is not None:
+            station = self._make_station(task, replace(self._config, seed=seed))
+        else:
+            station = self._own_station(task, seed)
         require_scene(station, task)
         judge = Judge(station)
         conversation = Conversation(
@@ -124,15 +147,61 @@ class Environment:
         """
         conversation, task, judge = self._begun()
         conversation.step(turn)
+        episode = conversation.episode
+        if any(_late(record) for record in episode.turns[-1].calls):
+            self._station = None  # what did not end in time may still change something
         if not conversation.done:
             return Step(conversation.messages, {}, False)
-        episode = conversation.episode
-        if episode.error_code in INFRASTRUCTURE_ERRORS:
-            raise ToolError(episode.error_code, f"The episode has no score: {episode.answer}")
-        self.score = judge.score(task, episode)
+        try:
+            if episode.error_code in INFRASTRUCTURE_ERRORS:
+                raise ToolError(episode.error_code, f"The episode has no score: {episode.answer}")
+            self.score = judge.score(task, episode)
+        except ToolError:
+            self._station = None
+            raise
         return Step(conversation.messages, dict(self.score.terms), True)
+
+    def save(self) -> SavedEpisode:
+        """The episode so far, between two steps: a whole group can start from it.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT before a reset, and for a station that is not in this process.
+        """
+        conversation, task, judge = self._begun()
+        if self._station is None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
+        return SavedEpisode(self._station.save(), conversation.fork(), task, judge.before)
+
+    def restore(self, moment: SavedEpisode) -> Observation:
+        """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a moment of another configuration, or where `make_station` was given.
+        """
+        if self._make_station is not None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an environment with stations of its own restores.")
+        if self._station is None or self._station.scene != moment.task.scene:
+            self._station = self._own_station(moment.task, moment.station.config.seed)
+        self._station.restore(moment.station)
+        conversation = moment.conversation.fork(self._station.toolbox)
+        self._running = conversation, moment.task, Judge(self._station, moment.before)
+        self.score = None
+        return conversation.messages
+
+    def _own_station(self, task: Task, seed: int) -> Station:
+        """The station as new, with a task's things on its table."""
+        if self._station is None:
+            self._station = Station(task.scene, replace(self._config, seed=seed))
+        else:
+            self._station.reset(seed, task.scene)
+        return self._station
 
     def _begun(self) -> tuple[Conversation, Task, Judge]:
         if self._running is None:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(task) first.")
         return self._running
+
+
+def _late(record: CallRecord) -> bool:
+    error = record.result.error
+    return error is not None and error.code is ErrorCode.TIMEOUT

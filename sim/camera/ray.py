@@ -150,6 +150,24 @@ class SensorNoise:
         return rgb, depth
 
 
+@dataclass(frozen=True)
+class CameraState:
+    """What the next pictures of a camera depend on, beside the physics.
+
+    Attributes:
+        seed: Of its noise.
+        pictures: How many it has taken.
+        last: The state that it took the newest one of, and the picture; pickled, the picture is left out.
+    """
+
+    seed: int
+    pictures: int
+    last: tuple[bytes, Frame | None] | None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"last": self.last and (self.last[0], None)}
+
+
 class StampedCamera:
     """Takes one picture per state of the simulation; subclasses say how with `_render`.
 
@@ -174,20 +192,40 @@ class StampedCamera:
 
     def capture(self) -> Frame:
         """One picture; an unchanged state at the same time gives the same (read-only) frame."""
-        source = self._source
-        state = np.concatenate(
-            [[source.time], source.qpos, source.mocap_pos.ravel(), source.mocap_quat.ravel()]
-        ).tobytes()
+        state = self._state()
         if self._last is None or self._last[0] != state:
             rgb, depth, ids, T_base_camera = self._render()
             rgb, depth = self._noise.add(rgb, depth, self._seed, self._pictures)
             for array in (rgb, depth, ids):
                 array.setflags(write=False)
-            stamp = float(source.time)
+            stamp = float(self._source.time)
             frame = Frame(rgb, depth, self._camera.K, T_base_camera, stamp, self._camera.name, ids)
             self._last = state, frame
             self._pictures += 1
         return self._last[1]
+
+    def save(self) -> CameraState:
+        """What the next pictures depend on, for `restore`."""
+        return CameraState(self._seed, self._pictures, self._last)
+
+    def restore(self, state: CameraState) -> None:
+        """Go on as when the state was saved; the physics is there already."""
+        self.reset(state.seed)
+        self._pictures = state.pictures
+        if state.last is None:
+            return
+        seen, frame = state.last
+        if frame is not None:
+            self._last = seen, frame
+        elif seen == self._state():
+            self._pictures -= 1  # the picture of this moment was left out: it will be taken again, with its noise
+
+    def _state(self) -> bytes:
+        """What makes one picture another than the one before."""
+        source = self._source
+        return np.concatenate(
+            [[source.time], source.qpos, source.mocap_pos.ravel(), source.mocap_quat.ravel()]
+        ).tobytes()
 
     def _render(self) -> tuple[NDArray[np.uint8], FloatImage, NDArray[np.int32], FloatArray]:
         """rgb (H, W, 3), depth (H, W), object ids (H, W) and T_base_camera, without noise."""

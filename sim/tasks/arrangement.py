@@ -17,6 +17,7 @@ from sim.scene.scenes import (
     Side,
     distances,
     footprint,
+    outer_radius,
     reachable_grid,
 )
 from sim.tasks import sentences
@@ -78,7 +79,12 @@ def free_spot(
     for placed in objects:
         if placed.id == moved.id:
             continue
-        clearance = distances(grid, footprint(placed)) - radius
+        # Further away a thing is in nobody's way, and nothing is beside it.
+        near = (
+            np.abs(grid - placed.position_m[:2]).max(axis=1) < outer_radius(placed.item) + radius + FREE_GAP[1] + 0.01
+        )
+        clearance = np.full(len(grid), np.inf)
+        clearance[near] = distances(grid[near], footprint(placed)) - radius
         is_reference = any(placed.id == reference.id for reference in references)
         ok &= clearance >= (FREE_GAP[0] if is_reference else FREE_CLEARANCE)
         if is_reference:

@@ -90,16 +90,21 @@ class Judge:
 
     Args:
         station: What the robot works at.
+        before: The things before the robot moved, where that is over: `before` of the judge that saw it; now where
+            None.
+
+    Attributes:
+        before: The things before the robot moved.
     """
 
-    def __init__(self, station: JudgedStation) -> None:
+    def __init__(self, station: JudgedStation, before: Snapshot | None = None) -> None:
         self._station = station
-        self._before, self._start = station.world.snapshot(), station.world.time
+        self.before = before or station.world.snapshot()
 
     @property
     def sim_time_s(self) -> float:
         """Simulated time since the beginning [s]."""
-        return self._station.world.time - self._start
+        return self._station.world.time - self.before.time
 
     def score(self, task: Task, transcript: Transcript) -> Score:
         """Let time pass as the task asks, then let it score.
@@ -114,7 +119,7 @@ class Judge:
         world, scene = self._station.world, self._station.scene
         holds = tuple(tuple(world.hold(seconds)) for seconds in holds_s)
         after = holds[-1][-1] if holds else world.snapshot()
-        log = [(time, qpos) for time, qpos in world.log if time >= self._start]
+        log = [(time, qpos) for time, qpos in world.log if time >= self.before.time]
         states = np.array([qpos for _, qpos in log]).reshape(len(log), world.model.nq)
         poses = {}
         for placed in scene.objects:
@@ -123,7 +128,7 @@ class Judge:
         return History(
             scene=scene,
             T_base_camera=self._station.scene_camera().T_base_camera,
-            before=self._before,
+            before=self.before,
             times=np.array([time for time, _ in log]),
             poses=poses,
             holds=holds,

@@ -106,15 +106,21 @@ class _Groups:
         return recipe.relation is None or placeable(objects, target, recipe.relation, references)
 
 
-def random_task(seed: int) -> GeneratedTask:
+def random_task(seed: int, category: Category | None = None) -> GeneratedTask:
     """A random task whose sentence has exactly one meaning in its scene.
 
+    Args:
+        seed: Decides everything.
+        category: One of CATEGORIES; drawn where None. Named or drawn, the same category of a seed is the same task.
+
     Raises:
-        ToolError: INTERNAL if no task was found, which no seed is known to do.
+        ToolError: INVALID_ARGUMENT for another category; INTERNAL if no task was found, which no seed is known to do.
     """
+    if category is not None and category not in CATEGORIES:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The category must be {', '.join(CATEGORIES)}, got {category!r}.")
     rng = np.random.default_rng([seed, len(RECIPES)])
-    category = CATEGORIES[int(rng.integers(len(CATEGORIES)))]
-    make: Callable[[np.random.Generator], GeneratedTask | None] = _MAKERS[category]
+    drawn = CATEGORIES[int(rng.integers(len(CATEGORIES)))]
+    make: Callable[[np.random.Generator], GeneratedTask | None] = _MAKERS[category or drawn]
     for _ in range(_ATTEMPTS):
         task = make(rng)
         if task is not None:

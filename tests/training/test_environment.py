@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,12 @@ import pytest
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
-from sim.station import Station
+from sim.scene.generator import generate_scene
+from sim.station import Station, StationConfig
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
 from sim.tasks.task import Task
+from sim.tasks.tasks import random_task
 from tool_nodes.results import ErrorCode, ToolError
 from training.environment import Environment, Step
 from training.episode import run_episode
@@ -131,3 +135,80 @@ def test_misuse_is_told_in_one_sentence() -> None:
     environment.step(DONE)
     with pytest.raises(ToolError, match="The conversation is over"):
         environment.step(DONE)
+
+
+# -- moments ---------------------------------------------------------------------------------------
+
+
+def roll_on(environment: Environment, observation: Any) -> tuple[Any, ...]:
+    """Everything that the rest of an episode leaves behind."""
+    policy, done = ScriptedPolicy(), False
+    while not done:
+        observation, _, done = environment.step(policy.respond(observation))
+    episode = environment.episode
+    pictures = tuple(image.rgb.tobytes() for image in episode.session.images)
+    return tuple(message.text for message in observation), pictures, environment.score, episode.session.grasps_given
+
+
+FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
+
+
+def test_groups_from_one_saved_moment_give_the_same_replies_wherever_they_go_on() -> None:
+    environment, policy = Environment(FAST), ScriptedPolicy()
+    observation = environment.reset(PLACE, seed=5)
+    moments = [(environment.save(), observation)]
+    while not any(record.name == "robot.execute_grasp" for record in environment.episode.records):
+        observation = environment.step(policy.respond(observation)).observation
+    moments.append((environment.save(), observation))
+    expected = roll_on(environment, observation)
+    assert environment.score is not None
+    assert environment.score.success
+    others = [environment, Environment(FAST)]
+    for moment, seen in moments:
+        for group in others:
+            for _ in range(2):
+                assert group.restore(moment) == seen
+                assert roll_on(group, seen) == expected
+
+
+def test_an_environment_gives_after_other_episodes_what_a_new_one_gives() -> None:
+    used = Environment(FAST)
+    roll_on(used, used.reset(PICK, seed=1))
+    new = Environment(FAST)
+    assert roll_on(used, used.reset(PLACE, seed=2)) == roll_on(new, new.reset(PLACE, seed=2))
+
+
+def test_a_moment_of_another_configuration_is_refused_and_so_is_one_that_cannot_be_saved() -> None:
+    environment, plain = Environment(FAST), Environment()
+    with pytest.raises(ToolError, match=r"has no episode. Call reset\(task\) first"):
+        environment.save()
+    environment.reset(PICK)
+    with pytest.raises(ToolError, match="another image_size") as refused:
+        plain.restore(environment.save())
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
+    made = Environment(make_station=lambda task, config: Station(task.scene, config))
+    made.reset(PICK)
+    with pytest.raises(ToolError, match="station of its own"):
+        made.save()
+    with pytest.raises(ToolError, match="stations of its own"):
+        made.restore(environment.save())
+
+
+@pytest.mark.parametrize("perception", ["sim", "pixels"])
+def test_episodes_leave_nothing_to_the_garbage_collector(perception: str) -> None:
+    """Worlds and pictures are tens of MB that Python's garbage collector does not count; task 32 has refused plans."""
+    environment = Environment(replace(FAST, perception=perception))
+    roll_on(environment, environment.reset(PICK))  # what is made once, and may have cycles
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for task in (PICK, replace(PICK, scene=generate_scene(5)), random_task(32, "pick_and_place")):
+            roll_on(environment, environment.reset(task, seed=32))
+        gc.collect()
+        ours = ("agent_node", "sim", "tool_nodes", "training", "mujoco", "numpy")
+        assert [type(thing) for thing in gc.garbage if type(thing).__module__.split(".")[0] in ours] == []
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

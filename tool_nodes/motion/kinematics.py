@@ -7,6 +7,8 @@ clamped or wrapped on the way.
 
 from __future__ import annotations
 
+from functools import cache
+
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,6 +51,19 @@ def check_pose(T: ArrayLike, what: str) -> FloatArray:
     return pose
 
 
+@cache
+def _arm_model(robot: RobotModel) -> mujoco.MjModel:
+    """The arm alone, without shapes and drives; nobody writes into it."""
+    spec = load_robot_spec(robot)
+    for geom in list(spec.geoms):
+        spec.delete(geom)
+    for items in (spec.actuators, spec.equalities, spec.tendons):
+        for item in list(items):
+            spec.delete(item)
+    spec.delete(spec.body(robot.gripper.base_link))
+    return spec.compile()
+
+
 class Kinematics:
     """Kinematics of the arm on a model of its own.
 
@@ -61,14 +76,7 @@ class Kinematics:
 
     def __init__(self, robot: RobotModel | None = None) -> None:
         self.robot = robot = robot or load_robot()
-        spec = load_robot_spec(robot)
-        for geom in list(spec.geoms):
-            spec.delete(geom)
-        for items in (spec.actuators, spec.equalities, spec.tendons):
-            for item in list(items):
-                spec.delete(item)
-        spec.delete(spec.body(robot.gripper.base_link))
-        self._model = spec.compile()
+        self._model = _arm_model(robot)
         self._data = mujoco.MjData(self._model)
         moving = [self._model.joint(j).name for j in range(self._model.njnt)]
         if moving != list(robot.arm_joints):

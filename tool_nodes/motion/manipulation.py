@@ -20,7 +20,7 @@ from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.placing import PlaceCandidate, place_candidates
-from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
+from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
@@ -98,9 +98,21 @@ class Manipulator:
         self._planner = planner
         self._camera = camera
         self._on_stage = on_stage
-        self.held: HeldObject | None = None
         self._scenes = GraspScenes(planner, self._gripper)
-        self._last_scene = CollisionScene(table_z=workspace.TABLE_Z)
+        self.held: HeldObject | None
+        self.reset()
+
+    def reset(self) -> None:
+        """Hold nothing, and know no obstacles: as a new one."""
+        self.restore(ManipulatorState())
+
+    def save(self) -> ManipulatorState:
+        """What is known from the motions before, between two of them."""
+        return ManipulatorState(self.held, self._last_scene)
+
+    def restore(self, state: ManipulatorState) -> None:
+        """Go on from a saved state, once the arm has."""
+        self.held, self._last_scene = state.held, state.last_scene
 
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
@@ -169,19 +181,18 @@ class Manipulator:
     ) -> None:
         """Straight up by the first height that can be planned [m]."""
         self._on_stage(stage)
-        failure: ToolError | None = None
+        failures: list[ToolError] = []
         for height in heights:
             raised = T.copy()
             raised[2, 3] += height
             try:
                 trajectory = self._plan(self._arm.state().q, LinearGoal(raised), scene, speed)
             except ToolError as error:
-                failure = error
+                failures.append(error.with_traceback(None))
                 continue
             self._follow(trajectory, stage)
             return
-        assert failure is not None
-        raise failure
+        raise failures.pop()  # out of the list: its traceback holds this frame
 
     def _approach_and_descend(
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
@@ -334,10 +345,10 @@ class Manipulator:
                 try:
                     legs = self._approach_and_descend(start, candidate, -APPROACH * candidate[:3, 2], scene)
                 except ToolError as error:
-                    failures.append(error)
+                    failures.append(error.with_traceback(None))
                     continue
                 return legs, candidate, scene
-        raise failures[0]
+        raise failures.pop(0)
 
     # -- place -----------------------------------------------------------------------------------
 
@@ -416,7 +427,7 @@ class Manipulator:
                     start, T, np.array([0.0, 0.0, APPROACH]), scene, CARRY_SPEED
                 ), candidate
             except ToolError as error:
-                failure = error
+                failure = error.with_traceback(None)
         where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
         if not tried:
             raise ToolError(

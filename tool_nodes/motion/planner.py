@@ -87,6 +87,10 @@ class EmbeddedPlanner:
         self._base_turn, self._hand_turn = float(np.sign(axes[0, 2])), float(np.sign(axes[-1] @ park[:3, 2]))
         self.stats = PlanStats()
 
+    def reseed(self, seed: int) -> None:
+        """Answer from now on as a new one with this seed would."""
+        self._seed = seed
+
     # -- the port ------------------------------------------------------------------------------------
 
     def plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
@@ -122,6 +126,9 @@ class EmbeddedPlanner:
                 return straight or self._detour(start, target, checker, speed)
             if isinstance(goal, PoseGoal):
                 return self._plan_poses(start, goal, scene, checker, speed)
+        except ToolError as error:
+            # The frames that it passed hold it, and it them: only the garbage collector would part them.
+            raise error.with_traceback(None) from None
         finally:
             self.stats = PlanStats(self._kinematics.iterations, checker.checks)
         raise ToolError(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections import OrderedDict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes import workspace
 from tool_nodes.motion.approval import MotionStep, PlannedMotion
 from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -109,6 +110,19 @@ class ParkPlan:
         return PlannedMotion(
             what, self.steps, self.T_park, "straight to the park position if the way up fails", self.frame
         )
+
+
+@dataclass(frozen=True)
+class ManipulatorState:
+    """What a Manipulator knows from the motions before.
+
+    Attributes:
+        held: What the gripper holds, or None.
+        last_scene: Obstacles of the last motion.
+    """
+
+    held: HeldObject | None = None
+    last_scene: CollisionScene = field(default_factory=lambda: CollisionScene(table_z=workspace.TABLE_Z))
 
 
 def _where(point: FloatArray) -> str:

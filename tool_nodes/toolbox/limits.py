@@ -158,7 +158,7 @@ class CallLimiter:
             if thread.is_alive():
                 self._late.append(thread)
         if failures:
-            raise failures[0]
+            raise failures.pop()  # out of the list: its traceback holds this frame
         if results:
             return results[0]
         raise ToolError(

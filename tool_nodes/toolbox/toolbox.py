@@ -196,6 +196,17 @@ class Session:
     seen: Frame | None = field(default=None, repr=False)
     grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
 
+    def fork(self) -> Session:
+        """The same once more, to go on by itself; pictures and arrays, which nobody writes into, are shared."""
+        return Session(
+            dict(self.variables),
+            list(self.images),
+            replace(self.history),
+            dict(self.forgotten),
+            self.seen,
+            dict(self.grasps_given),
+        )
+
     def newest_frame(self) -> Frame | None:
         """The frame of the newest camera picture."""
         return next((i.frame for i in reversed(self.images) if i.frame is not None), None)

@@ -208,3 +208,17 @@ def test_a_description_counts_only_if_nothing_else_could_be_meant() -> None:
     assert "orange" not in sentences.unique_descriptions(orange, [orange, juice])
     assert "orange" in sentences.unique_descriptions(orange, [orange, apple])
     assert "fruit" in sentences.unique_descriptions(orange, [orange, juice])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_task_of_a_named_category_is_of_it_and_the_one_that_would_be_drawn(seed: int) -> None:
+    drawn = random_task(seed)
+    assert random_task(seed, drawn.category) == drawn
+    for category in CATEGORIES:
+        assert random_task(seed, category).category == category
+
+
+def test_a_category_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    with pytest.raises(ToolError, match="must be pick, relational_pick, pick_and_place, got 'juggle'") as refused:
+        random_task(0, "juggle")  # type: ignore[arg-type]
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENT

@@ -17,6 +17,7 @@ from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import backproject, pixel, transform
 from tool_nodes.language.referring import FreeSpaceRequest
+from tool_nodes.perception import free_space
 from tool_nodes.perception.free_space import find_free_space
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, Frame
@@ -213,3 +214,14 @@ def test_an_empty_mask_has_no_depth() -> None:
 def test_the_same_request_gives_the_same_point() -> None:
     _, frame = picture(0)
     assert np.array_equal(place(frame, "next_to", 0), place(frame, "next_to", 0))
+
+
+def test_the_cells_within_reach_are_those_whose_corners_all_are() -> None:
+    shape, cell, slack = (140, 240), 0.005, 0.002
+    xy, within = free_space._grid(shape)
+    for i in range(0, shape[0], 3):
+        for j in range(0, shape[1], 3):
+            x, y = workspace.TABLE_X[0] + (i + 0.5) * cell, workspace.TABLE_Y[0] + (j + 0.5) * cell
+            assert np.allclose(xy[i, j], (x, y))
+            corners = [(xy[i, j] + (dx, dy)) for dx in (-slack, slack) for dy in (-slack, slack)]
+            assert within[i, j] == all(workspace.within_reach(corner) for corner in corners)

@@ -1,0 +1,84 @@
+"""A camera that stays right when other things stand on the table; its noise can begin anew, or go on from a moment."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from sim.camera.ray import CameraModel, CameraState, StampedCamera, make_camera
+from sim.scene.scenes import Scene
+from sim.world import World
+from tool_nodes.ports import Camera
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import Frame
+
+
+class FollowingCamera:
+    """A camera of a world as it is now: it is made again with the world's model.
+
+    Args:
+        kind: Name of the camera, see `sim.camera.ray.make_camera`.
+        world: What it sees.
+        model: Calibration and pose.
+        scene: Whose objects the ids in its frames mean where the frames have no labels; once others stand in the world,
+            the frames say what is what. Its lamp lights the pictures.
+        seed: Of the noise.
+
+    Raises:
+        ToolError: See `sim.camera.ray.make_camera`.
+    """
+
+    def __init__(self, kind: str, world: World, model: CameraModel, scene: Scene, seed: int) -> None:
+        self._kind, self._world, self._camera_model, self._scene, self._seed = kind, world, model, scene, seed
+        self._labelled: tuple[Frame, Frame] | None = None
+        self._make()
+
+    def _make(self) -> None:
+        world = self._world
+        self._seen = world.model
+        lamp = np.asarray(self._scene.light_position_m)
+        index = world.body_index
+        self._camera: Camera = make_camera(
+            self._kind, world.model, world.data, self._camera_model, index, seed=self._seed, lamp_position=lamp
+        )
+
+    def capture(self) -> Frame:
+        """See ports.Camera."""
+        if self._world.model is not self._seen:
+            self._make()
+        frame = self._camera.capture()
+        items = tuple(placed.item for placed in self._world.scene.objects)
+        if items == tuple(placed.item for placed in self._scene.objects):
+            return frame
+        if self._labelled is None or self._labelled[0] is not frame:
+            self._labelled = frame, replace(frame, labels=items)
+        return self._labelled[1]
+
+    def reset(self, seed: int) -> None:
+        """Be as a new one with this seed; what never moves need not be drawn again."""
+        self._seed = seed
+        if isinstance(self._camera, StampedCamera) and self._world.model is self._seen:
+            self._camera.reset(seed)
+        else:
+            self._make()
+
+    def save(self) -> CameraState:
+        """What its next pictures depend on. Raises ToolError INVALID_ARGUMENT for a camera that cannot tell."""
+        return self._stamped().save()
+
+    def restore(self, state: CameraState) -> None:
+        """Go on from a saved state, once its world has. Raises ToolError INVALID_ARGUMENT as `save`."""
+        camera = self._stamped()
+        self._seed = state.seed
+        camera.restore(state)
+
+    def _stamped(self) -> StampedCamera:
+        if self._world.model is not self._seen:
+            self._make()
+        if not isinstance(self._camera, StampedCamera):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The camera {self._kind!r} cannot be saved: only sim.camera.ray.StampedCamera and what is made of it.",
+            )
+        return self._camera
