@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox import arguments as kinds
-from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue
+from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
 
@@ -127,6 +127,12 @@ def test_a_value_is_described_by_its_kind(value: Any, described: str) -> None:
     assert kinds.describe(value) == described
 
 
+def test_a_value_is_shown_in_one_line_of_60_characters() -> None:
+    assert kinds.show(np.zeros((2, 1))) == "array([[0.],        [0.]])"
+    assert kinds.shortened("x" * 60) == "x" * 60
+    assert kinds.shortened("x" * 61) == "x" * 57 + "..."
+
+
 def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
     here = session()
     assert kind_of(kinds.ImageIndex).parse(0, here) is here.images[0]
@@ -147,6 +153,33 @@ def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
 )
 def test_a_bad_image_index_is_refused_with_the_range(value: Any, sentence: str) -> None:
     assert refusal(kinds.ImageIndex, value) == sentence
+
+
+@pytest.mark.parametrize(("value", "here"), [("0", session()), (True, session()), (7, session()), (0, Session())])
+def test_whatever_is_wrong_with_an_image_index_is_wrong_in_the_first_level(value: Any, here: Session) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        kind_of(kinds.ImageIndex).parse(value, here)
+    assert caught.value.level is Level.INDEX
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"), [(kinds.Unit, "1"), (kinds.Unit, 2), (kinds.Text, 7), (kinds.Mask, 1), (kinds.Mask, "$no")]
+)
+def test_what_is_wrong_with_any_other_value_is_wrong_in_its_type(annotation: Any, value: Any) -> None:
+    with pytest.raises(InvalidValue) as caught:
+        parse(annotation, value)
+    assert caught.value.level is Level.TYPE
+
+
+def test_data_may_be_numbers_a_mask_or_a_picture_but_no_text() -> None:
+    here = session()
+    data = kind_of(kinds.Data)
+    assert data.parse("$mask", here) is here.variables["mask"]
+    assert data.parse("$picture", here) is here.variables["picture"].rgb
+    assert (
+        refusal(kinds.Data, np.array(["a"]))
+        == "must be a numeric array (H, W) or (H, W, C) of numbers, got numpy array, 1"
+    )
 
 
 def test_an_image_index_before_the_first_picture_says_how_to_get_one() -> None:

@@ -26,6 +26,7 @@ def test_a_call_that_is_late_is_a_timeout_and_leaves_nothing_behind(tools: ToyTo
     error = error_of(box.call("wait", {}, session))
     assert error.code is ErrorCode.TIMEOUT
     assert error.message == "wait: no result within 0.02 s."
+    assert error.hint == "Use a smaller picture or region."
     tools.release.set()
     tools.threads[0].join()
     assert session.variables == {"a": 1}

@@ -75,6 +75,12 @@ def test_every_value_counts_once() -> None:
     assert "7 values in all" in refusal(box, "points", {"points": [0.5] * 6})
 
 
+def test_every_character_counts_once() -> None:
+    box = Toolbox([ToyTools()], guard=CallLimiter(CallLimits(argument_characters=10)))
+    assert box.call("say", {"text": "123456"}, Session()).result.text == "123456"
+    assert "10 characters in all" in refusal(box, "say", {"text": "1234567"})
+
+
 def test_the_levels_are_lists_and_objects_inside_each_other() -> None:
     box = Toolbox([ToyTools()], guard=CallLimiter(CallLimits(argument_depth=3)))
     assert "levels" not in refusal(box, "say", {"text": [[1]]})
@@ -159,7 +165,10 @@ def test_a_picture_with_too_long_a_side_does_not_enter_the_conversation(box: Too
 
 
 def test_a_picture_of_the_largest_side_enters_the_conversation(box: Toolbox) -> None:
-    assert box.call("picture", {"width": 8192, "height": 1}, Session()).image_index == 0
+    session = Session()
+    record = box.call("picture", {"width": 8192, "height": 1}, session)
+    assert record.image_index == 0
+    assert session.images[0].rgb is record.result.image is not None
 
 
 def test_what_is_no_picture_is_a_failure_of_the_tool(box: Toolbox) -> None:

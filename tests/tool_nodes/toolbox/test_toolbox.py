@@ -314,6 +314,19 @@ def test_only_motion_tools_are_motions() -> None:
     assert not box.is_motion("no.such.tool")
 
 
+def test_a_record_says_whether_its_tool_moves_the_robot() -> None:
+    box = Toolbox([Tools()])
+    assert box.call("robot.place", {"point": [0.5, 0.5]}, Session()).motion
+    assert not box.call("robot.capture_image", {}, Session()).motion
+    assert not box.call("no.such.tool", {}, Session()).motion
+
+
+def test_names_that_are_only_half_alike_are_told_too() -> None:
+    with pytest.raises(ToolError) as caught:
+        Toolbox([Tools()]).find("segment_mask")
+    assert caught.value.hint == "Did you mean sam2.segment?"
+
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
