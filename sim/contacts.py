@@ -8,7 +8,7 @@ import mujoco
 import numpy as np
 
 Contacts = frozenset[tuple[str, str]]
-"""Pairs that touch, each in alphabetical order: ids of objects, "table", "gripper", "arm". One of a pair is an object."""
+"""Pairs that touch, each in alphabetical order: ids of objects, "table", "gripper", "arm"; one of them is an object."""
 
 
 def touching(contacts: Contacts, name: str) -> frozenset[str]:
