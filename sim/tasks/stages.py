@@ -52,9 +52,9 @@ HELD_S = 0.2
 """Jaws hold what they touch for this long while nothing else carries it [s]: what is knocked over or bounces is in the
 air for less. Chosen by hand."""
 
-LOOK_AGAIN_M = 0.01
-"""Whether a thing is above its place is asked again when it has gone this far [m]: less than the arm goes between two
-logged states at its usual speed. Chosen by hand."""
+LOOK_AGAIN_M = 0.03
+"""Whether a thing is above its place is asked again when it has gone this far, and where it was held last [m]; places
+beside things are five times as wide. Chosen by hand, for speed."""
 
 Stages = Mapping[str, Stage]
 """By name, in the order of the table above."""
@@ -217,14 +217,14 @@ class _Watched:
         candidates = self._in_hand & (self._times >= carried.first_at_s)
         if relation != "anywhere":
             candidates &= self._about(reference_ids)
+        moments = np.flatnonzero(candidates).tolist()
         asked_at = np.full(2, np.inf)
-        for index in np.flatnonzero(candidates):
-            position = self._poses[index, :2]
-            if np.abs(position - asked_at).max() < LOOK_AGAIN_M:
-                continue
-            asked_at = position
-            if self._over(int(index), relation, reference_ids):
-                return Stage(True, float(self._times[index]))
+        for index in moments:
+            far = np.abs(self._poses[index, :2] - asked_at).max() >= LOOK_AGAIN_M
+            if far or index == moments[-1]:
+                asked_at = self._poses[index, :2]
+                if self._over(index, relation, reference_ids):
+                    return Stage(True, float(self._times[index]))
         return Stage(False)
 
     def _about(self, reference_ids: Sequence[str]) -> BoolArray:
