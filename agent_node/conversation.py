@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.episode import Episode, Exchange, Turn
+from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Prompt, Turn
 from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
@@ -126,9 +126,14 @@ class Conversation:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
         turn = Turn(reply, ParsedTurn("", (), None))
         with self._alone(), self._job.resumed():
+            turn.prompt = self._prompt()
             self._guarded(lambda: self._take(turn))
             self._asked = time.monotonic()
         return turn
+
+    def _prompt(self) -> Prompt:
+        messages = self.episode.messages
+        return Prompt(len(messages), tuple(k for k, message in enumerate(messages) if message.picture is not None))
 
     def fork(self, toolbox: Toolbox | None = None) -> Conversation:
         """The same conversation once more; each goes on from here by itself.
@@ -222,7 +227,8 @@ class Conversation:
         """Parse the reply, and note it in the record."""
         reply = turn.reply
         too_long = malformed(self._recovery, reply.text)
-        if too_long:  # and its text is kept nowhere
+        if too_long:
+            turn.sampled = replace(reply, text=reply.text[:SAMPLED_CHARACTERS], details={})
             turn.reply = reply = replace(reply, text=f"{reply.text[:_SHOWN_CHARACTERS]} ...", details={})
             turn.parsed = ParsedTurn("", (), None, too_long)
         else:

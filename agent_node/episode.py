@@ -11,6 +11,10 @@ from agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, rende
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 
+SAMPLED_CHARACTERS = 1 << 20
+"""So much of the text of a turn that is too long to be read is kept beside the conversation; chosen by hand, some times
+what a model writes in a turn. Token ids and log-probabilities are always kept whole."""
+
 
 @dataclass(frozen=True)
 class Exchange:
@@ -48,26 +52,51 @@ class Exchange:
         return replace(self, notes=(*self.notes, note)) if note else self
 
 
+@dataclass(frozen=True)
+class Prompt:
+    """What the policy was given for a turn: the conversation so far, with some of its pictures.
+
+    It says which, and holds none of them, so that old ones can be let go; `Episode.given` puts it together.
+
+    Attributes:
+        messages: How many messages there were.
+        pictured: Which of them came with their picture; the others' were too old by then.
+    """
+
+    messages: int = 0
+    pictured: tuple[int, ...] = ()
+
+
 @dataclass
 class Turn:
     """One assistant turn and what came of it.
 
     Attributes:
-        reply: What the policy wrote, and what it took.
+        reply: What the policy wrote, as the conversation goes on with it, and what it took. The text of a turn that is
+            too long to be read is cut.
         parsed: What the protocol makes of it.
         exchanges: One for each call, in order, or one that says what is wrong with the turn.
         policy_s: Wall time the policy took [s].
+        prompt: What it was given.
+        sampled: What it wrote where `reply` was cut: its text up to SAMPLED_CHARACTERS; None elsewhere.
     """
 
     reply: Reply
     parsed: ParsedTurn
     exchanges: list[Exchange] = field(default_factory=list)
     policy_s: float = 0.0
+    prompt: Prompt = Prompt()
+    sampled: Reply | None = None
 
     @property
     def text(self) -> str:
         """What the policy wrote."""
         return self.reply.text
+
+    @property
+    def as_sampled(self) -> Reply:
+        """What the policy wrote, with its tokens, before anything was cut; this is what training learns from."""
+        return self.sampled or self.reply
 
     @property
     def thought(self) -> str:
@@ -110,6 +139,19 @@ class Episode:
     success: bool = False
     error_code: ErrorCode | None = None
     wall_s: float = 0.0
+
+    def given(self, index: int) -> tuple[Message, ...]:
+        """What the policy was given for turn `index`, to the last pixel, although old pictures were let go since.
+
+        It is put together anew in each call: pictures that are no longer shown are unpacked from the session.
+        """
+        prompt = self.turns[index].prompt
+        messages = self.messages[: prompt.messages]
+        for k, message in enumerate(messages):
+            if (k in prompt.pictured) != (message.picture is not None):
+                shown = message.image_index if k in prompt.pictured else None
+                messages[k] = replace(message, picture=None if shown is None else self.session.images[shown].rgb)
+        return tuple(messages)
 
     @property
     def records(self) -> list[CallRecord]:

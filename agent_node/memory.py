@@ -8,7 +8,7 @@
 | arrays in the records of calls | none: they are in the session | dropped when the call is over |
 
 Naming what was dropped gives a sentence that says so and how to look again. Reports and recordings still hold every
-picture.
+picture, and `Episode.given` what the policy was shown at each turn.
 """
 
 from __future__ import annotations

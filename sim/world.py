@@ -16,6 +16,7 @@ import mujoco
 import numpy as np
 from numpy.typing import NDArray
 
+from sim.contacts import ContactReader, Contacts, touching
 from sim.scene.objects import add_object
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import ObjectState, Snapshot
@@ -87,7 +88,8 @@ class WorldState:
         sleep: Whether what rests sleeps.
         physics: MuJoCo's whole state, packed; only a world of the same scene can read it.
         awake: How much of it was awake.
-        log: As of the world.
+        log, contact_log: As of the world.
+        contacts: What touched what when it was logged last; None where nothing was.
         next_log: When the next state is logged [s].
     """
 
@@ -98,6 +100,8 @@ class WorldState:
     physics: bytes
     awake: tuple[int, ...]
     log: tuple[tuple[float, FloatArray], ...]
+    contact_log: tuple[tuple[float, Contacts], ...]
+    contacts: Contacts | None
     next_log: float
 
 
@@ -110,6 +114,10 @@ class World:
         timestep: One of TIMESTEPS_S; as the robot's folder says where None, 2 ms for those that are shipped [s].
         sleep: What rests is not computed until something touches it: a step is four times as fast, and moves differ in
             the last digits. Whoever reads the truth (`snapshot`, `hold`) sees everything awake.
+
+    Attributes:
+        log: (time [s], qpos), a state every LOG_PERIOD_S.
+        contact_log: (time [s], what touches what) of the same states, as found by the step that led to each.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another time step.
@@ -124,6 +132,7 @@ class World:
         self._timestep, self._sleep = timestep, sleep
         self._gripper_links = gripper_links(load_robot_spec(self.robot), self.robot)
         self.log: list[tuple[float, FloatArray]] = []
+        self.contact_log: list[tuple[float, Contacts]] = []
         self._next_log = 0.0
         self._begin(scene)
 
@@ -133,11 +142,11 @@ class World:
         self._positions[self._arm_qpos] = self.robot.park
         self.command_arm(self.robot.park)
         mujoco.mj_forward(self.model, self.data)
-        self.log.clear()
         self._next_log = 0.0
         with self._awake():
             self.step(round(SETTLE_S / self.timestep))
-        self.log.clear()
+        self.clear_log()
+        self._contacts.last = None
         self._next_log = self.time
         self._start = scene, copy.copy(self.data), self._next_log
 
@@ -163,6 +172,7 @@ class World:
         self._knuckle_ctrl = self.model.actuator(self.robot.gripper.joint).id
         self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
         self._names = self._body_names()
+        self._contacts = ContactReader(self.model, self._names)
         self._timestep_s = float(self.model.opt.timestep)
         self._steps_unchecked, self._steps_between_checks = 0, round(LOG_PERIOD_S / self._timestep_s)
 
@@ -179,16 +189,16 @@ class World:
             self._begin(scene or first)
             return
         mujoco.mj_copyData(self.data, self.model, start)
-        self.log.clear()
+        self.clear_log()
+        self._contacts.last = None
         self._next_log, self._steps_unchecked = next_log, 0
 
     def save(self) -> WorldState:
         """The moment, for `restore`; the world goes on as if nobody had asked."""
         awake = tuple(getattr(self.data, name) for name in _AWAKE_COUNTS)
         physics = zlib.compress(pickle.dumps(self.data), 1)
-        return WorldState(
-            self.scene, self.robot.name, self.timestep, self._sleep, physics, awake, tuple(self.log), self._next_log
-        )
+        logs = tuple(self.log), tuple(self.contact_log), self._contacts.last, self._next_log
+        return WorldState(self.scene, self.robot.name, self.timestep, self._sleep, physics, awake, *logs)
 
     def restore(self, state: WorldState) -> None:
         """Go back, or on, to a saved moment of this world or of one like it; what follows is the same to the last bit.
@@ -209,7 +219,7 @@ class World:
         for name, count in zip(_AWAKE_COUNTS, state.awake, strict=True):
             setattr(physics, name, count)
         mujoco.mj_copyData(self.data, self.model, physics)
-        self.log[:] = state.log
+        self.log[:], self.contact_log[:], self._contacts.last = state.log, state.contact_log, state.contacts
         self._next_log, self._steps_unchecked = state.next_log, 0
 
     def change_objects(self, scene: Scene) -> None:
@@ -260,12 +270,23 @@ class World:
             mujoco.mju_negQuat(turn, qpos[3:])
             mujoco.mju_rotVecQuat(qvel[3:], velocity[3:], turn)
         mujoco.mj_forward(self.model, self.data)
+        self._contacts.last = None
 
     def set_time(self, time: float) -> None:
         """Set the clock [s]; the log begins anew."""
         self.data.time = time
-        self.log.clear()
+        self.clear_log()
         self._next_log = time
+
+    def clear_log(self, keep: int = 0) -> None:
+        """Forget all that was logged but the newest `keep` states."""
+        for log in (self.log, self.contact_log):
+            del log[: len(log) - keep]
+
+    def _log(self) -> None:
+        self.log.append((self.time, self._positions.copy()))
+        self.contact_log.append((self.time, self._contacts.follow(self.data, self._seen_awake)))
+        self._next_log += LOG_PERIOD_S
 
     def _body_names(self) -> list[str]:
         """Per body id: the object's id, "table" for the world, "gripper" or "arm" for the robot."""
@@ -345,8 +366,7 @@ class World:
         for _ in range(count):
             mujoco.mj_step(model, data)
             if data.time >= self._next_log:
-                self.log.append((self.time, self._positions.copy()))
-                self._next_log += LOG_PERIOD_S
+                self._log()
         self._steps_unchecked += count
         if self._steps_unchecked >= self._steps_between_checks or self._warnings.tobytes() != _NO_WARNINGS:
             self.check_health(started)
@@ -355,8 +375,7 @@ class World:
         """Let `count` time steps pass without physics: for a world in which nothing moves."""
         self.data.time += count * self.timestep
         while self.data.time >= self._next_log:
-            self.log.append((self.time, self.data.qpos.copy()))
-            self._next_log += LOG_PERIOD_S
+            self._log()
 
     def check_health(self, since: float | None = None) -> None:
         """Raise ToolError INTERNAL on a MuJoCo warning or NaN; `since` [s] is given because MuJoCo resets its clock."""
@@ -390,13 +409,7 @@ class World:
     def snapshot(self) -> Snapshot:
         """The objects' true state, for judging; perception and planning never see it."""
         data = self._seen_awake()
-        touching: dict[str, set[str]] = {name: set() for name in self._bodies}
-        for contact in range(data.ncon):
-            pair = data.contact[contact].geom
-            a, b = (self._names[self.model.geom_bodyid[geom]] for geom in pair)
-            for one, other in ((a, b), (b, a)):
-                if one in touching:
-                    touching[one].add(other)
+        contacts = self._contacts.read(data)
         objects = {}
         for name, body in self._bodies.items():
             velocity = np.zeros(6)
@@ -406,7 +419,7 @@ class World:
                 position_m=data.xpos[body].copy(),
                 quat_wxyz=data.xquat[body].copy(),
                 velocity=np.concatenate([velocity[3:], velocity[:3]]),
-                touching=frozenset(touching[name]),
+                touching=touching(contacts, name),
             )
         return Snapshot(time=self.time, objects=objects)
 

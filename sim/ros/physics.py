@@ -311,9 +311,8 @@ class Physics:
             self._pass_time()
         elif time.monotonic() >= self._next_heartbeat:
             self.show()
-        log = self.world.log
-        if len(log) > MAX_LOG:
-            del log[: len(log) - MAX_LOG // 2]
+        if len(self.world.log) > MAX_LOG:
+            self.world.clear_log(keep=MAX_LOG // 2)
 
     def _serve_request(self) -> None:
         request = self._requests[0]

@@ -15,6 +15,7 @@ from simulation_interfaces.msg import SimulationState
 from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, StepSimulation
 
 from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
+from sim.contacts import Contacts
 from sim.scene.files import parse_scene
 from sim.scene.scenes import Scene
 from sim.station import StationConfig
@@ -78,6 +79,14 @@ class RemoteWorld:
         """(time [s], qpos) since the last `mark`."""
         log = self.truth()["log"]
         return [(t, np.asarray(qpos)) for t, qpos in zip(log["times"], log["qpos"], strict=True)]
+
+    @property
+    def contact_log(self) -> list[tuple[float, Contacts]]:
+        """(time [s], what touches what) of the states of `log`; empty where the simulator does not tell."""
+        told: list[tuple[float, Contacts]] = []
+        for t, pairs in self.truth()["log"].get("contacts", ()):
+            told.append((t, told[-1][1] if pairs is None else frozenset((a, b) for a, b in pairs)))
+        return told
 
     def truth(self) -> dict[str, Any]:
         """What the simulator knows now. Raises ToolError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import mujoco
@@ -10,6 +11,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from sim.contacts import Contacts
 from sim.ros.awaiting import awaited
 from sim.ros.physics import Physics
 from sim.ros.services import Services
@@ -60,7 +62,11 @@ class TruthServer:
                 }
                 for name, state in snapshot.objects.items()
             },
-            "log": {"times": [t for t, _ in world.log], "qpos": [qpos.tolist() for _, qpos in world.log]},
+            "log": {
+                "times": [t for t, _ in world.log],
+                "qpos": [qpos.tolist() for _, qpos in world.log],
+                "contacts": _changes(world.contact_log),
+            },
         }
 
     async def _mark(self, request: Any, response: Any) -> Any:
@@ -69,5 +75,14 @@ class TruthServer:
         return response
 
     def _begin_log(self, world: World) -> None:
-        world.log.clear()
+        world.clear_log()
         self._physics.first_motion_at = None
+
+
+def _changes(contact_log: Sequence[tuple[float, Contacts]]) -> list[tuple[float, list[tuple[str, str]] | None]]:
+    """The log of contacts; None where they are those of the state before."""
+    before = [None, *(contacts for _, contacts in contact_log)]
+    return [
+        (time, None if contacts == last else sorted(contacts))
+        for (time, contacts), last in zip(contact_log, before, strict=False)
+    ]

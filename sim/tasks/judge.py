@@ -9,10 +9,12 @@ import mujoco
 import numpy as np
 
 from sim.camera.ray import CameraModel
+from sim.contacts import Contacts
 from sim.scene.scenes import Scene
 from sim.station import StationConfig
 from sim.tasks.predicates import Snapshot
 from sim.tasks.task import History, Score, Task, Transcript
+from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -37,6 +39,10 @@ class JudgedWorld(Protocol):
     @property
     def log(self) -> list[tuple[float, FloatArray]]:
         """(time [s], qpos) of the motion so far."""
+
+    @property
+    def contact_log(self) -> list[tuple[float, Contacts]]:
+        """(time [s], what touches what) of the states of `log`; empty where that is not known."""
 
     @property
     def time(self) -> float:
@@ -125,6 +131,8 @@ class Judge:
         for placed in scene.objects:
             address = world.model.jnt_qposadr[world.model.body_jntadr[world.model.body(placed.id).id]]
             poses[placed.id] = states[:, address : address + 7]
+        touched = dict(world.contact_log)
+        known = all(time in touched for time, _ in log)
         return History(
             scene=scene,
             T_base_camera=self._station.scene_camera().T_base_camera,
@@ -133,4 +141,13 @@ class Judge:
             poses=poses,
             holds=holds,
             after=after,
+            hand=_between_the_jaws(world, states),
+            contacts=tuple(touched[time] for time, _ in log) if known else None,
         )
+
+
+def _between_the_jaws(world: JudgedWorld, states: FloatArray) -> FloatArray:
+    """(T, 3) where a held thing is taken to be, at logged states (T, nq), base frame [m]."""
+    arm = [int(world.model.joint(name).qposadr[0]) for name in world.robot.arm_joints]
+    T_base_gripper = Kinematics(world.robot).fk_path(states[:, arm])
+    return T_base_gripper[:, :3, 3] + world.robot.gripper.hold_depth * T_base_gripper[:, :3, 2]

@@ -12,6 +12,7 @@ from sim.scene.scenes import Scene
 from sim.tasks import sentences
 from sim.tasks.arrangement import one_described
 from sim.tasks.predicates import THRESHOLDS, judge_pick
+from sim.tasks.stages import pick_stages
 from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript
 
 
@@ -47,7 +48,7 @@ class PickTask:
         """See Task; the terms are `picked`."""
         picked = judge_pick(history.before, history.holds[0], self.target_ids)
         reasons = () if picked else ("the target is not held up, or something else is",)
-        return Score({"picked": picked}, picked, reasons)
+        return Score({"picked": picked}, picked, reasons, pick_stages(history, self.target_ids))
 
 
 def random_pick(rng: np.random.Generator) -> PickTask | None:

@@ -12,6 +12,7 @@ from sim.scene.scenes import PlacedObject, Scene
 from sim.tasks import sentences
 from sim.tasks.arrangement import one_described, placeable, radius_of
 from sim.tasks.predicates import RELATIONS, THRESHOLDS, PlaceRelation, Relation, judge_place
+from sim.tasks.stages import place_stages
 from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript, held_ids
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.relations import RELATION_WORDS
@@ -62,11 +63,12 @@ class PlaceTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task; the terms are `picked` and `placed`, and without the first there is not the second."""
+        stages = place_stages(history, self.target_ids, self.relation, self.reference_ids)
         lifted = history.lifted | held_ids(history.before)
         right = lifted & set(self.target_ids)
         if len(right) != 1 or lifted != right:
             lifts = f"lifted: {', '.join(sorted(lifted)) or 'nothing'}"
-            return Score({"picked": False, "placed": False}, False, (lifts,))
+            return Score({"picked": False, "placed": False}, False, (lifts,), stages)
         (moved,) = right
         verdict = judge_place(
             history.scene,
@@ -77,7 +79,7 @@ class PlaceTask:
             self.reference_ids,
             history.T_base_camera,
         )
-        return Score({"picked": True, "placed": verdict.ok}, verdict.ok, verdict.reasons)
+        return Score({"picked": True, "placed": verdict.ok}, verdict.ok, verdict.reasons, stages)
 
 
 def random_place(rng: np.random.Generator) -> PlaceTask | None:

@@ -87,6 +87,10 @@ class Snapshot:
     objects: Mapping[str, ObjectState]
 
 
+PlaceFault = Literal["held", "moving", "misplaced", "others moved"]
+"""What can be wrong with a place: with the thing that was placed, and last with the others."""
+
+
 @dataclass(frozen=True)
 class PlaceVerdict:
     """Whether a place counts; if not, why, one sentence each."""
@@ -113,7 +117,7 @@ def judge_pick(
         ToolError: INTERNAL if a state is not finite or the history is too short.
     """
     _check(before, history, thresholds.hold_s, thresholds)
-    lifted = [_lifted(before, snapshot, thresholds) for snapshot in history]
+    lifted = [lifted_ids(before, snapshot, thresholds) for snapshot in history]
     if len(lifted[0]) != 1 or any(other != lifted[0] for other in lifted):
         return False
     (held,) = lifted[0]
@@ -132,6 +136,24 @@ def judge_place(
 ) -> PlaceVerdict:
     """Whether an object was let go, lies still and stands in a relation, with nothing pushed or toppled.
 
+    Arguments and errors are those of `place_faults`.
+    """
+    faults = place_faults(scene, before, history, moved_id, relation, reference_ids, T_base_camera, thresholds)
+    return PlaceVerdict(not faults, tuple(sentence for _, sentence in faults))
+
+
+def place_faults(
+    scene: Scene,
+    before: Snapshot,
+    history: Sequence[Snapshot],
+    moved_id: str,
+    relation: PlaceRelation,
+    reference_ids: Sequence[str],
+    T_base_camera: FloatArray,
+    thresholds: Thresholds = THRESHOLDS,
+) -> list[tuple[PlaceFault, str]]:
+    """All that is wrong with a place, each with a sentence; nothing where it counts.
+
     Args:
         scene: For the shapes of the objects.
         before: The scene before the robot moved.
@@ -147,30 +169,31 @@ def judge_place(
     """
     _check(before, history, thresholds.still_s, thresholds)
     last = history[-1].objects
-    reasons = []
+    faults: list[tuple[PlaceFault, str]] = []
     if any({"gripper", "arm"} & snapshot.objects[moved_id].touching for snapshot in history):
-        reasons.append(f"{moved_id} is not released.")
+        faults.append(("held", f"{moved_id} is not released."))
     if not all(_still(snapshot.objects[moved_id], thresholds) for snapshot in history):
-        reasons.append(f"{moved_id} does not lie still.")
+        faults.append(("moving", f"{moved_id} does not lie still."))
     for name in reference_ids:
         moved = float(np.linalg.norm(last[name].position_m - before.objects[name].position_m))
         if moved >= thresholds.reference_moved_m:
-            reasons.append(f"{name} was moved by {100 * moved:.1f} cm.")
+            faults.append(("others moved", f"{name} was moved by {100 * moved:.1f} cm."))
     for name, state in last.items():
+        where: PlaceFault = "misplaced" if name == moved_id else "others moved"
         if state.position_m[2] < workspace.TABLE_Z:
-            reasons.append(f"{name} fell off the table.")
+            faults.append((where, f"{name} fell off the table."))
         if name == moved_id and relation == "in":
             continue
         # A ball has no upright: rolling is no toppling.
         if scene.find(name).product.kind != "ball" and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
-            reasons.append(f"{name} toppled.")
+            faults.append((where, f"{name} toppled."))
     if relation == "anywhere":
         fault = _View(scene, last, thresholds).fault_on_table(moved_id)
     else:
         fault = relation_fault(relation, moved_id, reference_ids, scene, last, T_base_camera, thresholds)
     if fault is not None:
-        reasons.append(fault)
-    return PlaceVerdict(not reasons, tuple(reasons))
+        faults.append(("misplaced", fault))
+    return faults
 
 
 def score(picked: bool, verdict: PlaceVerdict | None = None) -> int:
@@ -372,7 +395,8 @@ def _inside(opening: Cavity, xy: FloatArray, margin: float) -> bool:
     return Cavity((x - margin, y - margin), opening.round, opening.floor_z, opening.rim_z).contains(xy)
 
 
-def _lifted(before: Snapshot, now: Snapshot, thresholds: Thresholds) -> frozenset[str]:
+def lifted_ids(before: Snapshot, now: Snapshot, thresholds: Thresholds = THRESHOLDS) -> frozenset[str]:
+    """Things that are higher than before, by `lift_m`."""
     return frozenset(
         name
         for name, state in now.objects.items()

@@ -7,20 +7,37 @@ simulator knows afterwards; the policy, and whatever reads the policy's sentence
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from sim.contacts import Contacts
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import THRESHOLDS, Snapshot
 from sim.world import LOG_PERIOD_S
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord
-from tool_nodes.types import FloatArray
+from tool_nodes.types import BoolArray, FloatArray
 
 Category = Literal["pick", "relational_pick", "pick_and_place"]
 
 TASK_GOAL = "the task's own goal"
 """Source of a goal that was there before its sentence."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Whether a stage of a task was reached, as a truth value too.
+
+    Attributes:
+        reached: It was.
+        first_at_s: When, in simulated time since the beginning [s]; None where it was not.
+    """
+
+    reached: bool
+    first_at_s: float | None = None
+
+    def __bool__(self) -> bool:
+        return self.reached
 
 
 @dataclass(frozen=True)
@@ -31,6 +48,8 @@ class Score:
         terms: Named, each in 0..1; a bool where there is nothing in between. Whoever trains weighs them.
         success: Everything that was asked for is true.
         reasons: What was not as it should be, one sentence each.
+        stages: How far it came, see `sim.tasks.stages`; empty where the task has none. No part of a comparison: it is
+            the way, not what came of it.
 
     Raises:
         ToolError: INTERNAL for a term outside of 0..1: such an episode has no score.
@@ -39,6 +58,7 @@ class Score:
     terms: Mapping[str, float]
     success: bool
     reasons: tuple[str, ...] = ()
+    stages: Mapping[str, Stage] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         wrong = [f"{name}={value}" for name, value in self.terms.items() if not 0.0 <= value <= 1.0]
@@ -63,6 +83,8 @@ class History:
         poses: Of each thing, (T, 7): position in the base frame [m] and quaternion wxyz at those times.
         holds: For each of the task's `holds_s` the states while nothing was done any more, first and last included.
         after: The things at the very end.
+        hand: (T, 3) point between the jaws at those times, base frame [m]; None where it is not known.
+        contacts: What touched what at those times; None where it is not known.
     """
 
     scene: Scene
@@ -72,16 +94,17 @@ class History:
     poses: Mapping[str, FloatArray]
     holds: tuple[tuple[Snapshot, ...], ...]
     after: Snapshot
+    hand: FloatArray | None = None
+    contacts: tuple[Contacts, ...] | None = None
 
     @property
     def lifted(self) -> frozenset[str]:
         """Things that were at least the threshold up for the whole hold time at some point."""
-        need = round(THRESHOLDS.hold_s / LOG_PERIOD_S)
-        return frozenset(
-            name
-            for name, poses in self.poses.items()
-            if _longest_run(poses[:, 2] - self.before.objects[name].position_m[2] >= THRESHOLDS.lift_m) >= need
-        )
+        return frozenset(name for name in self.poses if run_end(self.up(name), THRESHOLDS.hold_s) is not None)
+
+    def up(self, name: str) -> BoolArray:
+        """(T,) where a thing was at least the threshold up."""
+        return self.poses[name][:, 2] - self.before.objects[name].position_m[2] >= THRESHOLDS.lift_m
 
 
 class Transcript(Protocol):
@@ -152,9 +175,11 @@ def held_ids(snapshot: Snapshot) -> frozenset[str]:
     )
 
 
-def _longest_run(flags: FloatArray) -> int:
-    longest = run = 0
-    for flag in flags:
+def run_end(flags: BoolArray, seconds: float) -> int | None:
+    """Index of the logged state in which something had been true on end for so long; None where it never was."""
+    need, run = round(seconds / LOG_PERIOD_S), 0
+    for index, flag in enumerate(flags):
         run = run + 1 if flag else 0
-        longest = max(longest, run)
-    return longest
+        if run >= need:
+            return index
+    return None

@@ -15,7 +15,7 @@ import pytest
 
 from agent_node.agent import Agent
 from agent_node.conversation import Conversation
-from agent_node.episode import Episode
+from agent_node.episode import SAMPLED_CHARACTERS, Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Policy, Reply
 from agent_node.runs.folder import write_trajectory
@@ -269,6 +269,12 @@ def test_the_tokens_of_a_turn_that_is_too_long_to_be_read_are_kept_as_they_were_
     turn = conversation.step(Reply("x" * 300_000, token_ids=(1, 2), logprobs=(-1.0, -2.0)))
     assert len(turn.text) < 3000
     assert turn.reply.token_ids == (1, 2)
+    assert turn.as_sampled == Reply("x" * 300_000, token_ids=(1, 2), logprobs=(-1.0, -2.0))
+    longer = conversation.step(Reply("y" * (SAMPLED_CHARACTERS + 1), token_ids=(3,)))
+    assert (longer.as_sampled.text, longer.as_sampled.token_ids) == ("y" * SAMPLED_CHARACTERS, (3,))
+    short = conversation.step(LOOK)
+    assert short.sampled is None
+    assert short.as_sampled is short.reply
 
 
 def test_tokens_and_log_probabilities_must_be_of_the_same_tokens() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import weakref
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from PIL import Image
 
 from agent_node.agent import Agent
+from agent_node.conversation import Conversation
 from agent_node.episode import Episode
 from agent_node.memory import Memory, held_bytes, without_arrays
 from agent_node.policy import Message, Reply
@@ -190,6 +193,49 @@ def test_a_record_keeps_its_words_and_its_code_but_no_arrays_and_no_traceback() 
     error = without_arrays(box.call("test.fail", {}, session)).result.error
     assert error is not None
     assert (error.code, error.__traceback__, error.__cause__) == (ErrorCode.NO_DEPTH, None, None)
+
+
+def test_what_the_policy_was_given_at_each_turn_can_be_put_together_again() -> None:
+    camera, given = Camera(), []
+    conversation = Conversation("Look.", Toolbox([camera]), memory=Memory(pictures=2, shown=2))
+    for text in [*[LOOK] * 4, LOOK + "x" * 300_000, *[LOOK] * 4, DONE]:
+        given.append([(m.role, m.text, m.words, m.image_index, _pixels(m)) for m in conversation.messages])
+        conversation.step(Reply(text))
+    episode = conversation.episode
+    assert conversation.done
+    assert sum(message.picture is not None for message in episode.messages) == 3 < camera.taken == 8
+    for index, expected in enumerate(given):
+        again = episode.given(index)
+        assert [(m.role, m.text, m.words, m.image_index, _pixels(m)) for m in again] == expected
+        assert all(new is old for new, old in zip(again, episode.messages, strict=False) if new.picture is old.picture)
+    assert [sum(shown is not None for *_, shown in messages) for messages in given] == [0, 1, 2, 3, 3, 3, 3, 3, 3, 3]
+
+
+def test_a_fork_knows_what_was_given_before_it_and_goes_on_by_itself() -> None:
+    conversation = Conversation("Look.", Toolbox([Camera()]), memory=Memory(pictures=1, shown=1))
+    for _ in range(3):
+        conversation.step(Reply(LOOK))
+    twin = conversation.fork()
+    twin.step(Reply(LOOK))
+    assert [_pixels(m) for m in twin.episode.given(2)] == [_pixels(m) for m in conversation.episode.given(2)]
+    assert (len(twin.episode.turns), len(conversation.episode.turns)) == (4, 3)
+
+
+def test_a_picture_that_was_dropped_is_kept_alive_by_no_turn() -> None:
+    conversation = Conversation("Look.", Toolbox([Camera()]), memory=Memory(pictures=1, shown=1))
+    conversation.step(Reply(LOOK))
+    conversation.step(Reply(LOOK))
+    (picture,) = [weakref.ref(m.picture) for m in conversation.messages if m.image_index == 1]
+    conversation.step(Reply(LOOK))
+    conversation.step(Reply(LOOK))
+    gc.collect()
+    assert picture() is None
+    (shown,) = [m.picture for m in conversation.episode.given(2) if m.image_index == 1]
+    assert np.array_equal(shown, frame(1).rgb)
+
+
+def _pixels(message: Message) -> bytes | None:
+    return None if message.picture is None else message.picture.tobytes()
 
 
 def test_a_conversation_of_200_turns_with_pictures_stays_below_64_mib() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Protocol
 
 import numpy as np
 
@@ -26,14 +27,21 @@ ONLY_AFTER = {"at_rest": "let_go", "relation_true": "let_go", "nothing_else_move
 """Stages that may be true before anything was done, and the stage without which they count for nothing."""
 
 
-def stage_reward(reached: Mapping[str, bool], weights: Mapping[str, float] = WEIGHTS) -> float:
+class _Truth(Protocol):
+    """A bool, or a measured stage that is as good as one."""
+
+    def __bool__(self) -> bool: ...
+
+
+def stage_reward(reached: Mapping[str, _Truth], weights: Mapping[str, float] = WEIGHTS) -> float:
     """Weighted share of a task's stages that were reached, 0..1: 1 for all of them, 0 for doing nothing.
 
     A stage that can be true without any deed counts only after the stage of `ONLY_AFTER`, if the task has that one:
     else standing still would be paid for moving nothing.
 
     Args:
-        reached: Stage -> whether it was; exactly the stages that the task has. A pick has no "above_place".
+        reached: Stage -> whether it was; exactly the stages that the task has, such as `Score.stages`. A pick has no
+            "above_place".
         weights: Stage -> weight, 0 or more; a stage of the task without one is an error.
 
     Raises:

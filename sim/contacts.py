@@ -1,0 +1,64 @@
+"""What touches what in the physics, also where things sleep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import mujoco
+import numpy as np
+
+Contacts = frozenset[tuple[str, str]]
+"""Pairs that touch, each in alphabetical order: ids of objects, "table", "gripper", "arm"; one of them is an object."""
+
+
+def touching(contacts: Contacts, name: str) -> frozenset[str]:
+    """All that touches one thing."""
+    return frozenset(a if b == name else b for a, b in contacts if name in (a, b))
+
+
+class ContactReader:
+    """Reads the contacts of one model.
+
+    Args:
+        model: The physics' model.
+        names: Whose each body is, see `Contacts`.
+
+    Attributes:
+        last: What `follow` found last, which is all that is known of what sleeps; None where it is to look anew.
+    """
+
+    def __init__(self, model: mujoco.MjModel, names: Sequence[str]) -> None:
+        self._names = sorted(set(names))
+        by_body = np.array([self._names.index(name) for name in names])
+        self._of_geom = by_body[model.geom_bodyid]
+        self._of_body = by_body
+        self._robot_or_table = {self._names.index(name) for name in ("arm", "gripper", "table") if name in names}
+        self.last: Contacts | None = None
+
+    def read(self, data: mujoco.MjData) -> Contacts:
+        """What touches in a state where nothing sleeps."""
+        pairs = {(a, b) if a < b else (b, a) for a, b in self._of_geom[data.contact.geom[: data.ncon]].tolist()}
+        apart = self._robot_or_table
+        return frozenset((self._names[a], self._names[b]) for a, b in pairs if not (a in apart and b in apart))
+
+    def follow(self, data: mujoco.MjData, all_awake: Callable[[], mujoco.MjData]) -> Contacts:
+        """What touches in the state after the one that was followed last.
+
+        What sleeps has no contacts in the physics. It does not move, so that it touches what it touched before, as
+        long as that is the table or sleeps too; waking the whole state for each look would take half of the time.
+
+        Args:
+            data: The physics' state.
+            all_awake: The same with everything awake, for the first look.
+        """
+        asleep = set(self._of_body[data.body_awake == int(mujoco.mjtSleepState.mjS_ASLEEP)].tolist())
+        if not asleep:
+            now = self.read(data)
+        elif self.last is None:
+            now = self.read(all_awake())
+        else:
+            at_rest = {"table", *(self._names[index] for index in asleep)}
+            now = self.read(data) | {pair for pair in self.last if at_rest.issuperset(pair)}
+        if now != self.last:  # else the one before is kept: most states of a log share theirs
+            self.last = now
+        return self.last
