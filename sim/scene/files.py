@@ -159,7 +159,7 @@ def _object_document(placed: PlacedObject) -> dict[str, Any]:
         "size_m": list(item.size_m),
         "yaw_deg": round(math.degrees(placed.yaw), 2),
         "container": item.container,
-        "mass_kg": item.mass_kg,
+        "mass_kg": placed.weight * item.mass_kg,
     }
 
 
