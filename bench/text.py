@@ -237,8 +237,8 @@ def measure(reader: TextReader, page: Page, tallies: dict[str, Tally]) -> list[d
         is_sure = bool(said) and min(span.score for span in parts) >= SURE and all(span.text for span in parts)
         for tally in kinds:
             tally.found.append(bool(parts))
-            if said:
-                (tally.exact_if_sure if is_sure else tally.exact_if_unsure).append(said == line.text)
+        if said:  # once, for these are counted over all kinds
+            (kinds[0].exact_if_sure if is_sure else kinds[0].exact_if_unsure).append(said == line.text)
         if said != line.text:
             wrong.append({"page": page.kind[0], "printed": line.text, "read": said, "sure": is_sure})
     for tally in kinds:

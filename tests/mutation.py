@@ -1,6 +1,7 @@
 """`make mutants`: runs mutmut as pyproject.toml says, and prints its results as a table.
 
 As a pytest plugin it lets those tests of a mutant run first that are soonest over: most mutants die of a quick one.
+A failing property is enough: no smaller example of it is searched for.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import Phase, settings
 
 RESULTS = Path("mutants")
 """mutmut's folder in the repository's root. A run goes on where the one before it was stopped."""
@@ -28,6 +30,12 @@ VERDICTS = {
     -24: "killed",
 }
 """Of mutmut's exit codes. A mutant that runs into its time limit (36, -24) is killed: without it, the tests end."""
+
+
+def pytest_sessionstart() -> None:
+    """After the profile of `tests/conftest.py`."""
+    settings.register_profile("mutants", settings(phases=[Phase.explicit, Phase.generate]))
+    settings.load_profile("mutants")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

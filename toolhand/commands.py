@@ -54,7 +54,8 @@ BENCHMARKS = {
     ),
     "perception": CliCommand(
         "bench.perception:bench_perception",
-        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts and free space.",
+        "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
+        "scores.",
     ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."

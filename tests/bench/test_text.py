@@ -51,6 +51,14 @@ def test_errors_are_counted_by_character_and_what_is_nowhere_printed_is_invented
     assert rows["found, all"]["rate"] == 0.5
 
 
+def test_a_line_of_a_page_of_two_kinds_is_sure_or_uncertain_once() -> None:
+    page = Page(("level", "large"), BLANK, (WrittenLine("Oslo", (10, 50, 60, 70)),))
+    tallies: dict[str, Tally] = {}
+    measure(Told(TextSpan("Oslo", (12, 51, 58, 69), 0.99)), page, tallies)
+    rows = {row["name"]: row for row in rows_of(tallies)}
+    assert rows["exact where sure"]["n"] == rows["found, large"]["n"] == 1
+
+
 @pytest.mark.parametrize("angle", [0, *ANGLES_DEG])
 def test_a_reader_that_is_right_makes_no_errors_on_a_page_at_any_angle(angle: float) -> None:
     page = page_of(("turned",), "", 20, (0, 1), angle)

@@ -10,6 +10,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import EstimateDepth
 
+from tool_nodes.perception.prompts import depth_by
 from tool_nodes.ports import Answer, DepthEstimator
 from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
@@ -39,7 +40,7 @@ class DepthNode(Node):
         with answering(self, response, "estimate_depth"):
             image = take_picture(request, self._frames)
             header = header_for(image)
-            answer = self._estimator.estimate(image)
+            answer = depth_by(self._estimator, image)
             depth, focal_px = answer.value
             response.depth = depth_to_image(depth, header)
             response.focal_length = float(focal_px)

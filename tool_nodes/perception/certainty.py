@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -95,9 +95,32 @@ def _certainty(
 
 def word_fit(text: str, view: ObjectView) -> float:
     """How well the words of a phrase that means a view say what it is, in [0, 1]: 1 for its own words."""
-    phrase = parse_noun_phrase(text)
-    words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
-    fit = match(words, phrase.head, Vocabulary.of(view), near_synonyms=False)
-    if fit is None:
-        return _LOOSE
-    return _APPROXIMATE_COLOUR if fit.approximate_colour else 1.0
+    return WordFits(text).of_meant(view)
+
+
+class WordFits:
+    """How well the words of one phrase say what things are.
+
+    Args:
+        text: The phrase.
+        approximate: How well a colour fits that only some people call so.
+    """
+
+    def __init__(self, text: str, approximate: float = _APPROXIMATE_COLOUR) -> None:
+        self._approximate = approximate
+        phrase = parse_noun_phrase(text)
+        self._words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
+        self._head = phrase.head
+        self._known: dict[Hashable, float] = {}
+
+    def of(self, view: ObjectView) -> float:
+        """1 for words of the view's own, less for a colour that only some people call so, 0 where a word is none."""
+        called = view.name, view.synonyms, view.categories, view.attributes
+        if called not in self._known:
+            fit = match(self._words, self._head, Vocabulary.of(view), near_synonyms=False)
+            self._known[called] = 0.0 if fit is None else self._approximate if fit.approximate_colour else 1.0
+        return self._known[called]
+
+    def of_meant(self, view: ObjectView) -> float:
+        """The same of a view that the phrase means, whatever its words."""
+        return self.of(view) or _LOOSE

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from tool_nodes.geometry import pixel
 from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.prompts import prompt_for, segment_by
+from tool_nodes.perception.prompts import depth_by, prompt_for, segment_by
 from tool_nodes.ports import Answer, DepthEstimator, Detector, Segmenter
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Detection, Everything, PointPrompt, Prompt, TextPrompt
 
@@ -51,16 +53,44 @@ class ObjectFinder:
         return self._one(image, PointPrompt(chosen))
 
     def outline(self, image: SessionImage, one: Detection) -> Answer[Instance]:
-        """The thing that was detected, with its mask. Raises ToolError EMPTY_MASK."""
-        return self._one(image, prompt_for(one, self._segmenter))
+        """The thing that was detected, with its mask.
+
+        What a point does not outline, such as the table, is asked for by its words where the segmenter takes words.
+
+        Raises:
+            ToolError: EMPTY_MASK.
+        """
+        try:
+            found = self._one(image, prompt_for(one, self._segmenter))
+            if one.point is None or _holds(found.value, one.point):
+                return found
+        except ToolError as error:
+            named = self._named(image, one) if error.code is ErrorCode.EMPTY_MASK else None
+            if named is None:
+                raise
+            return named
+        return self._named(image, one) or found
+
+    def _named(self, image: SessionImage, one: Detection) -> Answer[Instance] | None:
+        """What the words of a detection outline, if that holds its point."""
+        if one.point is None or not one.label or TextPrompt not in self._segmenter.takes:
+            return None
+        try:
+            answer = self.find(image, one.label)
+        except ToolError as error:
+            if error.code is not ErrorCode.OBJECT_NOT_FOUND:
+                raise
+            return None
+        found = next((thing for thing in answer.value if _holds(thing, one.point)), None)
+        return None if found is None else Answer(found, answer.backend)
 
     def depth_of(self, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
         """Depth (H, W) of the picture's pixels [m], NaN where unknown, and the focal length [px].
 
         Raises:
-            ToolError: UNAVAILABLE for a picture that the backend cannot use.
+            ToolError: UNAVAILABLE for a picture that the backend cannot use; INTERNAL for depth of another size.
         """
-        return self._depth.estimate(image)
+        return depth_by(self._depth, image)
 
     def _one(self, image: SessionImage, prompt: Prompt) -> Answer[Instance]:
         found = self._instances(image, prompt, most=1)
@@ -71,6 +101,11 @@ class ObjectFinder:
     ) -> Answer[list[Instance]]:
         found = segment_by(self._segmenter, image, prompt)
         return Answer([Instance.of_mask(one.mask, one.score, label) for one in found.value[:most]], found.backend)
+
+
+def _holds(thing: Instance, point: tuple[float, float]) -> bool:
+    u, v = pixel(point, (thing.mask.shape[1], thing.mask.shape[0]))
+    return bool(thing.mask[v, u])
 
 
 def joined(backends: Sequence[str]) -> str:

@@ -104,6 +104,23 @@ def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Ans
     return Answer(found, answer.backend)
 
 
+def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
+    """The estimator's depth (H, W) of the picture [m], NaN where unknown, and focal length [px].
+
+    Raises:
+        ToolError: INTERNAL for depth of another size; what the estimator raises.
+    """
+    answer = estimator.estimate(image)
+    shape, (height, width) = np.shape(answer.value[0]), image.rgb.shape[:2]
+    if shape != (height, width):
+        raise ToolError(
+            ErrorCode.INTERNAL,
+            f"The depth estimator {answer.backend!r} gave depth of shape {shape} for a picture of {width}x{height} px.",
+            backend=answer.backend,
+        )
+    return answer
+
+
 def prompt_for(one: Detection, segmenter: Segmenter) -> Prompt:
     """What outlines a detected thing: the point that is on it for sure, or else its box."""
     if one.point is not None and PointPrompt in segmenter.takes:

@@ -309,7 +309,7 @@ class CodeArgument:
         return {"type": "string", "minLength": 1, "maxLength": self.max_length}
 
     def parse(self, value: Any, lookup: Lookup) -> str:
-        """The source. Raises BadValue."""
+        """The source. Raises InvalidValue."""
         if not isinstance(value, str):
             raise InvalidValue(f"must be a string, got {show(value)}")
         if not value.strip() or len(value) > self.max_length:

@@ -107,7 +107,7 @@ def resolve(value: Any, lookup: Lookup) -> Any:
 
 
 def picture_at(lookup: Lookup, index: int) -> SessionImage:
-    """The picture of an index that is within bounds. Raises BadValue where it is too old to be kept for use."""
+    """The picture of an index that is within bounds. Raises InvalidValue where it is too old to be kept for use."""
     picture = lookup.images[index]
     if isinstance(picture, PackedPicture):
         last = len(lookup.images) - 1
@@ -132,11 +132,11 @@ class ArgumentType(Protocol):
         """Its JSON schema."""
 
     def parse(self, value: Any, lookup: Lookup) -> Any:
-        """The checked Python value. Raises BadValue."""
+        """The checked Python value. Raises InvalidValue."""
 
 
 def finite_number(value: Any) -> float:
-    """The value as a finite float; a boolean or a string is none. Raises BadValue."""
+    """The value as a finite float; a boolean or a string is none. Raises InvalidValue."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
         raise InvalidValue(f"must be a number, got {show(value)}")
     try:

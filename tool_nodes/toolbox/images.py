@@ -194,9 +194,7 @@ class PackedPicture(SessionImage):
     """
 
     def __init__(self, picture: SessionImage) -> None:
-        # A frozen dataclass sets its fields so; `rgb` is none here.
-        object.__setattr__(self, "frame", None)
-        object.__setattr__(self, "window", None)
+        # A frozen dataclass sets its fields so; frame and window keep their defaults, and `rgb` is no field here.
         object.__setattr__(self, "shape", picture.rgb.shape)
         object.__setattr__(self, "packed", zlib.compress(np.ascontiguousarray(picture.rgb).data, 1))
 

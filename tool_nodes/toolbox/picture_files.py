@@ -23,7 +23,7 @@ USUAL = (*LOSSLESS_OR_JPEG, "WEBP", "GIF", "BMP", "TIFF")
 MAX_FILE_BYTES = 2**26
 """Longest file that is read [bytes]."""
 MAX_SIDE = 8192
-"""Longest side [px]; of guards.Limits, too."""
+"""Longest side [px]; of `limits.CallLimits`, too."""
 _MAX_SCANS = 100
 """Scans of a progressive JPEG: each walks over the whole picture and may be ten bytes long; ten are usual."""
 

@@ -423,8 +423,10 @@ class _Episode:
         call = ToolCall("robot.place_object_at_2d_location", {"placement_point_2d": point})
         [response] = yield ScriptStep(f"There is room {self._where} at {at(spot)}; I place it there.", (call,))
         if response.ok:
-            done = self._told(f"Placed {self._name} {self._where}.")
-            raise Done("The gripper is open and the object is down.", done)
+            doubt = f" {response.unverified}." if response.unverified else ""
+            done = self._told(f"Placed {self._name} {self._where}.{doubt}")
+            thought = "I cannot see it there." if doubt else "The object is down."
+            raise Done(f"The gripper is open. {thought}", done)
         self._failed_spots.append(spot)
         self._refusal = response
         self.holding = self.holding and response.error not in _LOST

@@ -15,6 +15,7 @@ PicturePoint = tuple[float, float]
 _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
+_UNVERIFIED = re.compile(r"\b(Not verified: [^.]*)\.")
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
 
@@ -36,6 +37,12 @@ class Response:
     def ok(self) -> bool:
         """True if the call did what it says."""
         return self.error is None
+
+    @property
+    def unverified(self) -> str:
+        """What a successful call says that it could not verify, such as "Not verified: ...", or ""."""
+        found = _UNVERIFIED.search(self.text) if self.ok else None
+        return found.group(1) if found else ""
 
     @property
     def points(self) -> tuple[PicturePoint, ...]:

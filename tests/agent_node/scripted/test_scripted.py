@@ -19,6 +19,7 @@ from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from tool_nodes.language.referring import parse_free_space, refer
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tools.spacetools.robot import UNSEEN
 from tool_nodes.types import ObjectView
 
 NOT_RUN = "Not run: an earlier motion in this turn failed."
@@ -499,6 +500,17 @@ def test_a_place_that_never_works_says_what_is_still_held() -> None:
     answer, _ = run("put the pony right of the red box", world)
     assert answer.startswith("PLACE_BLOCKED: Could not place the pony to the right of the red box after 3 tries")
     assert answer.endswith("the gripper still holds the pony.")
+
+
+def test_a_place_that_was_not_verified_is_told_as_such() -> None:
+    class HidingBin(TextWorld):
+        def robot_place_object_at_2d_location(self, placement_point_2d: list[float]) -> str:
+            text = super().robot_place_object_at_2d_location(placement_point_2d)
+            return text.replace("empty.", f"empty. {UNSEEN}Use $captured_image", 1)
+
+    answer, _ = run("put the pony in the black bin", HidingBin(table()))
+    assert answer == f"Placed the pony in the black bin. {UNSEEN.strip()}"
+    assert answer.startswith("Placed the pony in the black bin. Not verified: ")
 
 
 def test_an_object_dropped_on_the_way_is_picked_up_again() -> None:

@@ -16,6 +16,7 @@ from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.tools.last.tools import SkillTools
+from tool_nodes.tools.peria.perception import PeriaPerceptionTools
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +80,33 @@ def test_things_in_a_drawing_are_counted_and_its_depth_is_unavailable(toolbox: T
     error = toolbox.call("EstimateDepth", {"img_path": "image-1"}, session).result.error
     assert error is not None
     assert error.code is ErrorCode.UNAVAILABLE
+
+
+@pytest.mark.parametrize("backend", ["sim", "pixels"])
+@pytest.mark.parametrize("part", [None, [100, 60, 540, 440]])
+def test_the_table_is_one_thing_that_every_skill_can_look_at(backend: str, part: list[int] | None) -> None:
+    station = Station(load_scene(EXAMPLE_SCENE), StationConfig(perception=backend))
+    ports = station.ports
+    finder = ObjectFinder(ports.detector, ports.segmenter, ports.depth)
+    toolbox = Toolbox([SkillTools(finder), PeriaPerceptionTools(finder)])
+    frame = station.camera.capture()
+    session = Session(images=[SessionImage(frame.rgb, frame)])
+    shown = 0
+    if part:
+        text(toolbox.call("ZoomCrop", {"img_path": "image-0", "box": part}, session))
+        shown = 1
+    image = session.images[shown]
+
+    def told(name: str) -> list[str]:
+        return text(toolbox.call(name, {"img_path": f"image-{shown}", "text_labels": ["table"]}, session)).splitlines()
+
+    outlined = finder.outline(image, *finder.detect(image, "table").value).value
+    things = np.any([one.mask for one in finder.everything(image).value], axis=0)
+    assert np.count_nonzero(outlined.mask) > 0.2 * outlined.mask.size
+    assert not (outlined.mask & things).any()
+    assert [line for line in told("SegmentObjects") if line.startswith("table 1: centroid")]
+    (size,) = [line for line in told("EstimateSize") if line.startswith("table 1:")]
+    assert f"{np.count_nonzero(outlined.mask)} px in area" in size
+    assert [line for line in told("EstimateDepth") if line.startswith("table 1: average depth")]
+    for name, argument in (("text_segment", "text_prompt"), ("grounding_dino", "question")):
+        assert "table" in text(toolbox.call(name, {"image_index": shown, argument: "table"}, session))

@@ -10,8 +10,8 @@ import pytest
 
 from tests.gen3 import ARM_JOINTS, GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, turned
-from tool_nodes.motion.limits import MotionLimits, check_trajectory, invalid
-from tool_nodes.motion.trajectory_checks import unfit
+from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory, invalid
+from tool_nodes.motion.trajectory_checks import JUMP, unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
 
@@ -108,6 +108,22 @@ def test_two_points_are_no_further_apart_than_eleven_tenths_of_the_velocity_limi
         )
 
 
+def test_the_joint_that_jumps_is_not_always_the_fastest() -> None:
+    """A wrist at 1.15 of its lower limit jumps; a shoulder that turns faster, at 1.04 of its own, does not."""
+    step = 0.01 * (1.15 * GEN3.velocity[6] * np.eye(7)[6] + 1.04 * GEN3.velocity[0] * np.eye(7)[0])
+    assert step[0] > step[6]
+    found = unfit(samples(PARK, PARK + step, PARK + step, spacing_s=0.01), GEN3)
+    assert found.startswith(f"from point 0 to the next {ARM_JOINTS[6]} would have to move at")
+
+
+def test_a_bound_itself_is_let_pass() -> None:
+    at_rest = np.zeros((2, 7))
+    leg = Trajectory(ARM_JOINTS, np.array([0.0, 1.0]), np.array([at_rest[0], JUMP * GEN3.velocity]), at_rest)
+    assert unfit(leg, GEN3) == ""
+    spacing_s = MAX_SPACING_S * (1.0 + 1e-3)
+    assert fault(Trajectory(ARM_JOINTS, np.array([0.0, spacing_s]), np.array([PARK, PARK]), at_rest)) == ""
+
+
 # -- limits --------------------------------------------------------------------------------------
 
 
@@ -116,6 +132,11 @@ def test_samples_are_at_most_two_hundredths_of_a_second_apart(spacing_s: float, 
     found = fault(samples(PARK, PARK, PARK, spacing_s=spacing_s))
     sentence = f"its samples are up to {spacing_s:.3f} s apart, more than 0.02 s is not allowed."
     assert found == ("" if close else sentence)
+
+
+def test_what_no_arm_can_follow_is_refused_before_its_limits_with_the_reason() -> None:
+    leg = samples(PARK, np.full(7, np.nan), PARK, spacing_s=9.0)
+    assert fault(leg) == "it holds NaN or infinite numbers."
 
 
 def test_one_wide_gap_is_enough() -> None:

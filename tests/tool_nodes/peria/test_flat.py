@@ -34,6 +34,11 @@ def near(a: Box, b: Box, px: int = 3) -> bool:
     return bool(np.abs(np.subtract(a, b)).max() <= px)
 
 
+def meant_by(flat: FlatPerception, rgb: RGB, words: str) -> list[Segmentation]:
+    """What is kept by PERIA's threshold."""
+    return [one for one, certainty in flat.find(rgb, words) if certainty >= 0.25]
+
+
 def darkened(rgb: RGB) -> NDArray[np.float64]:
     """Light that falls off by 60 grey levels towards a corner."""
     rows, columns = np.indices(rgb.shape[:2])
@@ -60,7 +65,7 @@ def seen(request: pytest.FixtureRequest, drawing: RGB) -> RGB:
 def test_every_shape_is_named_and_outlined(seen: RGB, shapes: dict[str, Box]) -> None:
     flat = FlatPerception()
     for name, box in shapes.items():
-        found = [box_of(one) for one in flat.find(seen, name.replace("line", "stroke"))]
+        found = [box_of(one) for one in meant_by(flat, seen, name.replace("line", "stroke"))]
         assert any(near(one, box, px=6) for one in found), (name, found)
 
 
@@ -97,7 +102,7 @@ def test_nothing_else_is_seen(seen: RGB, shapes: dict[str, Box], dots: list[Box]
 def test_words_about_colour_shape_size_and_place_are_understood(
     drawing: RGB, shapes: dict[str, Box], words: str, meant: list[str]
 ) -> None:
-    found = [box_of(one) for one in FlatPerception().find(drawing, words)]
+    found = [box_of(one) for one in meant_by(FlatPerception(), drawing, words)]
     assert len(found) == len(meant)
     assert all(any(near(box, shapes[name]) for box in found) for name in meant)
 
@@ -109,7 +114,7 @@ def test_words_about_colour_shape_size_and_place_are_understood(
 def test_repeated_things_are_counted_and_told_apart(
     drawing: RGB, dots: list[Box], words: str, meant: list[int]
 ) -> None:
-    found = {box_of(one) for one in FlatPerception().find(drawing, words)}
+    found = {box_of(one) for one in meant_by(FlatPerception(), drawing, words)}
     assert len(found) == len(meant)
     assert all(any(near(box, dots[k]) for box in found) for k in meant)
 
@@ -155,14 +160,14 @@ def test_of_several_points_the_thing_under_most_of_them_is_meant(drawing: RGB, s
 
 
 def test_a_thing_and_the_line_around_it_are_one(drawing: RGB, shapes: dict[str, Box]) -> None:
-    (found,) = FlatPerception().find(drawing, "orange rectangle")
+    (found,) = meant_by(FlatPerception(), drawing, "orange rectangle")
     assert box_of(found) == pytest.approx(shapes["orange rectangle"], abs=1)
     assert FlatPerception().names(drawing).count("black rectangle") == 0
 
 
 def test_a_thing_does_not_hold_what_lies_on_it(drawing: RGB) -> None:
     flat = FlatPerception()
-    (circle,), (square,) = flat.find(drawing, "grey circle"), flat.find(drawing, "dark blue square")
+    (circle,), (square,) = meant_by(flat, drawing, "grey circle"), meant_by(flat, drawing, "dark blue square")
     assert not (circle.mask & square.mask).any()
     assert not circle.mask[385, 115]
 
@@ -182,7 +187,7 @@ def test_the_squares_of_a_chessboard_are_all_seen() -> None:
 def test_a_large_picture_gives_masks_of_its_own_size(drawing: RGB) -> None:
     large = np.asarray(Image.fromarray(drawing).resize((1600, 1200)))
     flat = FlatPerception()
-    (found,) = flat.find(large, "the leftmost red circle")
+    (found,) = meant_by(flat, large, "the leftmost red circle")
     assert found.mask.shape == (1200, 1600)
     assert near(box_of(found), (100, 100, 350, 350), px=5)
     assert near(box_of(flat.at(large, [(0.14, 0.19)])), (100, 100, 350, 350), px=5)

@@ -25,6 +25,8 @@ from tool_nodes.ports import TextReader
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.tools.peria.text_reading import SURE
+from tool_nodes.types import TextSpan
 
 SAMPLE = ("Platform 9 to Kings Cross", "Invoice No. 4821A3", "(+237) 650 58 49 04", "18.50")
 FACES = ("Aileron", "Caladea", "Lato", "Manrope", "Roboto", "SourceSansPro", "SourceSerifPro")
@@ -34,22 +36,39 @@ def texts(reader: TextReader, picture: SessionImage) -> list[str]:
     return [span.text for span in reader.read(picture).value]
 
 
-def unspaced(lines: list[str] | tuple[str, ...]) -> list[str]:
-    return ["".join(line.split()) for line in lines]
+def unspaced(text: str) -> str:
+    return "".join(text.split())
 
 
+def as_printed(spans: list[TextSpan]) -> list[str]:
+    """What was printed, in reading order; a blank too much or too little is passed over in an uncertain text only."""
+    blanks = {unspaced(line): line for line in SAMPLE}
+    return [span.text if span.score >= SURE else blanks.get(unspaced(span.text), span.text) for span in spans]
+
+
+@pytest.mark.parametrize("size", [20, 28])
 @pytest.mark.parametrize("font", FACES)
-def test_print_of_any_typeface_is_read_letter_by_letter(reader: TextReader, printed: Any, font: str) -> None:
-    found = reader.read(printed(*SAMPLE, font=font, size=20)).value
-    assert unspaced([span.text for span in found]) == unspaced(SAMPLE)
-    assert found[0].text == SAMPLE[0]
+def test_print_of_any_typeface_is_read_letter_by_letter(reader: TextReader, printed: Any, font: str, size: int) -> None:
+    assert as_printed(reader.read(printed(*SAMPLE, font=font, size=size)).value) == list(SAMPLE)
+
+
+@pytest.mark.parametrize(
+    ("font", "size", "lines"),
+    [
+        ("Manrope", 16, ["(+237) 650 58 49 04"]),
+        ("SourceSerifPro", 16, ["(+237) 650 58 49 04"]),
+        ("Manrope", 20, ["(+104) 122 81 87 03"]),
+        ("Lato", 20, ["17.39 EUR", "51.45 EUR"]),
+    ],
+)
+def test_narrow_blanks_are_read(reader: TextReader, printed: Any, font: str, size: int, lines: list[str]) -> None:
+    assert texts(reader, printed(*lines, font=font, size=size)) == lines
 
 
 @pytest.mark.parametrize("turned", [90, 180, 270, 5, -5])
 @pytest.mark.parametrize("font", ["Lato", "SourceSerifPro"])
 def test_print_at_any_angle_is_read(reader: TextReader, printed: Any, font: str, turned: float) -> None:
-    read = texts(reader, printed(*SAMPLE, font=font, turned=turned))
-    assert sorted(unspaced(read)) == sorted(unspaced(SAMPLE))
+    assert sorted(as_printed(reader.read(printed(*SAMPLE, font=font, turned=turned)).value)) == sorted(SAMPLE)
 
 
 def test_a_page_on_its_head_is_told_from_its_first_line_on(reader: TextReader, printed: Any) -> None:
@@ -102,7 +121,7 @@ def test_misread_texts_have_lower_scores_than_those_that_are_right(reader: TextR
     for font in FACES:
         spans = reader.read(printed(*SAMPLE, font=font, size=8)).value
         for span, said in zip(spans, SAMPLE, strict=False):
-            scores["".join(span.text.split()) == "".join(said.split())].append(span.score)
+            scores[unspaced(span.text) == unspaced(said)].append(span.score)
     assert len(scores[False]) >= 3
     assert np.mean(scores[False]) < np.mean(scores[True]) - 0.1
 

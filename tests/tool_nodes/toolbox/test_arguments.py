@@ -116,6 +116,17 @@ def test_a_text_is_refused_when_empty_too_long_or_no_string(value: Any, sentence
     assert refusal(kinds.Text, value) == sentence
 
 
+def test_a_text_may_have_all_characters_that_are_allowed() -> None:
+    assert parse(kinds.Text, f" {'x' * 300} ") == "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("value", "described"), [(7, "int"), ("seven", "str"), ({}, "dict"), ((1, 2), "list of 2"), (0.5, "float")]
+)
+def test_a_value_is_described_by_its_kind(value: Any, described: str) -> None:
+    assert kinds.describe(value) == described
+
+
 def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
     here = session()
     assert kind_of(kinds.ImageIndex).parse(0, here) is here.images[0]

@@ -73,6 +73,10 @@ def test_the_view_of_a_part_has_its_principal_point_moved() -> None:
     assert frame.K[0, 2] == 4.0
 
 
+def test_another_focal_length_keeps_the_principal_point_and_how_high_a_pixel_is() -> None:
+    np.testing.assert_allclose(picture().intrinsics(100.0), [[100.0, 0.0, 4.0], [0.0, 120.0, 3.0], [0.0, 0.0, 1.0]])
+
+
 # -- pictures that are none ----------------------------------------------------------------------
 
 

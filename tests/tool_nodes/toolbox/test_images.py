@@ -138,6 +138,21 @@ def test_what_is_cut_for_an_enlarged_picture_is_what_lies_under_its_pixels(pictu
     np.testing.assert_array_equal(picture.cut(rows).ravel(), np.floor(under[:, 1] + 1e-9).clip(max=HEIGHT - 1))
 
 
+def test_a_part_that_begins_in_the_middle_of_a_pixel_has_the_later_ones_under_it() -> None:
+    """Also where it is as large as what it shows."""
+    part = camera_picture().resized(2 * WIDTH, 2 * HEIGHT).cropped(1, 3, 21, 13).resized(10, 5)
+    assert part.window == (0.5, 1.5, 10.5, 6.5)
+    columns, rows = np.meshgrid(np.arange(WIDTH), np.arange(HEIGHT))
+    assert part.cut(columns)[0].tolist() == list(range(1, 11))
+    assert part.cut(rows)[:, 0].tolist() == list(range(2, 7))
+
+
+def test_a_foreign_picture_is_assumed_to_be_seen_by_its_middle_with_square_pixels() -> None:
+    K = SessionImage(np.zeros((10, 20, 3), np.uint8)).intrinsics(30.0)
+    np.testing.assert_allclose(K, intrinsics(30.0, 20, 10))
+    assert K[0, 0] == K[1, 1] == 30.0
+
+
 def test_the_same_size_is_the_same_picture_and_a_foreign_one_may_have_another() -> None:
     picture = camera_picture()
     assert picture.resized(WIDTH, HEIGHT) is picture

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from tests.tool_nodes.toolbox.toy_tools import ToyTools, error_of, refusal
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.limits import CallLimiter, CallLimits
+from tool_nodes.toolbox.limits import CallHistory, CallLimiter, CallLimits
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 
 # -- time ---------------------------------------------------------------------------------------------
@@ -141,6 +141,29 @@ def test_small_arrays_are_compared_by_what_they_hold(box: Toolbox) -> None:
     for value in (0.5, 0.25, 0.25):
         record = box.call("points", {"points": [[value, 0.5]]}, session)
     assert "2 times in a row" in record.result.text
+
+
+@pytest.mark.parametrize(("size", "compared"), [(4096, True), (4097, False)])
+def test_arrays_of_up_to_4096_numbers_are_compared(size: int, compared: bool) -> None:
+    limiter, history = CallLimiter(), CallHistory()
+    times = [limiter.note(history, "measure", {"data": np.zeros(size)}, False) for _ in range(2)]
+    assert times == [1, 2 if compared else 1]
+
+
+def test_what_is_known_by_its_identity_is_kept_alive_wherever_it_stands() -> None:
+    limiter, history = CallLimiter(), CallHistory()
+    large = np.zeros(5000)
+    for value in (large, [large], {"a": [large]}):
+        assert limiter.note(history, "measure", {"data": value}, False) == 1
+        assert [held is large for held in history.held] == [True]
+        assert limiter.note(history, "measure", {"data": value}, False) == 2
+
+
+def test_keys_of_several_types_make_a_call_like_any_other() -> None:
+    limiter, history = CallLimiter(), CallHistory()
+    for values in ({1: "a", "b": 2}, {"b": 2, 1: "a"}):
+        times = limiter.note(history, "say", {"text": values}, False)
+    assert times == 2
 
 
 def test_an_array_with_another_shape_makes_another_call(box: Toolbox) -> None:

@@ -67,6 +67,19 @@ def test_a_file_that_is_damaged_missing_or_none_is_refused(tmp_path: Path) -> No
     assert refused(Path("/dev/zero")) == "it is no file"
 
 
+def test_a_file_that_is_too_long_is_refused_and_one_of_just_that_length_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = file_of("BMP")
+    (tmp_path / "x.bmp").write_bytes(data)
+    for source in (data, tmp_path / "x.bmp"):
+        monkeypatch.setattr("tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data))
+        with opened(source, USUAL) as picture:
+            assert picture.size == GREY.size
+        monkeypatch.setattr("tool_nodes.toolbox.picture_files.MAX_FILE_BYTES", len(data) - 1)
+        assert refused(source, formats=USUAL).startswith("it is longer than")
+
+
 def test_an_error_that_is_not_the_pictures_passes_as_it_is() -> None:
     with pytest.raises(KeyError), opened(file_of("PNG")):
         raise KeyError("mine")

@@ -36,7 +36,9 @@ class Drawings:
         with signed(self.backend):
             self._require_drawing(image.rgb)
             found = self._finder.find(image.rgb, text)
-            return Answer([Instance.of_mask(one.mask, one.score, text).detection for one in found], self.backend)
+            return Answer(
+                [Instance.of_mask(one.mask, certainty, text).detection for one, certainty in found], self.backend
+            )
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
@@ -62,6 +64,7 @@ class Drawings:
             case BoxPrompt(box):
                 return [best_in_box(self._finder.everything(image.rgb), box)]
             case TextPrompt(text):
-                return self._finder.find(image.rgb, text)
+                found = self._finder.find(image.rgb, text)
+                return [Segmentation(one.mask, one.score * certainty) for one, certainty in found]
             case Everything():
                 return self._finder.everything(image.rgb)

@@ -11,6 +11,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,10 @@ from tool_nodes.geometry import look_at, pixel
 from tool_nodes.language.referring import MIDDLE_HEIGHT, refer
 from tool_nodes.language.vocabulary import Lexicon
 from tool_nodes.language.words import stem
+from tool_nodes.perception.certainty import LEAST, WordFits
+from tool_nodes.perception.drawings.readings import read_colour, read_shape
 from tool_nodes.perception.drawings.segments import Regions, find_regions
-from tool_nodes.perception.drawings.shapes import SHAPE_WORDS, ShapeName, name_flat_colour, name_shape
+from tool_nodes.perception.drawings.shapes import SHAPE_WORDS, ShapeName
 from tool_nodes.perception.masks import expected_iou
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray, ObjectView, Segmentation
@@ -35,6 +38,13 @@ _MOST = (20, 100)
 """Within these limits `everything` gives as many things as have masks of _MASK_PIXELS together."""
 _MASK_PIXELS = 100_000_000
 """Pixels of all masks that `everything` gives; bounds the memory, chosen by hand [px]."""
+_OUTLINE_ERROR_PX = 0.1
+"""How far the outlines of plain shapes are off on average [px]: measured on the pictures of shapes, with and without
+noise. Those of a picture that was shrunk are off by a quarter of its coarser pixels."""
+_MOST_UNLIKELY = 20
+"""So many things that a phrase does not name are looked at in their other readings, the likeliest; chosen by hand."""
+_NEAR_COLOUR = 0.05
+"""How well the name of another colour fits, "red" for orange: `read_colour` says how near they are; chosen by hand."""
 _MAX_PIXELS = 1_500_000
 """A larger picture is shrunk to below this before it is looked at; what is thin gets lost then."""
 
@@ -65,7 +75,7 @@ _PLANE_WORDS = tuple(
 """`refer` reads pictures of a table: up and down in a drawing are far and near there, and a shape is any object."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Picture:
     """One picture, understood.
 
@@ -73,13 +83,21 @@ class _Picture:
         rgb: The picture (H, W, 3).
         shrunk: How many of its pixels, in a row, are one pixel of the regions.
         regions: What is in it.
-        views: What each is called; empty until that is asked.
     """
 
     rgb: NDArray[np.uint8]
     shrunk: int
     regions: Regions
-    views: list[ObjectView]
+
+    @cached_property
+    def readings(self) -> list[list[tuple[ObjectView, float]]]:
+        """What each thing may be called and the probability of that, first what it is called."""
+        return _readings(self.regions)
+
+    @cached_property
+    def views(self) -> list[ObjectView]:
+        """What each thing is called."""
+        return [readings[0][0] for readings in self.readings]
 
     def segmentation(self, index: int) -> Segmentation:
         """Mask (H, W) and score of a region."""
@@ -89,7 +107,8 @@ class _Picture:
         part = part.repeat(self.shrunk, axis=0).repeat(self.shrunk, axis=1)
         target = mask[rows.start * self.shrunk :, columns.start * self.shrunk :][: part.shape[0], : part.shape[1]]
         target[...] = part[: target.shape[0], : target.shape[1]]
-        return Segmentation(mask, expected_iou(mask))
+        error_px = _OUTLINE_ERROR_PX if self.shrunk == 1 else self.shrunk / 4
+        return Segmentation(mask, expected_iou(mask, error_px))
 
 
 class FlatPerception:
@@ -100,8 +119,14 @@ class FlatPerception:
     def __init__(self) -> None:
         self._seen: deque[_Picture] = deque(maxlen=_REMEMBERED)
 
-    def find(self, rgb: NDArray[np.uint8], text: str) -> list[Segmentation]:
+    def find(self, rgb: NDArray[np.uint8], text: str) -> list[tuple[Segmentation, float]]:
         """Everything that a text names, best first: "red circles", "the largest square", "the ring above the star".
+
+        Then what it does not name, but would if the thing were called something else that its outline and colour fit
+        nearly as well.
+
+        Returns:
+            Each with its predicted IoU, and with the probability in [0, 1] that it is what the text means.
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words that are no colour and no
@@ -112,12 +137,38 @@ class FlatPerception:
             raise ToolError(
                 ErrorCode.OBJECT_NOT_FOUND, f"no {text[:80]!r} here; nothing stands out of this picture by its colour"
             )
-        if not picture.views:
-            picture.views.extend(_views(picture.regions))
         phrase = text.lower()
         for pattern, word in _PLANE_WORDS:
             phrase = pattern.sub(word, phrase)
-        return [picture.segmentation(k) for k in refer(phrase, picture.views, nearest=True, lexicon=_LEXICON)]
+        missing: ToolError | None = None
+        try:
+            found = refer(phrase, picture.views, nearest=True, lexicon=_LEXICON)
+        except ToolError as error:
+            if error.code is not ErrorCode.OBJECT_NOT_FOUND:
+                raise
+            missing, found = error, []
+        certainties = self._certainties(phrase, picture, found)
+        if missing is not None and not certainties:
+            raise missing
+        return [(picture.segmentation(k), certainty) for k, certainty in certainties.items()]
+
+    @staticmethod
+    def _certainties(phrase: str, picture: _Picture, found: Sequence[int]) -> dict[int, float]:
+        """The probability that each thing is what a phrase means: of those found, then of those that may be meant."""
+        fits = WordFits(phrase, _NEAR_COLOUR)
+        chances: dict[int, float] = {}
+        likeliest: dict[int, ObjectView] = {}
+        for k, readings in enumerate(picture.readings):
+            # What is called by the words, and still was not found, is not where the phrase says.
+            first = [(view, p * fits.of_meant(view)) for view, p in readings[:1] if k in found]
+            fitting = first + [(view, p * fits.of(view)) for view, p in readings[1:]]
+            chances[k] = min(sum(p for _, p in fitting), 1.0)
+            if fitting:
+                likeliest[k] = max(fitting, key=lambda one: one[1])[0]
+        others = sorted((k for k in chances if k not in found and chances[k] >= LEAST), key=lambda k: -chances[k])
+        views = picture.views
+        meant = [k for k in others[:_MOST_UNLIKELY] if _refers(phrase, [*views[:k], likeliest[k], *views[k + 1 :]], k)]
+        return {k: chances[k] for k in (*found, *meant)}
 
     def everything(self, rgb: NDArray[np.uint8]) -> list[Segmentation]:
         """Every thing in the picture, best first; of very many, the largest."""
@@ -146,7 +197,7 @@ class FlatPerception:
     def names(self, rgb: NDArray[np.uint8]) -> list[str]:
         """What each thing is called, the largest first."""
         picture = self._look(rgb)
-        return [view.name for view in picture.views or _views(picture.regions)]
+        return [view.name for view in picture.views]
 
     def _look(self, rgb: NDArray[np.uint8]) -> _Picture:
         for known in tuple(self._seen):
@@ -154,7 +205,7 @@ class FlatPerception:
                 return known
         shrunk = math.ceil(math.sqrt(rgb[..., 0].size / _MAX_PIXELS))
         small = rgb if shrunk == 1 else np.asarray(Image.fromarray(rgb).reduce(shrunk))
-        picture = _Picture(rgb, shrunk, find_regions(small), [])
+        picture = _Picture(rgb, shrunk, find_regions(small))
         self._seen.append(picture)
         return picture
 
@@ -173,19 +224,34 @@ def _label_near(labels: NDArray[np.int32], u: int, v: int) -> int:
     return int(near[rows[best], columns[best]])
 
 
-def _views(regions: Regions) -> list[ObjectView]:
+def _refers(phrase: str, views: Sequence[ObjectView], k: int) -> bool:
+    """True if the phrase means thing k, among others."""
+    try:
+        return k in refer(phrase, views, nearest=True, lexicon=_LEXICON)
+    except ToolError:
+        return False
+
+
+def _readings(regions: Regions) -> list[list[tuple[ObjectView, float]]]:
     """What is known of each thing, in the words and on the plane that `refer` reads."""
     height, width = regions.labels.shape
     scale = _SPAN_M / max(height, width)
     middles = np.array([((c.start + c.stop) / 2, (r.start + r.stop) / 2) for r, c in regions.windows]).reshape(-1, 2)
     plane = (middles - (width / 2, height / 2)) * scale
     points = _points_on_table(plane)
-    views = []
-    for k, (window, colour) in enumerate(zip(regions.windows, regions.colours, strict=True)):
+    readings = []
+    for k, (window, rgb) in enumerate(zip(regions.windows, regions.colours, strict=True)):
         part = regions.labels[window]
         mask: BoolArray = part == k + 1
-        views.append(_view(name_shape(mask, part == 0), name_flat_colour(colour), plane[k], points[k], mask, k, scale))
-    return views
+        shapes, colours = read_shape(mask, part == 0), read_colour(rgb)
+        readings.append(
+            [
+                (_view(shape, colour, plane[k], points[k], mask, k, scale), by_shape * by_colour)
+                for shape, by_shape in shapes
+                for colour, by_colour in colours
+            ]
+        )
+    return readings
 
 
 def _view(

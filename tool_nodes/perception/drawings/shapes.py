@@ -53,7 +53,7 @@ SHAPE_WORDS = frozenset(
 )
 """Every word that `name_shape` may say of a shape."""
 
-_LINE_ASPECT = 6.0
+LINE_ASPECT = 6.0
 """Longer than wide by this, a shape is a line [-]; chosen by hand."""
 _ROUND_ASPECT = 1.15
 """Longer than wide by up to this, a shape is still a circle or a square."""
@@ -136,8 +136,21 @@ def name_shape(mask: BoolArray, empty: BoolArray) -> ShapeName:
         empty: Pixels of the window that show background, so that a hole is distinguished from a thing that lies on it.
     """
     filled = _filled(mask)
-    hollow = bool(np.count_nonzero(filled & empty) > _HOLLOW * np.count_nonzero(filled))
-    name = _name(_measure(mask, filled), mask, filled, hollow)
+    hollow = _has_hole(filled, empty)
+    return called(_name(_measure(mask, filled), mask, filled, hollow), hollow)
+
+
+def is_hollow(mask: BoolArray, empty: BoolArray) -> bool:
+    """True if a shape is only drawn around; arguments as of `name_shape`."""
+    return _has_hole(_filled(mask), empty)
+
+
+def _has_hole(filled: BoolArray, empty: BoolArray) -> bool:
+    return bool(np.count_nonzero(filled & empty) > _HOLLOW * np.count_nonzero(filled))
+
+
+def called(name: str, hollow: bool) -> ShapeName:
+    """A name with its synonyms and attributes, for a shape that is only drawn around or not."""
     attributes: tuple[str, ...] = (_ATTRIBUTES[name],) if name in _ATTRIBUTES else ()
     synonyms = _SYNONYMS[name] + (("polygon",) if name in _POLYGONS else ())
     if hollow:
@@ -148,13 +161,18 @@ def name_shape(mask: BoolArray, empty: BoolArray) -> ShapeName:
     return ShapeName(name, synonyms, attributes)
 
 
+def largest_spiked_solidity(numbers: ShapeNumbers) -> float:
+    """A shape that fills less of its hull is not convex."""
+    return _ROUGH if numbers.spread < _TRIANGULAR else _CONVEX
+
+
 def _name(numbers: ShapeNumbers, mask: BoolArray, filled: BoolArray, hollow: bool) -> str:
     aspect, straight, spread = numbers.aspect, numbers.straight, numbers.spread
-    if aspect >= _LINE_ASPECT and not hollow:
+    if aspect >= LINE_ASPECT and not hollow:
         return "line"
     area = np.count_nonzero(filled)
     small = area < _SMALL_PX
-    if numbers.solidity < (_ROUGH if spread < _TRIANGULAR else _CONVEX):
+    if numbers.solidity < largest_spiked_solidity(numbers):
         if not hollow and _is_thin(mask):
             return "curve"
         if not small:
@@ -174,7 +192,7 @@ def _name(numbers: ShapeNumbers, mask: BoolArray, filled: BoolArray, hollow: boo
 def _is_thin(mask: BoolArray) -> bool:
     """True if the shape is a stroke: as a straight one, it would be a line."""
     thickness = 2.0 * float(ndimage.distance_transform_edt(np.pad(mask, 1)).max())
-    return bool(np.count_nonzero(mask) > _LINE_ASPECT * thickness**2)
+    return bool(np.count_nonzero(mask) > LINE_ASPECT * thickness**2)
 
 
 def _filled(mask: BoolArray) -> BoolArray:

@@ -18,6 +18,7 @@ from PIL import Image
 
 from tool_nodes.extras import install_extra
 from tool_nodes.perception.prompts import signed
+from tool_nodes.perception.text.blanks import BlankingDecoder
 from tool_nodes.perception.text.layout import SCRIPTS, looks_like_mathematics, reading_order, with_scripts
 from tool_nodes.perception.text.scripts import levels
 from tool_nodes.ports import Answer
@@ -83,9 +84,8 @@ class _Line:
 
     @property
     def score(self) -> float:
-        """Of the weakest character. A blank counts with its square root: the network doubts the right ones too."""
-        sure = (c**0.5 if sign == " " else c for sign, c in zip(self.text, self.confidences, strict=True))
-        return round(float(min(sure, default=0.0)), 3)
+        """Of the weakest character; a blank that may be too much or too little makes it weak too."""
+        return round(float(min(self.confidences, default=0.0)), 3)
 
     @property
     def is_read(self) -> bool:
@@ -147,7 +147,10 @@ def _engine() -> Any:
         "EngineConfig.onnxruntime.intra_op_num_threads": _THREADS,
         "EngineConfig.onnxruntime.inter_op_num_threads": _THREADS,
     }
-    return RapidOCR(params=settings)
+    engine = RapidOCR(params=settings)
+    recogniser = engine._load_rec_model()
+    recogniser.postprocess_op = BlankingDecoder(recogniser.postprocess_op)
+    return engine
 
 
 def _read(engine: Any, rgb: NDArray[np.uint8]) -> list[TextSpan]:

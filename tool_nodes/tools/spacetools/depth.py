@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import backproject
+from tool_nodes.perception.prompts import depth_by
 from tool_nodes.ports import DepthEstimator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
@@ -42,7 +43,7 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        answer = self._estimator.estimate(image_index)
+        answer = depth_by(self._estimator, image_index)
         depth, focal = answer.value
         h, w = depth.shape
         return ToolResult(
@@ -62,7 +63,7 @@ class DepthTools:
         Args:
             image_index: Index of the image.
         """
-        answer = self._estimator.estimate(image_index)
+        answer = depth_by(self._estimator, image_index)
         depth, focal = answer.value
         h, w = depth.shape
         cloud = cloud_of(depth, focal, image_index)

@@ -25,7 +25,8 @@ from tool_nodes.tools.drawing import colourize_depth
 from tool_nodes.tools.spacetools.depth import depth_range
 from tool_nodes.types import FloatArray, Frame
 
-_UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
+UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
+"""What a place into a container says where it was not seen to have worked; policies tell it on."""
 
 
 class CameraTools:
@@ -195,7 +196,7 @@ class RobotTools(CameraTools):
         after = self._look(session)
         w, h = after.size
         placed = _placed(point_base, frame, after)
-        unseen = "" if placed["verified"] else _UNSEEN
+        unseen = "" if placed["verified"] else UNSEEN
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
             text=f"Object placed successfully in {elapsed:.2f} s. The gripper is open and empty. "
