@@ -12,7 +12,7 @@ from agent_node.policy import Message, Policy, Reply, reply_problem
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.toolbox.toolbox import Tools
 
 
 class Agent:
@@ -27,7 +27,7 @@ class Agent:
     def __init__(
         self,
         policy: Policy,
-        toolbox: Toolbox,
+        toolbox: Tools,
         turn_budget: int = TURN_BUDGET,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = lambda kind, payload: None,

@@ -38,7 +38,7 @@ from agent_node.recovery import (
     too_many_calls,
 )
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.toolbox.toolbox import Session, Tools
 
 TURN_BUDGET = 24
 """Assistant turns per command."""
@@ -76,7 +76,7 @@ class Conversation:
     def __init__(
         self,
         task: str,
-        toolbox: Toolbox,
+        toolbox: Tools,
         turn_budget: int = TURN_BUDGET,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = lambda kind, payload: None,
@@ -135,7 +135,7 @@ class Conversation:
         messages = self.episode.messages
         return Prompt(len(messages), tuple(k for k, message in enumerate(messages) if message.picture is not None))
 
-    def fork(self, toolbox: Toolbox | None = None) -> Conversation:
+    def fork(self, toolbox: Tools | None = None) -> Conversation:
         """The same conversation once more; each goes on from here by itself.
 
         Args:

@@ -30,7 +30,7 @@ from agent_node.calls import ToolCall
 from agent_node.protocol import NOT_RUN
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
+from tool_nodes.toolbox.toolbox import CallRecord, Session, Tools
 
 logger = logging.getLogger("toolhand.agent")
 
@@ -103,14 +103,14 @@ class RecoveryState:
     """
 
     rules: Recovery
-    toolbox: Toolbox
+    toolbox: Tools
     session: Session
     _failed: list[tuple[Any, list[Any]]] = field(default_factory=list)
     _last: tuple[str, str] = ("", "")
     _same: int = 0
     _malformed: int = 0
 
-    def fork(self, toolbox: Toolbox, session: Session) -> RecoveryState:
+    def fork(self, toolbox: Tools, session: Session) -> RecoveryState:
         """The same state of a conversation that goes on with other tools and a session of its own."""
         return replace(self, toolbox=toolbox, session=session, _failed=list(self._failed))
 
@@ -135,7 +135,7 @@ class RecoveryState:
         seen = self.session.newest_frame()
         if seen is None or LOOK not in self.toolbox.specs:
             return False
-        fresh = Session()
+        fresh = Session(calls=None)
         record = self.toolbox.call(LOOK, {}, fresh)
         now = fresh.newest_frame()
         if not record.result.ok or now is None or now is seen or now.camera != seen.camera:

@@ -23,13 +23,16 @@ from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Tools
+from training.difficulty import Difficulty
 from training.episode import run_episode
+from training.failures import FailingToolbox
 from training.parallel import run_jobs
 
 
 @dataclass(frozen=True)
 class EpisodeJob:
-    """One episode: sentence, scene, perception, protocol, turns and robot, tools in process or in a ROS 2 graph."""
+    """One episode, its tools in process or in a ROS 2 graph; the rest is as of `bench_manipulation`."""
 
     sentence: int
     seed: int
@@ -39,6 +42,7 @@ class EpisodeJob:
     turns: int = TURN_BUDGET
     ports: PortNames = AS_PRESET
     robot: str = DEFAULT_ROBOT
+    difficulty: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -74,20 +78,30 @@ class EpisodeRecord:
 
 def run_one(job: EpisodeJob) -> EpisodeRecord:
     """Run and judge one episode in its own station."""
-    task = paper_task(job.sentence, job.seed)
+    difficulty = Difficulty(job.difficulty)
+    task = difficulty.task(paper_task(job.sentence, job.seed), job.seed)
     config = StationConfig(perception=job.perception, seed=job.seed, ports=job.ports, robot=job.robot)
     if job.transport == "ros":
         with ros_station(task.scene, config) as remote:
             return _record(job, task, remote, [])
     planning: list[float] = []
-    station = Station(task.scene, config, wrap_planner=lambda planner: TimedPlanner(planner, planning))
-    return _record(job, task, station, planning)
+    station = Station(
+        task.scene, difficulty.config(config), wrap_planner=lambda planner: TimedPlanner(planner, planning)
+    )
+    failing = FailingToolbox(station.toolbox, difficulty.failures(), job.seed, job.sentence)
+    return _record(job, task, station, planning, failing)
 
 
-def _record(job: EpisodeJob, task: GeneratedTask, station: JudgedStation, planning: Sequence[float]) -> EpisodeRecord:
+def _record(
+    job: EpisodeJob,
+    task: GeneratedTask,
+    station: JudgedStation,
+    planning: Sequence[float],
+    toolbox: Tools | None = None,
+) -> EpisodeRecord:
     protocol = load_protocol(job.protocol)
     policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
-    outcome = run_episode(station, policy, task, job.turns, protocol=protocol)
+    outcome = run_episode(station, policy, task, job.turns, protocol=protocol, toolbox=toolbox)
     episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(
         sentence=job.sentence,
@@ -146,6 +160,7 @@ def bench_manipulation(
     protocol: str = "spacetools",
     turns: int = TURN_BUDGET,
     robot: str = DEFAULT_ROBOT,
+    difficulty: float = 0.0,
     jobs: int = 1,
     ports: PortOptions = AS_PRESET,
     as_json: AsJson = False,
@@ -161,17 +176,22 @@ def bench_manipulation(
         protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
         robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
+        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
+            training.difficulty. Only with the transport process.
         jobs: Processes. Timings are most meaningful with 1.
     """
     if min(seeds, jobs, turns) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
+    Difficulty(difficulty)
+    if difficulty and transport != "process":
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only the transport process has a difficulty.")
     load_protocol(protocol)
     ports.require_known(perception)
     load_robot(robot)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot)
+        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot, difficulty)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
@@ -187,6 +207,7 @@ def bench_manipulation(
         "transport": transport,
         "protocol": protocol,
         "robot": robot,
+        "difficulty": difficulty,
         "judged_against": TASK_GOAL,
         "turns": _turns(records, turns),
         "machine": machine(),

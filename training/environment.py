@@ -30,6 +30,7 @@ from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord
 from training.episode import require_scene
+from training.failures import FACT, FailingToolbox, Failures
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -77,6 +78,7 @@ class Environment:
         config: Backends of the stations; the seed is that of `reset`.
         make_station: Makes a station for each task instead, e.g. one over ROS 2.
         turn_budget, protocol, recovery, memory: Of the conversations, see `agent_node.conversation.Conversation`.
+        failures: What fails on purpose; nothing where None.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Environment:
         protocol: Protocol | None = None,
         recovery: Recovery | None = None,
         memory: Memory | None = None,
+        failures: Failures | None = None,
     ) -> None:
         self._config = config or StationConfig()
         self._make_station = make_station
@@ -95,6 +98,7 @@ class Environment:
         self._protocol = protocol
         self._recovery = recovery
         self._memory = memory
+        self._failures = failures or Failures()
         self._running: tuple[Conversation, Task, Judge] | None = None
         self.score: Score | None = None
         """Of the episode that is over; None before its end, and where there is none."""
@@ -104,12 +108,13 @@ class Environment:
         """The record of the episode so far. Raises ToolError INVALID_ARGUMENT before the first reset."""
         return self._begun()[0].episode
 
-    def reset(self, task: Task, seed: int = 0) -> Observation:
+    def reset(self, task: Task, seed: int = 0, rollout: int = 0) -> Observation:
         """Begin a task, whatever has become of the one before; the same seed and the same turns give the same bytes.
 
         Args:
             task: What is to be done.
-            seed: Of noise, grasp sampling and planning; 0 or more.
+            seed: Of noise, grasp sampling, planning and failures on purpose; 0 or more.
+            rollout: Which of its group it is: each may fail by itself, see `training.failures.Failures`.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a bad seed, and where `make_station` shows another scene;
@@ -124,7 +129,7 @@ class Environment:
         judge = Judge(station)
         conversation = Conversation(
             task.text,
-            station.toolbox,
+            FailingToolbox(station.toolbox, self._failures, seed, rollout),
             self._turn_budget,
             protocol=self._protocol,
             recovery=self._recovery,
@@ -172,8 +177,12 @@ class Environment:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
         return SavedEpisode(self._station.save(), conversation.fork(), task, judge.before)
 
-    def restore(self, moment: SavedEpisode) -> Observation:
+    def restore(self, moment: SavedEpisode, rollout: int = 0) -> Observation:
         """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
+
+        Args:
+            moment: Where to go on.
+            rollout: As of `reset`.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a moment of another configuration, or where `make_station` was given.
@@ -183,7 +192,8 @@ class Environment:
         if self._station is None or self._station.scene != moment.task.scene:
             self._station = self._own_station(moment.task, moment.station.config.seed)
         self._station.restore(moment.station)
-        conversation = moment.conversation.fork(self._station.toolbox)
+        seed = moment.station.config.seed
+        conversation = moment.conversation.fork(FailingToolbox(self._station.toolbox, self._failures, seed, rollout))
         self._running = conversation, moment.task, Judge(self._station, moment.before)
         self.score = None
         return conversation.messages
@@ -204,4 +214,4 @@ class Environment:
 
 def _late(record: CallRecord) -> bool:
     error = record.result.error
-    return error is not None and error.code is ErrorCode.TIMEOUT
+    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts

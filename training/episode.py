@@ -16,6 +16,7 @@ from agent_node.protocol import Protocol
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Tools
 
 
 @dataclass(frozen=True)
@@ -54,16 +55,18 @@ def run_episode(
     stopped: Callable[[], bool] = lambda: False,
     listener: Listener = lambda kind, payload: None,
     protocol: Protocol | None = None,
+    toolbox: Tools | None = None,
 ) -> Outcome:
     """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.
 
     Whoever has a sentence alone makes a task of it with `training.goal_from_text`. The other arguments are those of
-    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, SpaceTools' where None.
+    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, SpaceTools' where None, and the
+    toolbox the station's own, where None, or one around it such as `training.failures.FailingToolbox`.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the station shows another scene.
     """
-    agent = Agent(policy, station.toolbox, turn_budget, stopped, listener, protocol)
+    agent = Agent(policy, toolbox or station.toolbox, turn_budget, stopped, listener, protocol)
     return judged(station, task, agent.run)
 
 

@@ -28,7 +28,9 @@ EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
 
 _LINE = "__line__"
 _SCENE_KEYS = ("objects", "seed", "name", "light", "table_rgb", "camera_offset", "camera_turn")
-_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw")
+_OBJECT_KEYS = ("name", "position", "id", "yaw_deg", "yaw", "grip", "weight")
+_FACTORS = {"grip": (0.001, 10.0), "weight": (0.001, 100.0)}
+"""What an object may have times the friction and the mass of its kind; chosen by hand."""
 _RESERVED_IDS = ("table", "floor", "gripper", "arm", "world")
 _TABLE_X = (0.10, workspace.TABLE_X[1])
 """Towards the robot the table goes on beyond the area that is worked on; large containers may reach there [m]."""
@@ -51,7 +53,8 @@ def load_scene(path: str | Path) -> Scene:
     """Read a scene from a YAML file.
 
     The file has `objects`: a list of mappings with `name` (of the catalogue), `position` ([x, y], standing on the
-    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]) and `id`. Optional
+    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), `id`, `grip` and
+    `weight` (times the friction and the mass of its kind). Optional
     beside them: `seed`, `name`, `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the
     scene camera: `camera_offset` ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
 
@@ -78,6 +81,7 @@ def scene_yaml(scene: Scene) -> str:
         "camera_turn": list(scene.camera_jitter_rad),
         "objects": [
             {"name": placed.item, "id": placed.id, "position": list(placed.position_m), "yaw": placed.yaw}
+            | {key: value for key in _FACTORS if (value := getattr(placed, key)) != 1.0}
             for placed in scene.objects
         ],
     }
@@ -155,7 +159,7 @@ def _object_document(placed: PlacedObject) -> dict[str, Any]:
         "size_m": list(item.size_m),
         "yaw_deg": round(math.degrees(placed.yaw), 2),
         "container": item.container,
-        "mass_kg": item.mass_kg,
+        "mass_kg": placed.weight * item.mass_kg,
     }
 
 
@@ -227,7 +231,8 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
     z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
     if not workspace.TABLE_Z + half - 1e-3 <= z <= workspace.TABLE_Z + 0.5:
         raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
-    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), float(yaw))
+    grip, weight = (float(_numbers([row.get(key, 1.0)], key, (1,), where, _FACTORS[key])[0]) for key in _FACTORS)
+    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), float(yaw), grip, weight)
     outline = footprint(placed)
     for axis, (low, high) in enumerate((_TABLE_X, workspace.TABLE_Y)):
         if outline[:, axis].min() < low or outline[:, axis].max() > high:

@@ -123,10 +123,12 @@ def add_object(spec: mujoco.MjSpec, placed: PlacedObject, index: int) -> None:
         quat=[np.cos(placed.yaw / 2), 0.0, 0.0, np.sin(placed.yaw / 2)],
     )
     body.add_freejoint()
-    volume = sum(_volume(part) for part in parts if part.solid)
+    volume, mass = sum(_volume(part) for part in parts if part.solid), placed.weight * item.mass_kg
     contact = _contact(item)
+    if placed.grip != 1.0:
+        contact |= {"friction": [placed.grip * value for value in contact["friction"]], "priority": _ABOVE_PADS}
     for k, part in enumerate(parts):
-        physics = contact | {"mass": item.mass_kg * _volume(part) / volume} if part.solid else _SEEN_ONLY
+        physics = contact | {"mass": mass * _volume(part) / volume} if part.solid else _SEEN_ONLY
         body.add_geom(
             name=f"object{index}_{k}",
             type=part.geom,
@@ -138,6 +140,8 @@ def add_object(spec: mujoco.MjSpec, placed: PlacedObject, index: int) -> None:
         )
 
 
+_ABOVE_PADS = 2
+"""MuJoCo takes the contact parameters of the geom with the higher priority; a gripper's pads have 1."""
 _SEEN_ONLY = {"group": 1, "contype": 0, "conaffinity": 0, "mass": 0.0}
 """MuJoCo's parameters of a part that is drawn and touches nothing."""
 _ROLLING_SHAPES = ("apple", "ball", "flashlight", "lemon", "pear")

@@ -68,12 +68,17 @@ class PlacedObject:
         item: Name in the catalogue, e.g. "coconut water".
         position_m: Body origin (centre of the bounding box) in the base frame [m].
         yaw: Rotation about z [rad].
+        grip: Times the friction of its kind, above 0. Where it is not 1, this friction holds against all that touches
+            the object, the gripper's pads too, which else have their own.
+        weight: Times the mass of its kind, above 0.
     """
 
     id: str
     item: str
     position_m: Vector3
     yaw: float
+    grip: float = 1.0
+    weight: float = 1.0
 
     @property
     def product(self) -> CatalogueItem:

@@ -7,6 +7,7 @@ enters the session when a call fails.
 
 from __future__ import annotations
 
+import copy
 import difflib
 import functools
 import inspect
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Protocol, TypeVar, get_type_hints
 
 import numpy as np
 from docstring_parser import DocstringStyle
@@ -187,6 +188,7 @@ class Session:
         forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
         seen: The newest frame that a tool of the robot has captured; None before the first.
         grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
+        calls: How many calls a policy has made so far; None where the agent looks for itself.
     """
 
     variables: dict[str, Any] = field(default_factory=dict)
@@ -195,6 +197,7 @@ class Session:
     forgotten: dict[str, None] = field(default_factory=dict, repr=False)
     seen: Frame | None = field(default=None, repr=False)
     grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
+    calls: int | None = 0
 
     def fork(self) -> Session:
         """The same once more, to go on by itself; pictures and arrays, which nobody writes into, are shared."""
@@ -205,6 +208,7 @@ class Session:
             dict(self.forgotten),
             self.seen,
             dict(self.grasps_given),
+            self.calls,
         )
 
     def newest_frame(self) -> Frame | None:
@@ -239,6 +243,29 @@ class CallRecord:
     view: CameraView | None = None
 
 
+class Tools(Protocol):
+    """What a conversation needs of a toolbox; see Toolbox, whose members these are."""
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """The tools by their own names."""
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """Within it, the calls of this thread belong together."""
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """JSON schemas of all tools, sorted by name."""
+
+    def is_motion(self, name: str) -> bool:
+        """True if the name is a tool that moves the robot."""
+
+    def find(self, name: str) -> ToolSpec:
+        """The tool of a name or alias. Raises ToolError UNKNOWN_TOOL."""
+
+    def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
+        """Run one tool; every failure comes back as `result.error`."""
+
+
 class Toolbox:
     """All tools of a set of providers, by name.
 
@@ -269,6 +296,12 @@ class Toolbox:
                 raise ValueError(f"two tools are called {name!r}")
             self._names[name] = spec.name
         self.specs[spec.name] = spec
+
+    def done_by(self, name: str, function: Callable[..., ToolResult]) -> Toolbox:
+        """The same tools, one of which is done by another function; it is given the checked values by name."""
+        twin, spec = copy.copy(self), self.find(name)
+        twin.specs = {**self.specs, spec.name: replace(spec, function=function)}
+        return twin
 
     def job(self) -> AbstractContextManager[StopWatch]:
         """Within it, the calls of this thread belong together: a stop of the arm ends them all, as one motion."""
@@ -334,6 +367,7 @@ class Toolbox:
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
         """Run one tool; every failure comes back as `result.error`, never as an exception."""
         started = time.monotonic()
+        session.calls = None if session.calls is None else session.calls + 1
         image_index, view = None, None
         values: dict[str, Any] = {}
         try:

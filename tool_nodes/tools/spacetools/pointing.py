@@ -31,7 +31,9 @@ def variable_name(obj_name: str) -> str:
     return re.sub(r"^(?=[^\WA-Za-z_])|\W", "_", obj_name)
 
 
-class _PointingTools:
+class PointingTools:
+    """What both suites of pointing tools do."""
+
     suite = "spacetools"
 
     def __init__(self, pointer: Pointer, marks: MarkFinder | None = None) -> None:
@@ -39,7 +41,10 @@ class _PointingTools:
         self._marks = marks or MarkFinder()
 
     def _detect(self, obj_name: str, image: SessionImage, only_one: bool) -> ToolResult:
-        found = self._find(obj_name, image)
+        return self.report(obj_name, image, self.find(obj_name, image), only_one)
+
+    def report(self, obj_name: str, image: SessionImage, found: Answer[list[Point]], only_one: bool) -> ToolResult:
+        """The tool's result for some points, best first, normalized; `only_one` keeps the first."""
         points = [(round(x, 3), round(y, 3)) for x, y in (found.value[:1] if only_one else found.value)]
         suffix = "detection" if only_one else "detections"
         picture = draw_points(image.rgb, points)
@@ -53,7 +58,8 @@ class _PointingTools:
             facts={"points": points},
         )
 
-    def _find(self, text: str, image: SessionImage) -> Answer[list[Point]]:
+    def find(self, text: str, image: SessionImage) -> Answer[list[Point]]:
+        """Points on what a text means, of the marks in a picture or else by the Pointer port. Raises as the port."""
         phrase = parse_mark_phrase(text)
         marks = self._marks.find(image.rgb, phrase) if phrase else []
         if phrase is None or not marks:
@@ -89,7 +95,7 @@ def _nearest(points: Sequence[Point], to: Point) -> Point:
     return min(points, key=lambda point: float(np.hypot(point[0] - to[0], point[1] - to[1])))
 
 
-class RoboReferTools(_PointingTools):
+class RoboReferTools(PointingTools):
     """Pointing by RoboRefer, or by whichever backend stands behind the Pointer port.
 
     Args:
@@ -118,7 +124,7 @@ class RoboReferTools(_PointingTools):
         return self._detect(obj_name, image_index, only_one=False)
 
 
-class VlmTools(_PointingTools):
+class VlmTools(PointingTools):
     """Pointing by a general VLM (Molmo), or by whichever backend stands behind the Pointer port.
 
     Args:
