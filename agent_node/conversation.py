@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Prompt, Turn
+from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt
 from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
@@ -131,9 +131,9 @@ class Conversation:
             self._asked = time.monotonic()
         return turn
 
-    def _prompt(self) -> Prompt:
+    def _prompt(self) -> TurnPrompt:
         messages = self.episode.messages
-        return Prompt(len(messages), tuple(k for k, message in enumerate(messages) if message.picture is not None))
+        return TurnPrompt(len(messages), tuple(k for k, message in enumerate(messages) if message.picture is not None))
 
     def fork(self, toolbox: Tools | None = None) -> Conversation:
         """The same conversation once more; each goes on from here by itself.

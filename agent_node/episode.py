@@ -53,7 +53,7 @@ class Exchange:
 
 
 @dataclass(frozen=True)
-class Prompt:
+class TurnPrompt:
     """What the policy was given for a turn: the conversation so far, with some of its pictures.
 
     It says which, and holds none of them, so that old ones can be let go; `Episode.given` puts it together.
@@ -85,7 +85,7 @@ class Turn:
     parsed: ParsedTurn
     exchanges: list[Exchange] = field(default_factory=list)
     policy_s: float = 0.0
-    prompt: Prompt = Prompt()
+    prompt: TurnPrompt = TurnPrompt()
     sampled: Reply | None = None
 
     @property
