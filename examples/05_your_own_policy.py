@@ -11,7 +11,7 @@ You will see:
     -> robot.execute_grasp
     answer: I hold the red box.
     tools say success=True, the simulator says {'picked': True}
-    answer: I do not know 'unicorn'...
+    answer: no 'unicorn' here...
 """
 
 import json

@@ -89,7 +89,7 @@ def test_an_example_that_gives_an_error_is_a_failure_and_no_time(monkeypatch: py
     monkeypatch.setitem(EXAMPLES, "vlm.detect_one", {"arguments": {"obj_name": "zebra", "image_index": 0}})
     timings = time_tools(["vlm.detect_one"], [SIZE], ("spacetools",), n=1)
     assert timings.rows == []
-    assert [fault["error"].split(":")[0] for fault in timings.failures] == [ErrorCode.OBJECT_NOT_FOUND]
+    assert [fault["error"].split(":")[0] for fault in timings.failures] == [ErrorCode.NOT_RECOGNISED]
 
 
 def test_the_document_names_rows_failures_and_what_is_skipped(

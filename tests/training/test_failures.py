@@ -221,7 +221,7 @@ def test_a_refused_motion_leaves_the_world_untouched(fresh: Station, kind: str) 
 
 
 def test_the_truth_is_the_worlds_and_the_policy_is_not_told(fresh: Station) -> None:
-    failing = FailingToolbox(fresh.toolbox, Failures({"robot.execute_grasp": {"GRIPPER_EMPTY": 0.5}}), 2)
+    failing = FailingToolbox(fresh.toolbox, Failures({"robot.execute_grasp": {"GRIPPER_EMPTY": 0.5}}), 7)
     outcome = run_episode(fresh, ScriptedPolicy(), PICK, toolbox=failing)
     motions = [record for record in outcome.episode.records if record.motion]
     assert failures_of(motions) == ["GRIPPER_EMPTY", None]
