@@ -41,7 +41,7 @@ HARDEST_RATES = {
 }
 """Failures of each tool that can fail so, per call, at level 1. Chosen by hand."""
 LEAST_GRIP = 0.02
-"""Least friction at level 1, times a thing's own: about one in five grasps slips there. Chosen by hand."""
+"""Least friction at level 1, times a thing's own: one of four picks failed at it, none at 0.05. Chosen by hand."""
 MOST_WEIGHT = 3.0
 """Greatest mass at level 1, times a thing's own: the arm carries it still. Chosen by hand."""
 _STREAM = 15
