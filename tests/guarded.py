@@ -12,8 +12,9 @@ import pytest
 from tests.gen3 import GEN3, MAX_OPENING, NAMED_STATES, time_path, time_waypoints
 from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.guard import MotionGuard
+from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.ports import Arm
 from tool_nodes.results import ToolError
@@ -111,3 +112,9 @@ def tip_high(opening_m: float) -> float:
     """The largest x that a fingertip has at OVER_TABLE [m]; more, the further the jaws are open."""
     T = KINEMATICS.fk(OVER_TABLE)
     return float((GEN3.gripper.tips(opening_m) @ T[:3, :3].T + T[:3, 3])[:, 0].max())
+
+
+def under_way(limits: MotionLimits | None = None) -> tuple[MotionGuard, RecordingArm, GuardedArm, PlannedMotion]:
+    """A guard whose motion has one approved step, which ends at OVER_TABLE."""
+    guard, inner = MotionGuard(limits=limits), RecordingArm(OVER_TABLE)
+    return guard, inner, GuardedArm(inner, guard), a_motion(turned(0.1))

@@ -9,7 +9,6 @@ from tests.gen3 import GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import (
     OVER_TABLE,
     PARK,
-    RecordingArm,
     a_motion,
     compressed,
     line,
@@ -17,9 +16,9 @@ from tests.guarded import (
     refused,
     tip_high,
     turned,
+    under_way,
 )
-from tool_nodes.motion.approval import PlannedMotion
-from tool_nodes.motion.guard import GuardedArm, MotionGuard
+from tool_nodes.motion.guard import GuardedArm
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.results import ErrorCode
 from tool_nodes.types import Trajectory
@@ -30,12 +29,6 @@ def there_and_back(offset: tuple[float, float, float]) -> Trajectory:
     out = line(offset).q[::4]
     q = np.vstack([out, out[-2::-1]])
     return time_path(np.linspace(0.0, 1.0, len(q)), q)
-
-
-def under_way(limits: MotionLimits | None = None) -> tuple[MotionGuard, RecordingArm, GuardedArm, PlannedMotion]:
-    """A guard whose motion has one approved step, which ends at OVER_TABLE."""
-    guard, inner = MotionGuard(limits=limits), RecordingArm(OVER_TABLE)
-    return guard, inner, GuardedArm(inner, guard), a_motion(turned(0.1))
 
 
 @pytest.mark.parametrize("sort", ["park", "lift"])

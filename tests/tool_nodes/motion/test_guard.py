@@ -21,6 +21,7 @@ from tests.guarded import (
     refused,
     tip_high,
     turned,
+    under_way,
 )
 from tool_nodes.geometry import look_at
 from tool_nodes.motion.approval import Decision, MotionRequest, PlannedMotion, motion_hash
@@ -28,13 +29,6 @@ from tool_nodes.motion.guard import GuardedArm, Mode, MotionGuard, parse_mode, r
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Frame
-
-
-def under_way(limits: MotionLimits | None = None) -> tuple[MotionGuard, RecordingArm, GuardedArm, PlannedMotion]:
-    """A guard whose motion has one approved step, which ends at OVER_TABLE."""
-    guard, inner = MotionGuard(limits=limits), RecordingArm(OVER_TABLE)
-    return guard, inner, GuardedArm(inner, guard), a_motion(turned(0.1))
-
 
 # -- limits of the whole motion ------------------------------------------------------------------
 
