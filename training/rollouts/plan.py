@@ -21,9 +21,13 @@ from agent_node.runs.folder import write_json
 from sim.station import StationConfig
 from sim.tasks.task import Score, Task
 from sim.tasks.tasks import CATEGORIES, GeneratedTask, random_task
+from sim.world import check_timestep
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tools.suites import parse_suites
+from training.backends import BACKENDS
 from training.difficulty import Difficulty
+from training.failures import Failures
 from training.grading import Grade, Grader, mean_of_terms
 from training.rewards.stages import stage_reward
 
@@ -59,6 +63,7 @@ class RolloutPlan:
         protocol: How the policy writes.
         reward: What an episode is worth, a key of GRADERS.
         turns: Assistant turns of an episode, at most.
+        backend: Where the episodes happen, a key of `training.backends.BACKENDS`.
         perception: Preset of the perception ports.
         suites: Whose tools are offered.
         image_size: (width, height) of the pictures [px].
@@ -78,6 +83,7 @@ class RolloutPlan:
     protocol: str = "spacetools"
     reward: str = "mean"
     turns: int = TURN_BUDGET
+    backend: str = "physics"
     perception: str = DEFAULT_PRESET
     suites: tuple[str, ...] = ("spacetools",)
     image_size: tuple[int, int] = (320, 240)
@@ -99,9 +105,13 @@ class RolloutPlan:
         require_form(self.policy)
         load_protocol(self.protocol)
         grader_named(self.reward)
+        if self.backend not in BACKENDS:
+            raise _invalid(f"There is no backend {self.backend[:60]!r}: it must be {' or '.join(BACKENDS)}.")
         PortNames().require_known(self.perception)
         self.options(0, 0)
-        Difficulty(self.difficulty)
+        check_timestep(self.timestep)
+        parse_suites(",".join(self.suites))
+        _ = self.config
 
     @property
     def rollouts(self) -> int:
@@ -119,6 +129,16 @@ class RolloutPlan:
             sleep=True,
         )
         return Difficulty(self.difficulty).config(config)
+
+    @property
+    def failures(self) -> Failures:
+        """What fails on purpose."""
+        return Difficulty(self.difficulty).failures(self.shared_failures)
+
+    @property
+    def grader(self) -> Grader:
+        """What makes the reward."""
+        return grader_named(self.reward)
 
     def station_seed(self, group: int) -> int:
         """Of the station and of the failures on purpose, for a whole group."""
