@@ -1,0 +1,184 @@
+"""PERIA's explore and exploit (4.2, C.2): several trajectories grow side by side until one has the right answer.
+
+In round 1 each must call one tool and may not answer. Then it answers or calls another tool. An answer is compared with
+the truth before it is committed: a wrong one is taken out of the conversation, the world goes back to before it, and the
+next turn is forced to reflect and to gather new evidence. In the last round it must answer. The trajectory that is right
+in the fewest rounds is kept, of those the first one. The paper grows 3 of at most 11 rounds each.
+
+What differs from the paper: the writer is any policy, and the scripted teacher has no chance in its choices. So that the
+trajectories differ, each has failures and noise of its own, and all but the first begin with another tool that looks.
+Asked to reflect, the scripted teacher, which is not told anything, begins anew on a new picture; a model is told by the
+prompts below, which are ours (the paper shows its own as figures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from agent_node.calls import ToolCall
+from agent_node.policy import Message, Policy, Reply
+from agent_node.protocol import Protocol
+from sim.tasks.task import Task
+from tool_nodes.toolbox.toolbox import ToolSpec
+from training.data.synthesis.attempts import Attempt, finished
+from training.environment import Environment
+
+SAMPLES = 3
+"""Trajectories that grow side by side; n_sample of C.2."""
+ROUNDS = 11
+"""Most turns of each, the answer included; T of C.2."""
+
+EXPLORE = "Choose exactly one tool that shows you something about the question, say why, and call it. Do not answer yet."
+EXPLOIT = "Decide by what the tools have shown: call one more tool, or answer if the evidence is enough."
+REFLECT = (
+    "The answer that you were about to give is not right. Say what may have gone wrong, and call a tool that gives new "
+    "or better evidence. Do not answer yet."
+)
+CONCLUDE = "This is the last turn. Go through all that the tools have shown, and answer."
+
+_FIRST_PICTURE = {"image_index": 0, "image_idx": 0, "img_path": "image-0"}
+"""How the tools of each paper are given the first picture."""
+
+_REFLECTIONS = (
+    "Wait. Before I answer I check this: one picture may have misled me, so I gather evidence once more.",
+    "Hmm, am I sure? What the tools showed may be wrong in a detail. I look anew and compare.",
+    "I was about to answer, but the evidence is thin. Let me verify it with a fresh look.",
+    "Let me double-check: something may have been missed. I begin again with a new observation.",
+)
+_EXPLORATIONS = (
+    "I first get an overview with {tool} before I decide how to answer.",
+    "Let me see what {tool} says about the whole view.",
+    "To begin with I use {tool}; it may show what matters here.",
+)
+
+
+@dataclass(frozen=True)
+class Writing:
+    """Who writes, and how it is guided.
+
+    Attributes:
+        policy: Writes every turn.
+        protocol: In which form.
+        told: The policy is told what the round asks for, in a message of the user that no record has; for models. The
+            scripted teacher takes the newest message of the user for its task, and is not told.
+    """
+
+    policy: Policy
+    protocol: Protocol
+    told: bool = False
+
+
+def explore_and_exploit(
+    environment: Environment, task: Task, writing: Writing, seed: int, samples: int = SAMPLES, rounds: int = ROUNDS
+) -> list[Attempt]:
+    """The attempts at a question, the kept one first where there is one.
+
+    Args:
+        environment: Its turn budget is at least `rounds`; its stations are of its own.
+        task: A question: what an answer does to the world is taken back with it.
+        writing: Who writes.
+        seed: Of noise, failures and choices.
+        samples, rounds: As of the paper.
+
+    Returns:
+        Those that the kept one beats have the label "beaten": they needed more rounds, or were ended by then.
+    """
+    kept: Attempt | None = None
+    others: list[Attempt] = []
+    for sample in range(samples):
+        limit = rounds if kept is None else int(kept.labels["rounds"]) - 1
+        if limit < 2:  # a tool and an answer take two
+            break
+        trajectory = _Trajectory(environment, writing, np.random.default_rng([seed, sample]), sample, limit)
+        found = finished(environment, task, lambda grow=trajectory.grow: grow(task, seed), trajectory.labels)
+        if found.right:
+            kept, found = found, kept
+        if found is not None:
+            others.append(found)
+    if kept is None:
+        return others
+    return [kept, *(replace(other, labels={**other.labels, "beaten": True}) for other in others)]
+
+
+class _Trajectory:
+    """One of those that grow side by side; `labels` says what happened to it."""
+
+    def __init__(
+        self, environment: Environment, writing: Writing, rng: np.random.Generator, sample: int, rounds: int
+    ) -> None:
+        self._environment = environment
+        self._writing = writing
+        self._rng = rng
+        self._sample = sample
+        self._rounds = rounds
+        self.labels: dict[str, Any] = {"sample": sample, "rounds": 0, "refused": 0, "explored": ""}
+
+    def grow(self, task: Task, seed: int) -> None:
+        """One turn a round, until an answer is right or no round is left. Raises as `Environment.step`."""
+        environment = self._environment
+        messages = environment.reset(task, seed, self._sample)
+        head = fresh = len(messages)  # the policy reads the first ones, and those from `fresh` on
+        reflect = False
+        for number in range(1, self._rounds + 1):
+            self.labels["rounds"] = number
+            exploration = self._exploration() if number == 1 else None
+            reply = exploration or self._written([*messages[:head], *messages[fresh:]], number, reflect)
+            answers = self._writing.protocol.parse(reply.text).answer is not None
+            if answers and number == 1:
+                self.labels["refused"] += 1  # which no tool has been asked for: it is not even looked at
+                continue
+            moment = environment.save() if answers else None
+            messages, _, done = environment.step(reply)
+            fresh = len(messages) if exploration else fresh
+            reflect = False
+            if moment is not None and number < self._rounds and not (environment.score and environment.score.success):
+                self.labels["refused"] += 1
+                messages = environment.restore(moment, self._sample)
+                fresh, reflect = len(messages), True
+            elif done:
+                return
+
+    def _exploration(self) -> Reply | None:
+        """A look that is not the policy's own choice; None for the first trajectory, which takes that."""
+        environment, protocol = self._environment, self._writing.protocol
+        looks = looking_calls(environment.tools, bool(environment.episode.session.images))
+        if self._sample == 0 or not looks:
+            return None
+        call = looks[int(self._rng.integers(len(looks)))]
+        self.labels["explored"] = call.name
+        return Reply(protocol.render_turn(_chosen(self._rng, _EXPLORATIONS).format(tool=call.name), [call]))
+
+    def _written(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
+        writing = self._writing
+        if writing.told:
+            last = number == self._rounds
+            prompt = CONCLUDE if last else REFLECT if reflect else EXPLORE if number == 1 else EXPLOIT
+            return writing.policy.respond([*messages, Message("user", prompt)])
+        reply = writing.policy.respond(messages)
+        parsed = writing.protocol.parse(reply.text)
+        if not reflect or not parsed.calls:
+            return reply
+        return Reply(writing.protocol.render_turn(_chosen(self._rng, _REFLECTIONS), parsed.calls))
+
+
+def looking_calls(tools: Mapping[str, ToolSpec], seen: bool) -> list[ToolCall]:
+    """Calls that look at everything: of tools that move nothing and need no more than a picture.
+
+    Args:
+        tools: By name.
+        seen: There is a picture that can be looked at; the first one is.
+    """
+    found = []
+    for name, spec in sorted(tools.items()):
+        pictures = {argument: value for argument, value in _FIRST_PICTURE.items() if argument in spec.required}
+        if not spec.motion and not set(spec.required) - set(pictures) and (seen or not pictures):
+            found.append(ToolCall(name, pictures))
+    return found
+
+
+def _chosen(rng: np.random.Generator, options: Sequence[str]) -> str:
+    return options[int(rng.integers(len(options)))]

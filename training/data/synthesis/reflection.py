@@ -1,0 +1,198 @@
+"""Forced reflection: a call that failed, or whose result is doubtful, is checked and made again before the teacher goes on.
+
+Each repetition is a real call with a real result. It is put between the turns of the teacher, who reads the conversation
+as if the call had worked at once; the record keeps all of it. LAST has the model "abandon the tool path and revert to the
+original image" after a failure: a teacher without eyes cannot, so the second repetition takes another tool with the same
+answer, and what fails even then is left to the teacher. LAST's consistency check is here too: a result about some of the
+things that were asked for is doubtful.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent_node.calls import ToolCall
+from agent_node.policies.scripted.transcript import Response, read_response
+from agent_node.policy import Message, Policy, Reply
+from agent_node.protocol import Protocol
+from tool_nodes.results import ErrorCode
+
+RETRIES = 2
+"""A doubtful call is repeated so many times at most; chosen by hand."""
+
+_MAY_PASS = frozenset(
+    {
+        ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED, ErrorCode.EMPTY_MASK, ErrorCode.NO_DEPTH,
+        ErrorCode.NO_GRASP, ErrorCode.TIMEOUT, ErrorCode.EXECUTION_FAILED,
+    }
+)  # fmt: skip
+"""Errors of looking and measuring after which the same call, or another tool, may have an answer."""
+
+INSTEAD = {
+    "roborefer.detect_one": "vlm.detect_one",
+    "roborefer.detect_all": "vlm.detect_all",
+    "vlm.detect_one": "roborefer.detect_one",
+    "vlm.detect_all": "roborefer.detect_all",
+    "robot.get_depth": "depth_estimator.estimate_depth",
+    "EstimateSize": "SegmentObjects",
+    "SegmentObjects": "EstimateSize",
+    "text_ocr": "text_spotting",
+}
+"""Tools that take the same arguments and answer in the same form; those of depth differ in the picture's index."""
+
+_LABELS = "text_labels"
+"""The argument of LAST's tools that names several things at once."""
+
+_REASONS = {
+    "failed": (
+        "{tool} failed with {code}. One failure may be chance, so I check it.",
+        "That did not work: {code}. Before I rely on anything I make sure with {tool}.",
+        "Hmm, {tool} says {code}. I should not guess from that; I try it again.",
+    ),
+    "empty": (
+        "{tool} returned nothing at all. That tells me nothing about the picture, so I ask again.",
+        "An empty result from {tool} is no answer. I call it once more.",
+        "Hmm, there is nothing in what {tool} gave back. I verify before going on.",
+    ),
+    "partial": (
+        "{tool} says nothing about {missing}. What it gave is only a part, so I check it.",
+        "I asked for {missing} too, and the result of {tool} does not have it. I ask once more.",
+    ),
+}
+_WITH = (" This time I use {other} for it.", " Another tool can tell the same: {other}.")
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A result that should not be relied on.
+
+    Attributes:
+        index: Which call of the turn.
+        kind: "failed", "empty" or "partial".
+        code: Of an error.
+        missing: What a partial result says nothing about.
+    """
+
+    index: int
+    kind: str
+    code: str = ""
+    missing: str = ""
+
+
+def doubt_of(index: int, call: ToolCall, message: Message) -> Doubt | None:
+    """What is doubtful about the result of a call that moved nothing; None where nothing is."""
+    response = read_response(message)
+    if response.error is not None:
+        return Doubt(index, "failed", response.error) if response.error in _MAY_PASS else None
+    if not response.text and message.image_index is None and not _inner(message):
+        return Doubt(index, "empty")
+    labels = call.arguments.get(_LABELS) if isinstance(call.arguments, dict) else None
+    if isinstance(labels, list):
+        missing = [str(label) for label in labels if str(label).lower() not in response.text.lower()]
+        if missing and len(missing) < len(labels):
+            return Doubt(index, "partial", missing=" and ".join(missing))
+    return None
+
+
+def _inner(message: Message) -> str:
+    return re.sub(r"</?tool_response>|<image \d+>", "", message.text).strip()
+
+
+class Reflecting:
+    """A policy whose doubtful calls are made again; stateless, as long as the one inside is.
+
+    Args:
+        teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
+            repetition stands in the place of what it repeats.
+        protocol: What it writes.
+        motions: Tools that move the robot: what they do is never repeated by itself.
+        seed: Of the words.
+        tools: Names of the tools that there are; INSTEAD counts only among them.
+        retries: Most repetitions of one turn's calls.
+    """
+
+    def __init__(
+        self,
+        teacher: Policy,
+        protocol: Protocol,
+        motions: frozenset[str],
+        seed: int,
+        tools: frozenset[str] = frozenset(),
+        retries: int = RETRIES,
+    ) -> None:
+        self.name = teacher.name
+        self._teacher = teacher
+        self._protocol = protocol
+        self._motions = motions
+        self._tools = tools
+        self._seed = seed
+        self._retries = retries
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """The teacher's next turn, or one that makes a doubtful call again. Raises what the teacher raises."""
+        view, open_turn = self._read(conversation)
+        if open_turn is None:
+            return self._teacher.respond(view)
+        calls, doubts, tries = open_turn
+        rng = np.random.default_rng([self._seed, len(conversation)])
+        again = [self._again(calls[index], tries) for index in _after(doubts, calls)]
+        if self._protocol.calls_in_a_turn != "all":
+            again = again[:1]
+        return Reply(self._protocol.render_turn(self._thought(calls, doubts[0], again[0], rng), again))
+
+    def _read(
+        self, conversation: Sequence[Message]
+    ) -> tuple[list[Message], tuple[tuple[ToolCall, ...], list[Doubt], int] | None]:
+        """The conversation as the teacher reads it, and what is to be made again: calls, doubts and how often it was."""
+        head, turns = turns_of(conversation)
+        view, k = list(head), 0
+        while k < len(turns):
+            said, answers = turns[k][0], list(turns[k][1])
+            calls, tries, k = self._protocol.parse(said.text).calls, 0, k + 1
+            while tries < self._retries and (doubts := self._doubts(calls, answers)):
+                if k == len(turns):
+                    return view, (calls, doubts, tries)
+                for index, answer in zip(_after(doubts, calls), turns[k][1], strict=False):
+                    answers[index] = answer
+                tries, k = tries + 1, k + 1
+            view += [said, *answers]
+        return view, None
+
+    def _doubts(self, calls: Sequence[ToolCall], answers: Sequence[Message]) -> list[Doubt]:
+        if len(calls) != len(answers) or any(call.name in self._motions for call in calls):
+            return []
+        found = (doubt_of(k, call, answer) for k, (call, answer) in enumerate(zip(calls, answers, strict=True)))
+        return [doubt for doubt in found if doubt is not None]
+
+    def _again(self, call: ToolCall, tries: int) -> ToolCall:
+        other = INSTEAD.get(call.name, "") if tries else ""
+        if other not in self._tools or not isinstance(call.arguments, dict):
+            return call
+        return ToolCall(other, call.arguments)
+
+    def _thought(self, calls: Sequence[ToolCall], doubt: Doubt, again: ToolCall, rng: np.random.Generator) -> str:
+        tool = calls[doubt.index].name
+        texts = _REASONS[doubt.kind]
+        said = texts[int(rng.integers(len(texts)))]
+        if again.name != tool:
+            said += _WITH[int(rng.integers(len(_WITH)))]
+        return said.format(tool=tool, code=doubt.code, missing=doubt.missing, other=again.name)
+
+
+def turns_of(conversation: Sequence[Message]) -> tuple[Sequence[Message], list[tuple[Message, Sequence[Message]]]]:
+    """(what comes before the first assistant turn, each assistant turn with the responses to it)."""
+    spoken = [k for k, message in enumerate(conversation) if message.role == "assistant"]
+    if not spoken:
+        return conversation, []
+    ends = [*spoken[1:], len(conversation)]
+    turns = [(conversation[k], conversation[k + 1 : end]) for k, end in zip(spoken, ends, strict=True)]
+    return conversation[: spoken[0]], turns
+
+
+def _after(doubts: Sequence[Doubt], calls: Sequence[ToolCall]) -> list[int]:
+    """The doubtful calls and, since a later one may have needed what is missing, all after the first of them."""
+    return list(range(doubts[0].index, len(calls))) if doubts else []
