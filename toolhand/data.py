@@ -1,0 +1,73 @@
+"""`toolhand data`: rollouts as training data, and a page to look through them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from agent_node.console.terminal import AsJson, emit, say
+from tool_nodes.results import ErrorCode, ToolError
+
+
+Rollouts = Annotated[Path, tyro.conf.arg(metavar="DIR", help="A folder of rollouts, as they were collected.")]
+NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: a folder that is not there, or is empty.")]
+Kept = Annotated[
+    Literal["all", "accepted", "successful"],
+    tyro.conf.arg(
+        help="Which rollouts: all; those that were not rejected when they were made; or those whose task was done, by "
+        "the simulator's truth."
+    ),
+]
+
+
+def data_export(
+    rollouts: Annotated[Path, tyro.conf.arg(name="from", metavar="DIR", help="A folder of rollouts.")],
+    out: NewFolder,
+    format: Literal["chat", "parquet", "sharegpt"] = "chat",
+    layout: Literal["calls", "text"] = "calls",
+    keep: Kept = "accepted",
+    as_json: AsJson = False,
+) -> int:
+    """Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.
+
+    Shards appear whole, one after the other, and a manifest when all are there; nothing is ever replaced.
+
+    Args:
+        format: "chat" is JSONL with pictures as files, "parquet" has them inside, "sharegpt" comes with its
+            dataset_info.json.
+        layout: "calls" are tool calls in the function-calling form with the tools' schemas beside them, "text" is what
+            the policy read and wrote, word by word, the tools in its system prompt.
+    """
+    from training.data.formats.export import export
+
+    report = export(rollouts, out, format, layout, keep)
+    for line in report.skipped:
+        say(line)
+    if as_json:
+        emit(report.document())
+    else:
+        print(report)
+    return 0
+
+
+def data_show(
+    rollouts: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of rollouts.")],
+    html: Annotated[Path, tyro.conf.arg(metavar="FILE", help="The page.")] = Path("sample.html"),
+    n: int = 100,
+    as_json: AsJson = False,
+) -> int:
+    """Write a page that shows the rollouts of a folder, to be looked through.
+
+    Args:
+        n: So many rollouts at most, spread evenly over the folder.
+    """
+    from training.data.formats.export import sample
+
+    shown, of = sample(rollouts, html, n)
+    if as_json:
+        emit({"page": str(html), "rollouts": shown, "of": of})
+    else:
+        print(f"{html}: {shown} of {of} rollouts")
+    return 0
