@@ -19,6 +19,7 @@ WRONG = "wrong"
 NO_TOOL = "no tool used"
 MALFORMED = "malformed turn"
 REPEATS = "repeats itself"
+BEATEN = "beaten by a shorter one"
 GIVEN_AWAY = "answer in the question"
 NOT_VERIFIABLE = "not verifiable"
 OTHER_TOOLS = "other tools than its teacher's"
@@ -27,7 +28,7 @@ NOT_CHECKED = "failure not checked"
 DUPLICATE = "duplicate"
 
 REASONS = (
-    INFRASTRUCTURE, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, NOT_VERIFIABLE, OTHER_TOOLS, NO_FAILURE,
+    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, NOT_VERIFIABLE, OTHER_TOOLS, NO_FAILURE,
     NOT_CHECKED, DUPLICATE,
 )  # fmt: skip
 """Why an attempt is kept apart; the first that holds is its reason."""
@@ -39,8 +40,10 @@ _OPTIONS = re.compile(r"\bor\b|\([A-E]\)|\b[A-E][.:)]", re.IGNORECASE)
 def why_rejected(attempt: Attempt) -> str:
     """One of REASONS by what an attempt is in itself, or empty where it may be kept."""
     episode = attempt.episode
-    if episode is None or attempt.truth is None:
+    if episode is None or attempt.score is None:
         return INFRASTRUCTURE
+    if attempt.labels.get("beaten"):
+        return BEATEN
     if episode.error_code is ErrorCode.TURN_BUDGET or not answered(episode):
         return TRUNCATED
     if not attempt.right:

@@ -23,9 +23,9 @@ from agent_node.calls import ToolCall
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol
 from sim.tasks.task import Task
-from tool_nodes.toolbox.toolbox import ToolSpec
-from training.data.synthesis.attempts import Attempt, finished
+from training.data.synthesis.attempts import Attempt, played
 from training.environment import Environment
+from training.session import EpisodeSession
 
 SAMPLES = 3
 """Trajectories that grow side by side; n_sample of C.2."""
@@ -94,7 +94,7 @@ def explore_and_exploit(
         if limit < 2:  # a tool and an answer take two
             break
         trajectory = _Trajectory(environment, writing, np.random.default_rng([seed, sample]), sample, limit)
-        found = finished(environment, task, lambda grow=trajectory.grow: grow(task, seed), trajectory.labels)
+        found = played(task, lambda grow=trajectory.grow: grow(task, seed), trajectory.labels)
         if found.right:
             kept, found = found, kept
         if found is not None:
@@ -117,35 +117,41 @@ class _Trajectory:
         self._rounds = rounds
         self.labels: dict[str, Any] = {"sample": sample, "rounds": 0, "refused": 0, "explored": ""}
 
-    def grow(self, task: Task, seed: int) -> None:
-        """One turn a round, until an answer is right or no round is left. Raises as `Environment.step`."""
-        environment = self._environment
-        messages = environment.reset(task, seed, self._sample)
-        head = fresh = len(messages)  # the policy reads the first ones, and those from `fresh` on
-        reflect = False
-        for number in range(1, self._rounds + 1):
-            self.labels["rounds"] = number
-            exploration = self._exploration() if number == 1 else None
-            reply = exploration or self._written([*messages[:head], *messages[fresh:]], number, reflect)
-            answers = self._writing.protocol.parse(reply.text).answer is not None
-            if answers and number == 1:
-                self.labels["refused"] += 1  # which no tool has been asked for: it is not even looked at
-                continue
-            moment = environment.save() if answers else None
-            messages, _, done = environment.step(reply)
-            fresh = len(messages) if exploration else fresh
+    def grow(self, task: Task, seed: int) -> EpisodeSession:
+        """One turn a round, until an answer is right or no round is left. Raises as `EpisodeSession.say`."""
+        session = self._environment.open(task, seed, self._sample)
+        try:
+            head = fresh = len(session.messages())  # the policy reads the first ones, and those from `fresh` on
             reflect = False
-            if moment is not None and number < self._rounds and not (environment.score and environment.score.success):
-                self.labels["refused"] += 1
-                messages = environment.restore(moment, self._sample)
-                fresh, reflect = len(messages), True
-            elif done:
-                return
+            for number in range(1, self._rounds + 1):
+                self.labels["rounds"] = number
+                messages = session.messages()
+                exploration = self._exploration(session) if number == 1 else None
+                reply = exploration or self._written([*messages[:head], *messages[fresh:]], number, reflect)
+                answers = self._writing.protocol.parse(reply.text).answer is not None
+                if answers and number == 1:
+                    self.labels["refused"] += 1  # it is not even compared: no tool has been asked
+                    continue
+                moment = session.save() if answers and number < self._rounds else None
+                session.say(reply)
+                fresh = len(session.messages()) if exploration else fresh
+                reflect = False
+                if moment is not None and not session.score().truth.success:
+                    self.labels["refused"] += 1
+                    session.close()
+                    session = self._environment.go_on(moment, self._sample)
+                    fresh, reflect = len(session.messages()), True
+                elif session.done:
+                    break
+        except BaseException:
+            session.close()
+            raise
+        return session
 
-    def _exploration(self) -> Reply | None:
+    def _exploration(self, session: EpisodeSession) -> Reply | None:
         """A look that is not the policy's own choice; None for the first trajectory, which takes that."""
-        environment, protocol = self._environment, self._writing.protocol
-        looks = looking_calls(environment.tools, bool(environment.episode.session.images))
+        protocol = self._writing.protocol
+        looks = looking_calls(session.tools(), bool(session.episode.session.images))
         if self._sample == 0 or not looks:
             return None
         call = looks[int(self._rng.integers(len(looks)))]
@@ -165,18 +171,19 @@ class _Trajectory:
         return Reply(writing.protocol.render_turn(_chosen(self._rng, _REFLECTIONS), parsed.calls))
 
 
-def looking_calls(tools: Mapping[str, ToolSpec], seen: bool) -> list[ToolCall]:
-    """Calls that look at everything: of tools that move nothing and need no more than a picture.
+def looking_calls(schemas: Sequence[Mapping[str, Any]], seen: bool) -> list[ToolCall]:
+    """Calls that look at everything: of tools that need no more than a picture, none of which moves anything.
 
     Args:
-        tools: By name.
+        schemas: In the function-calling form.
         seen: There is a picture that can be looked at; the first one is.
     """
     found = []
-    for name, spec in sorted(tools.items()):
-        pictures = {argument: value for argument, value in _FIRST_PICTURE.items() if argument in spec.required}
-        if not spec.motion and not set(spec.required) - set(pictures) and (seen or not pictures):
-            found.append(ToolCall(name, pictures))
+    for function in (schema["function"] for schema in schemas):
+        required = set(function["parameters"].get("required", ()))
+        pictures = {name: value for name, value in _FIRST_PICTURE.items() if name in required}
+        if not required - set(pictures) and (seen or not pictures):
+            found.append(ToolCall(function["name"], pictures))
     return found
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from agent_node.calls import ToolCall
-from agent_node.policies.scripted.transcript import Response, read_response
+from agent_node.policies.scripted.transcript import read_response
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol
 from tool_nodes.results import ErrorCode
@@ -43,6 +43,9 @@ INSTEAD = {
     "text_ocr": "text_spotting",
 }
 """Tools that take the same arguments and answer in the same form; those of depth differ in the picture's index."""
+
+MOTIONS = frozenset({"robot.execute_grasp", "robot.place_object_at_2d_location", "robot.place_object_at_3d_location"})
+"""Tools that move the robot: they are never repeated here, since the world may have changed."""
 
 _LABELS = "text_labels"
 """The argument of LAST's tools that names several things at once."""
@@ -92,10 +95,15 @@ def doubt_of(index: int, call: ToolCall, message: Message) -> Doubt | None:
         return Doubt(index, "empty")
     labels = call.arguments.get(_LABELS) if isinstance(call.arguments, dict) else None
     if isinstance(labels, list):
-        missing = [str(label) for label in labels if str(label).lower() not in response.text.lower()]
+        missing = [str(label) for label in labels if _not_there(str(label), response.text)]
         if missing and len(missing) < len(labels):
             return Doubt(index, "partial", missing=" and ".join(missing))
     return None
+
+
+def _not_there(label: str, text: str) -> bool:
+    """LAST's tools say so in a line of its own."""
+    return re.search(rf"(?im)^{re.escape(label)}: not (?:found|recognised)", text) is not None
 
 
 def _inner(message: Message) -> str:
@@ -109,7 +117,6 @@ class Reflecting:
         teacher: Decides everything else. It may not mind that turns are missing: it reads a conversation in which the
             repetition stands in the place of what it repeats.
         protocol: What it writes.
-        motions: Tools that move the robot: what they do is never repeated by itself.
         seed: Of the words.
         tools: Names of the tools that there are; INSTEAD counts only among them.
         retries: Most repetitions of one turn's calls.
@@ -119,7 +126,6 @@ class Reflecting:
         self,
         teacher: Policy,
         protocol: Protocol,
-        motions: frozenset[str],
         seed: int,
         tools: frozenset[str] = frozenset(),
         retries: int = RETRIES,
@@ -127,7 +133,6 @@ class Reflecting:
         self.name = teacher.name
         self._teacher = teacher
         self._protocol = protocol
-        self._motions = motions
         self._tools = tools
         self._seed = seed
         self._retries = retries
@@ -163,7 +168,7 @@ class Reflecting:
         return view, None
 
     def _doubts(self, calls: Sequence[ToolCall], answers: Sequence[Message]) -> list[Doubt]:
-        if len(calls) != len(answers) or any(call.name in self._motions for call in calls):
+        if len(calls) != len(answers) or any(call.name in MOTIONS for call in calls):
             return []
         found = (doubt_of(k, call, answer) for k, (call, answer) in enumerate(zip(calls, answers, strict=True)))
         return [doubt for doubt in found if doubt is not None]
