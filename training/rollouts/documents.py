@@ -79,7 +79,7 @@ def dataclass_of(kind: type[T], document: Any, recall: Recall | None = None, whe
     if unknown or missing:
         said = f"has no field {missing[0]!r}" if missing else f"has an unknown field {unknown[0][:_SHOWN]!r}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where or 'it'} {said}")
-    hints = _hints(kind)
+    hints = _hints(kind)  # type: ignore[arg-type]
     values = {
         name: _read(hints[name], content, recall, f"{where}.{name}" if where else name)
         for name, content in document.items()
