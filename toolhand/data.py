@@ -8,11 +8,8 @@ from typing import Annotated, Literal
 import tyro
 
 from agent_node.console.terminal import AsJson, emit, say
-from tool_nodes.results import ErrorCode, ToolError
 
-
-Rollouts = Annotated[Path, tyro.conf.arg(metavar="DIR", help="A folder of rollouts, as they were collected.")]
-NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: a folder that is not there, or is empty.")]
+NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty.")]
 Kept = Annotated[
     Literal["all", "accepted", "successful"],
     tyro.conf.arg(

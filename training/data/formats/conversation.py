@@ -1,12 +1,12 @@
 """A rollout as a conversation to learn from, in either of two layouts; the formats beside this file write it down.
 
-| layout | the system prompt | an assistant's turn | results |
+| layout | system prompt | an assistant's turn | results |
 |---|---|---|---|
 | "text" | the protocol's, with the tools in it | word by word, as it was sampled | one user message a turn |
-| "calls" | the protocol's where the server is given the tools, else that of the protocol `native` | words, and calls | a tool message each |
+| "calls" | that of the protocol `native`, beside the tools' schemas | words, and calls | a tool message each |
 
-Both are what a policy is given when it is served (`agent_node.policies.chat`), so that what is trained on is what is met
-later. Pictures are named by their hash.
+Both are what a policy is given when it is served (`agent_node.policies.chat`), so that what is trained on is what is
+met later. Pictures are named by their hash.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from agent_node.policies.chat import (
 )
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, load_protocol
+from agent_node.runs.folder import encode
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.record import MessageRecord, RolloutRecord
 
@@ -115,15 +116,13 @@ def example_of(record: RolloutRecord, layout: Layout = "calls") -> ChatExample:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no layout {layout!r}: it must be calls or text.")
     stand_ins, hashes = _stand_ins(record)
     if layout == "text":
-        entries, tools = _as_text(record, stand_ins, hashes), ()
-    else:
-        names = ToolNames(record.schemas)
-        entries = _as_calls(record, stand_ins, hashes, names)
-        tools = tuple(
-            {**schema, "function": {**schema["function"], "name": names.sent(schema["function"]["name"])}}
-            for schema in record.schemas
-        )
-    return ChatExample(record.id, tuple(entries), tools, about(record))
+        return ChatExample(record.id, tuple(_as_text(record, stand_ins, hashes)), (), about(record))
+    names = ToolNames(record.schemas)
+    tools = tuple(
+        {**schema, "function": {**schema["function"], "name": names.sent(schema["function"]["name"])}}
+        for schema in record.schemas
+    )
+    return ChatExample(record.id, tuple(_as_calls(record, stand_ins, hashes, names)), tools, about(record))
 
 
 def about(record: RolloutRecord) -> dict[str, Any]:
@@ -156,10 +155,13 @@ def _stand_ins(record: RolloutRecord) -> tuple[list[Message], _Hashes]:
         picture = None
         if message.picture is not None:
             if not _HASH.fullmatch(message.picture):
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A picture is named by its hash, not {message.picture[:20]!r}.")
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT, f"A picture is named by its hash, not {message.picture[:20]!r}."
+                )
             picture = np.zeros((1, 1, 3), np.uint8)
             hashes[id(picture)] = message.picture
-        messages.append(Message(_role(message), message.text, message.words, message.image_index, picture))
+        text, words = (encode(part).decode() for part in (message.text, message.words))  # no half surrogate pairs
+        messages.append(Message(_role(message), text, words, message.image_index, picture))
     return messages, hashes
 
 
@@ -194,9 +196,7 @@ def _sampled_runs(record: RolloutRecord) -> Iterator[bool]:
 # -- calls -----------------------------------------------------------------------------------------
 
 
-def _as_calls(
-    record: RolloutRecord, messages: list[Message], hashes: _Hashes, names: ToolNames
-) -> Iterator[ChatEntry]:
+def _as_calls(record: RolloutRecord, messages: list[Message], hashes: _Hashes, names: ToolNames) -> Iterator[ChatEntry]:
     protocol = load_protocol(record.protocol)
     spoken = (message for message in record.messages if message.role == "assistant")
     for turn in native_turns(messages, protocol, names):

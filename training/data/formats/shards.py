@@ -15,7 +15,7 @@ import json
 import os
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -149,25 +149,29 @@ class ShardFolder:
         return bool(self.manifest)
 
 
-def read_shards(folder: Path) -> ShardFolder:
+def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> ShardFolder:
     """The shards of a data set, each checked against the manifest where there is one.
 
+    Args:
+        folder: Of the data set.
+        on_skip: Hears in a sentence of each shard that is missing or is not what was written, which is left out; where
+            None, the first is an error.
+
     Raises:
-        ToolError: INVALID_ARGUMENT where there is no data set, or a shard is missing or is not what was written, in one
-            sentence with its name.
+        ToolError: INVALID_ARGUMENT where there is no data set, or for such a shard.
     """
     try:
         files = tuple(sorted(file for file in (folder / ROWS).iterdir() if _SHARD.fullmatch(file.name)))
     except OSError:
         files = ()
     if not files and not (folder / MANIFEST).exists():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} is no data set: it has no {ROWS}/train-00000 and no {MANIFEST}.")
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"{folder} is no data set: it has no {ROWS}/train-00000 and no {MANIFEST}."
+        )
     manifest: dict[str, Any] = {}
     if (folder / MANIFEST).exists():
         manifest = _manifest(folder / MANIFEST)
-        for entry in manifest["shards"]:
-            _check(folder / ROWS / entry["file"], entry)
-        files = tuple(folder / ROWS / entry["file"] for entry in manifest["shards"])
+        files = tuple(_whole(folder / ROWS, manifest["shards"], on_skip))
     return ShardFolder(folder, files, manifest)
 
 
@@ -180,6 +184,19 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no manifest of a data set: {error}.") from error
     return dict(manifest)
+
+
+def _whole(folder: Path, entries: Sequence[Mapping[str, Any]], on_skip: Callable[[str], None] | None) -> Iterator[Path]:
+    for entry in entries:
+        path = folder / entry["file"]
+        try:
+            _check(path, entry)
+        except ToolError as error:
+            if on_skip is None:
+                raise
+            on_skip(str(error))
+        else:
+            yield path
 
 
 def _check(path: Path, entry: Mapping[str, Any]) -> None:
