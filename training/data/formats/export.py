@@ -54,7 +54,7 @@ def export(
     if form not in FORMS or keep not in get_args(Keep):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"A format is one of {', '.join(FORMS)}, and what is kept all, accepted or successful: not {form!r}, {keep!r}.",
+            f"A format is one of {', '.join(FORMS)}, and kept are all, accepted or successful: not {form!r}, {keep!r}.",
         )
     bad_row = None if on_skip is None else lambda error: on_skip(str(error))
     records = (record for record in read_rollouts(rollouts, bad_row) if is_kept(record, keep))
