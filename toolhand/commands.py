@@ -95,7 +95,9 @@ DATA = {
         "toolhand.data:data_export",
         "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
     ),
-    "show": CliCommand("toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."),
+    "show": CliCommand(
+        "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
+    ),
     "lerobot": CliCommand(
         "toolhand.data:data_lerobot", "Record simulated episodes of the scripted policy as a LeRobot v3.0 data set."
     ),

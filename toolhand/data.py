@@ -8,11 +8,8 @@ from typing import Annotated, Literal
 import tyro
 
 from agent_node.console.terminal import AsJson, emit, say
-from tool_nodes.results import ErrorCode, ToolError
 
-
-Rollouts = Annotated[Path, tyro.conf.arg(metavar="DIR", help="A folder of rollouts, as they were collected.")]
-NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: a folder that is not there, or is empty.")]
+NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty.")]
 Kept = Annotated[
     Literal["all", "accepted", "successful"],
     tyro.conf.arg(
@@ -42,13 +39,11 @@ def data_export(
     """
     from training.data.formats.export import export
 
-    report = export(rollouts, out, format, layout, keep)
-    for line in report.skipped:
-        say(line)
+    written = export(rollouts, out, format, layout, keep, say)
     if as_json:
-        emit(report.document())
+        emit(written.document())
     else:
-        print(report)
+        print(written)
     return 0
 
 
@@ -63,11 +58,51 @@ def data_show(
     Args:
         n: So many rollouts at most, spread evenly over the folder.
     """
-    from training.data.formats.export import sample
+    from training.data.formats.export import show
 
-    shown, of = sample(rollouts, html, n)
+    shown, of = show(rollouts, html, n, say)
     if as_json:
         emit({"page": str(html), "rollouts": shown, "of": of})
     else:
         print(f"{html}: {shown} of {of} rollouts")
+    return 0
+
+
+def data_lerobot(
+    out: NewFolder,
+    n: int = 10,
+    seed: int = 0,
+    category: Literal["pick", "relational_pick", "pick_and_place"] | None = None,
+    size: str = "320x240",
+    fps: int = 5,
+    perception: Perception = DEFAULT_PRESET,
+    as_json: AsJson = False,
+) -> int:
+    """Record simulated episodes of the scripted policy as a LeRobot v3.0 data set.
+
+    Whole episodes appear, file by file; nothing is ever replaced. Episodes that fail are kept and say so.
+
+    Args:
+        n: Episodes, of random tasks with the seeds from --seed on.
+        seed: Of the first task and its station.
+        category: What kind of task; any where it is not given.
+        size: Width and height of the pictures, e.g. 320x240.
+        fps: Frames a second of simulated time; a divisor of 25.
+    """
+    from bench.tools import parse_sizes
+    from sim.station import StationConfig
+    from training.data.demonstrations import demonstrations
+    from training.data.formats.lerobot import LeRobotWriter
+
+    image_size = parse_sizes(size)[0]
+    config = StationConfig(perception=perception, image_size=image_size, sleep=True)
+    writer = LeRobotWriter(out)
+    for shown in demonstrations(n, seed, config, category, fps, say):
+        writer.add(shown)
+        say(f"  episode {writer.episodes}: {shown.text}: {'done' if shown.success else 'not done'}")
+    writer.finish()
+    if as_json:
+        emit({"folder": str(out), **writer.document()})
+    else:
+        print(writer)
     return 0
