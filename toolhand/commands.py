@@ -95,6 +95,10 @@ DATA = {
         "toolhand.data:data_export",
         "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
     ),
+    "synth": CliCommand(
+        "toolhand.data_synth:data_synth",
+        "Make trajectories of a scripted teacher as the papers make theirs; only those that the task's truth calls right.",
+    ),
     "show": CliCommand(
         "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
     ),

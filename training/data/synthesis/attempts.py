@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from agent_node.episode import Episode
@@ -44,7 +45,12 @@ class Attempt:
 
 
 def attempt(
-    environment: Environment, task: Task, policy: Policy, seed: int, rollout: int = 0, **labels: Any
+    environment: Environment,
+    task: Task,
+    policy: Policy,
+    seed: int,
+    rollout: int = 0,
+    labels: Mapping[str, Any] = MappingProxyType({}),
 ) -> Attempt:
     """Let a policy try a task from its beginning to its end.
 

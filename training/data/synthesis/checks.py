@@ -1,4 +1,5 @@
-"""What is kept: a trajectory is judged by its task's own score and by how it was come by, never by what it says of itself."""
+"""What is kept: a trajectory is judged by its task's own score and by how it was come by, never by what it says of
+itself."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
 """E-ViC's verifiability filter (4.1): a task is kept only where somebody is known to answer it.
 
-Each candidate is tried by two models, 8 rollouts each, and kept where one rollout or more is correct; then the kinds are
-balanced by stratified subsampling. The paper keeps the question alone, to learn from by RL; the rollout that showed it to
-be answerable is kept with it here. The rest of the rollouts would not change the decision, so the first that is right
-ends the search. Its two models are two policies here. Kinds are balanced beforehand: candidates are drawn in turn.
-"""
+Each candidate is tried by two models, 8 rollouts each, and kept where one rollout or more is correct; then the kinds
+are balanced by stratified subsampling. The paper keeps the question alone, to learn from by RL; the rollout that
+showed it to be answerable is kept with it here. The rest of the rollouts would not change the decision, so the first
+that is right ends the search. Its two models are two policies here. Kinds are balanced beforehand: candidates are
+drawn in turn."""
 
 from __future__ import annotations
 

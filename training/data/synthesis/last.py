@@ -1,14 +1,13 @@
 """LAST's teaching data (3.2): what the pictures of tools mean (stage 1), and tools that fail on purpose (stage 2).
 
-Stage 1 of the paper has 6,000 questions about mask maps and depth maps that tools had drawn before; they ask which kind of
-picture it is and what it shows. Here the policy itself calls the tool and reads what comes back, so that the form of a call
-is learned with it. The true answer is what that tool draws; a trajectory counts only if that very tool was called, worked
-and brought a picture. In the paper Qwen-VL-Plus wrote the answers.
+Stage 1 of the paper has 6,000 questions about mask maps and depth maps that tools had drawn before; they ask which
+kind of picture it is and what it shows. Here the policy itself calls the tool and reads what comes back, so that the
+form of a call is learned with it. The true answer is what that tool draws; a trajectory counts only if that very tool
+was called, worked and brought a picture. In the paper Qwen-VL-Plus wrote the answers.
 
-Stage 2 has 16,000 trajectories, in about 3,000 of which tools return nothing or fail: `SIMULATED` are their rates a call,
-which the paper does not give. Where the paper's model goes back to the picture, `reflection` calls again and then another
-tool. Only trajectories in which a failure happened and was checked count as such.
-"""
+Stage 2 has 16,000 trajectories, in about 3,000 of which tools return nothing or fail: `SIMULATED` are their rates a
+call, which the paper does not give. Where the paper's model goes back to the picture, `reflection` calls again and
+then another tool. Only trajectories in which a failure happened and was checked count as such."""
 
 from __future__ import annotations
 

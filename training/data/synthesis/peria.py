@@ -1,20 +1,20 @@
 """PERIA's explore and exploit (4.2, C.2): several trajectories grow side by side until one has the right answer.
 
-In round 1 each must call one tool and may not answer. Then it answers or calls another tool. An answer is compared with
-the truth before it is committed: a wrong one is taken out of the conversation, the world goes back to before it, and the
-next turn is forced to reflect and to gather new evidence. In the last round it must answer. The trajectory that is right
-in the fewest rounds is kept, of those the first one. The paper grows 3 of at most 11 rounds each.
+In round 1 each must call one tool and may not answer. Then it answers or calls another tool. An answer is compared
+with the truth before it is committed: a wrong one is taken out of the conversation, the world goes back to before it,
+and the next turn is forced to reflect and to gather new evidence. In the last round it must answer. The trajectory
+that is right in the fewest rounds is kept, of those the first one. The paper grows 3 of at most 11 rounds each.
 
-What differs from the paper: the writer is any policy, and the scripted teacher has no chance in its choices. So that the
-trajectories differ, each has failures and noise of its own, and all but the first begin with another tool that looks.
-Asked to reflect, the scripted teacher, which is not told anything, begins anew on a new picture; a model is told by the
-prompts below, which are ours (the paper shows its own as figures).
-"""
+What differs from the paper: the writer is any policy, and the scripted teacher has no chance in its choices. So that
+the trajectories differ, each has noise and failures of its own, and all but the first begin with another tool that
+looks at everything. Asked to reflect, the scripted teacher, which is not told anything, is given such a look and
+begins anew after it; a model is told by the prompts below, which are ours (the paper shows its own as figures)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,12 @@ SAMPLES = 3
 ROUNDS = 11
 """Most turns of each, the answer included; T of C.2."""
 
-EXPLORE = "Choose exactly one tool that shows you something about the question, say why, and call it. Do not answer yet."
+_SPECIAL = frozenset({"formula_ocr", "table_ocr"})
+"""They look for what no task is about."""
+
+EXPLORE = (
+    "Choose exactly one tool that shows you something about the question, say why, and call it. Do not answer yet."
+)
 EXPLOIT = "Decide by what the tools have shown: call one more tool, or answer if the evidence is enough."
 REFLECT = (
     "The answer that you were about to give is not right. Say what may have gone wrong, and call a tool that gives new "
@@ -44,10 +49,10 @@ _FIRST_PICTURE = {"image_index": 0, "image_idx": 0, "img_path": "image-0"}
 """How the tools of each paper are given the first picture."""
 
 _REFLECTIONS = (
-    "Wait. Before I answer I check this: one picture may have misled me, so I gather evidence once more.",
-    "Hmm, am I sure? What the tools showed may be wrong in a detail. I look anew and compare.",
-    "I was about to answer, but the evidence is thin. Let me verify it with a fresh look.",
-    "Let me double-check: something may have been missed. I begin again with a new observation.",
+    "Wait. Before I answer I check this: one result may have misled me, so I gather evidence once more, with {tool}.",
+    "Hmm, am I sure? What the tools showed may be wrong in a detail. I use {tool} and compare.",
+    "I was about to answer, but the evidence is thin. Let me verify it; {tool} first.",
+    "Let me double-check: something may have been missed. I begin again with {tool}.",
 )
 _EXPLORATIONS = (
     "I first get an overview with {tool} before I decide how to answer.",
@@ -94,7 +99,7 @@ def explore_and_exploit(
         if limit < 2:  # a tool and an answer take two
             break
         trajectory = _Trajectory(environment, writing, np.random.default_rng([seed, sample]), sample, limit)
-        found = played(task, lambda grow=trajectory.grow: grow(task, seed), trajectory.labels)
+        found = played(task, partial(trajectory.grow, task, seed), trajectory.labels)
         if found.right:
             kept, found = found, kept
         if found is not None:
@@ -115,32 +120,35 @@ class _Trajectory:
         self._rng = rng
         self._sample = sample
         self._rounds = rounds
+        self._looked: set[str] = set()
         self.labels: dict[str, Any] = {"sample": sample, "rounds": 0, "refused": 0, "explored": ""}
 
     def grow(self, task: Task, seed: int) -> EpisodeSession:
         """One turn a round, until an answer is right or no round is left. Raises as `EpisodeSession.say`."""
-        session = self._environment.open(task, seed, self._sample)
+        station = int(np.random.default_rng([seed, self._sample, 1]).integers(2**31))
+        session = self._environment.open(task, station, self._sample)
         try:
             head = fresh = len(session.messages())  # the policy reads the first ones, and those from `fresh` on
             reflect = False
             for number in range(1, self._rounds + 1):
                 self.labels["rounds"] = number
                 messages = session.messages()
-                exploration = self._exploration(session) if number == 1 else None
-                reply = exploration or self._written([*messages[:head], *messages[fresh:]], number, reflect)
+                look = self._look(session, number, reflect)
+                reply = look or self._written([*messages[:head], *messages[fresh:]], number, reflect)
                 answers = self._writing.protocol.parse(reply.text).answer is not None
                 if answers and number == 1:
                     self.labels["refused"] += 1  # it is not even compared: no tool has been asked
                     continue
                 moment = session.save() if answers and number < self._rounds else None
                 session.say(reply)
-                fresh = len(session.messages()) if exploration else fresh
+                fresh = len(session.messages()) if look else fresh
                 reflect = False
                 if moment is not None and not session.score().truth.success:
                     self.labels["refused"] += 1
                     session.close()
                     session = self._environment.go_on(moment, self._sample)
-                    fresh, reflect = len(session.messages()), True
+                    reflect = True
+                    fresh = fresh if self._writing.told else len(session.messages())
                 elif session.done:
                     break
         except BaseException:
@@ -148,27 +156,29 @@ class _Trajectory:
             raise
         return session
 
-    def _exploration(self, session: EpisodeSession) -> Reply | None:
-        """A look that is not the policy's own choice; None for the first trajectory, which takes that."""
-        protocol = self._writing.protocol
+    def _look(self, session: EpisodeSession, number: int, reflect: bool) -> Reply | None:
+        """A look that is not the policy's own choice, to explore with or to reflect on; None where it chooses itself."""
+        explore = number == 1 and self._sample > 0
+        if not (explore or reflect) or (self._writing.told and not explore):
+            return None
         looks = looking_calls(session.tools(), bool(session.episode.session.images))
-        if self._sample == 0 or not looks:
+        looks = [call for call in looks if call.name not in self._looked] or looks
+        if not looks:
             return None
         call = looks[int(self._rng.integers(len(looks)))]
-        self.labels["explored"] = call.name
-        return Reply(protocol.render_turn(_chosen(self._rng, _EXPLORATIONS).format(tool=call.name), [call]))
+        self._looked.add(call.name)
+        if explore:
+            self.labels["explored"] = call.name
+        thought = _chosen(self._rng, _EXPLORATIONS if explore else _REFLECTIONS).format(tool=call.name)
+        return Reply(self._writing.protocol.render_turn(thought, [call]))
 
     def _written(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
         writing = self._writing
-        if writing.told:
-            last = number == self._rounds
-            prompt = CONCLUDE if last else REFLECT if reflect else EXPLORE if number == 1 else EXPLOIT
-            return writing.policy.respond([*messages, Message("user", prompt)])
-        reply = writing.policy.respond(messages)
-        parsed = writing.protocol.parse(reply.text)
-        if not reflect or not parsed.calls:
-            return reply
-        return Reply(writing.protocol.render_turn(_chosen(self._rng, _REFLECTIONS), parsed.calls))
+        if not writing.told:
+            return writing.policy.respond(messages)
+        last = number == self._rounds
+        prompt = CONCLUDE if last else REFLECT if reflect else EXPLORE if number == 1 else EXPLOIT
+        return writing.policy.respond([*messages, Message("user", prompt)])
 
 
 def looking_calls(schemas: Sequence[Mapping[str, Any]], seen: bool) -> list[ToolCall]:
@@ -182,7 +192,7 @@ def looking_calls(schemas: Sequence[Mapping[str, Any]], seen: bool) -> list[Tool
     for function in (schema["function"] for schema in schemas):
         required = set(function["parameters"].get("required", ()))
         pictures = {name: value for name, value in _FIRST_PICTURE.items() if name in required}
-        if not required - set(pictures) and (seen or not pictures):
+        if not required - set(pictures) and (seen or not pictures) and function["name"] not in _SPECIAL:
             found.append(ToolCall(function["name"], pictures))
     return found
 

@@ -1,11 +1,11 @@
-"""Forced reflection: a call that failed, or whose result is doubtful, is checked and made again before the teacher goes on.
+"""Forced reflection: a call that failed, or whose result is doubtful, is checked and made again before the teacher goes
+on.
 
-Each repetition is a real call with a real result. It is put between the turns of the teacher, who reads the conversation
-as if the call had worked at once; the record keeps all of it. LAST has the model "abandon the tool path and revert to the
-original image" after a failure: a teacher without eyes cannot, so the second repetition takes another tool with the same
-answer, and what fails even then is left to the teacher. LAST's consistency check is here too: a result about some of the
-things that were asked for is doubtful.
-"""
+Each repetition is a real call with a real result. It is put between the turns of the teacher, who reads the
+conversation as if the call had worked at once; the record keeps all of it. LAST has the model "abandon the tool path
+and revert to the original image" after a failure: a teacher without eyes cannot, so the second repetition takes
+another tool with the same answer, and what fails even then is left to the teacher. LAST's consistency check is here
+too: a result about some of the things that were asked for is doubtful."""
 
 from __future__ import annotations
 
@@ -37,12 +37,11 @@ INSTEAD = {
     "roborefer.detect_all": "vlm.detect_all",
     "vlm.detect_one": "roborefer.detect_one",
     "vlm.detect_all": "roborefer.detect_all",
-    "robot.get_depth": "depth_estimator.estimate_depth",
     "EstimateSize": "SegmentObjects",
     "SegmentObjects": "EstimateSize",
     "text_ocr": "text_spotting",
 }
-"""Tools that take the same arguments and answer in the same form; those of depth differ in the picture's index."""
+"""Tools that take the same arguments and answer in the same form."""
 
 MOTIONS = frozenset({"robot.execute_grasp", "robot.place_object_at_2d_location", "robot.place_object_at_3d_location"})
 """Tools that move the robot: they are never repeated here, since the world may have changed."""
@@ -86,9 +85,17 @@ class Doubt:
     missing: str = ""
 
 
-def doubt_of(index: int, call: ToolCall, message: Message) -> Doubt | None:
-    """What is doubtful about the result of a call that moved nothing; None where nothing is."""
+def doubt_of(index: int, call: ToolCall, message: Message, moved: bool = False) -> Doubt | None:
+    """What is doubtful about the result of a call that moved nothing; None where nothing is.
+
+    Args:
+        index: Which call of its turn.
+        call, message: What was asked, and what came back.
+        moved: The robot has moved before: that a thing is not found any more is an answer then.
+    """
     response = read_response(message)
+    if moved and response.error is ErrorCode.OBJECT_NOT_FOUND:
+        return None
     if response.error is not None:
         return Doubt(index, "failed", response.error) if response.error in _MAY_PASS else None
     if not response.text and message.image_index is None and not _inner(message):
@@ -118,7 +125,6 @@ class Reflecting:
             repetition stands in the place of what it repeats.
         protocol: What it writes.
         seed: Of the words.
-        tools: Names of the tools that there are; INSTEAD counts only among them.
         retries: Most repetitions of one turn's calls.
     """
 
@@ -127,65 +133,80 @@ class Reflecting:
         teacher: Policy,
         protocol: Protocol,
         seed: int,
-        tools: frozenset[str] = frozenset(),
         retries: int = RETRIES,
     ) -> None:
         self.name = teacher.name
         self._teacher = teacher
         self._protocol = protocol
-        self._tools = tools
         self._seed = seed
         self._retries = retries
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
         """The teacher's next turn, or one that makes a doubtful call again. Raises what the teacher raises."""
-        view, open_turn = self._read(conversation)
-        if open_turn is None:
+        view, pending = self._read(conversation)
+        if pending is None:
             return self._teacher.respond(view)
-        calls, doubts, tries = open_turn
-        rng = np.random.default_rng([self._seed, len(conversation)])
-        again = [self._again(calls[index], tries) for index in _after(doubts, calls)]
+        offered = conversation[0].text if pending.tries else ""
+        again = [_again(pending.calls[index], offered) for index in pending.repeated]
         if self._protocol.calls_in_a_turn != "all":
             again = again[:1]
-        return Reply(self._protocol.render_turn(self._thought(calls, doubts[0], again[0], rng), again))
+        rng = np.random.default_rng([self._seed, len(conversation)])
+        return Reply(self._protocol.render_turn(_thought(pending, again[0], rng), again))
 
-    def _read(
-        self, conversation: Sequence[Message]
-    ) -> tuple[list[Message], tuple[tuple[ToolCall, ...], list[Doubt], int] | None]:
-        """The conversation as the teacher reads it, and what is to be made again: calls, doubts and how often it was."""
+    def _read(self, conversation: Sequence[Message]) -> tuple[list[Message], _Pending | None]:
+        """The conversation as the teacher reads it, and what is to be made again before it does."""
         head, turns = turns_of(conversation)
-        view, k = list(head), 0
+        view, k, moved = list(head), 0, False
         while k < len(turns):
             said, answers = turns[k][0], list(turns[k][1])
             calls, tries, k = self._protocol.parse(said.text).calls, 0, k + 1
-            while tries < self._retries and (doubts := self._doubts(calls, answers)):
+            while tries < self._retries and (doubts := _doubts(calls, answers, moved)):
+                pending = _Pending(calls, doubts[0], tries)
                 if k == len(turns):
-                    return view, (calls, doubts, tries)
-                for index, answer in zip(_after(doubts, calls), turns[k][1], strict=False):
+                    return view, pending
+                for index, answer in zip(pending.repeated, turns[k][1], strict=False):
                     answers[index] = answer
                 tries, k = tries + 1, k + 1
+            moved = moved or any(call.name in MOTIONS for call in calls)
             view += [said, *answers]
         return view, None
 
-    def _doubts(self, calls: Sequence[ToolCall], answers: Sequence[Message]) -> list[Doubt]:
-        if len(calls) != len(answers) or any(call.name in MOTIONS for call in calls):
-            return []
-        found = (doubt_of(k, call, answer) for k, (call, answer) in enumerate(zip(calls, answers, strict=True)))
-        return [doubt for doubt in found if doubt is not None]
 
-    def _again(self, call: ToolCall, tries: int) -> ToolCall:
-        other = INSTEAD.get(call.name, "") if tries else ""
-        if other not in self._tools or not isinstance(call.arguments, dict):
-            return call
-        return ToolCall(other, call.arguments)
+@dataclass(frozen=True)
+class _Pending:
+    """Calls of a turn that are to be made again, and how often they were already."""
 
-    def _thought(self, calls: Sequence[ToolCall], doubt: Doubt, again: ToolCall, rng: np.random.Generator) -> str:
-        tool = calls[doubt.index].name
-        texts = _REASONS[doubt.kind]
-        said = texts[int(rng.integers(len(texts)))]
-        if again.name != tool:
-            said += _WITH[int(rng.integers(len(_WITH)))]
-        return said.format(tool=tool, code=doubt.code, missing=doubt.missing, other=again.name)
+    calls: tuple[ToolCall, ...]
+    doubt: Doubt
+    tries: int
+
+    @property
+    def repeated(self) -> range:
+        """The doubtful call and, since later ones may have needed what is missing, all after it."""
+        return range(self.doubt.index, len(self.calls))
+
+
+def _doubts(calls: Sequence[ToolCall], answers: Sequence[Message], moved: bool) -> list[Doubt]:
+    if len(calls) != len(answers) or any(call.name in MOTIONS for call in calls):
+        return []
+    found = (doubt_of(k, call, answer, moved) for k, (call, answer) in enumerate(zip(calls, answers, strict=True)))
+    return [doubt for doubt in found if doubt is not None]
+
+
+def _again(call: ToolCall, offered: str) -> ToolCall:
+    """The same call, or that of another tool where the system's prompt offers one with the same answer."""
+    other = INSTEAD.get(call.name)
+    return call if other is None or other not in offered else ToolCall(other, call.arguments)
+
+
+def _thought(pending: _Pending, again: ToolCall, rng: np.random.Generator) -> str:
+    doubt = pending.doubt
+    tool = pending.calls[doubt.index].name
+    texts = _REASONS[doubt.kind]
+    said = texts[int(rng.integers(len(texts)))]
+    if again.name != tool:
+        said += _WITH[int(rng.integers(len(_WITH)))]
+    return said.format(tool=tool, code=doubt.code, missing=doubt.missing, other=again.name)
 
 
 def turns_of(conversation: Sequence[Message]) -> tuple[Sequence[Message], list[tuple[Message, Sequence[Message]]]]:
@@ -196,8 +217,3 @@ def turns_of(conversation: Sequence[Message]) -> tuple[Sequence[Message], list[t
     ends = [*spoken[1:], len(conversation)]
     turns = [(conversation[k], conversation[k + 1 : end]) for k, end in zip(spoken, ends, strict=True)]
     return conversation[: spoken[0]], turns
-
-
-def _after(doubts: Sequence[Doubt], calls: Sequence[ToolCall]) -> list[int]:
-    """The doubtful calls and, since a later one may have needed what is missing, all after the first of them."""
-    return list(range(doubts[0].index, len(calls))) if doubts else []

@@ -1,10 +1,10 @@
 """SpaceTools' teaching data (DIRL) and its decomposition.
 
-The problem is taken apart: one teacher points and does nothing else, the other has every tool. 2,000 trajectories of the
-paper are the first one's, 6,000 the second one's; both keep only what ends in a correct answer. The paper's first teacher
-is a model trained with the pointing tool alone, its second Claude Sonnet 4.5 with all tools. Here both are any policy; a
-trajectory counts as the pointing teacher's where pointing and the camera were all that it called, and its prompt lists
-the other tools nevertheless.
+The problem is taken apart: one teacher points and does nothing else, the other has every tool. 2,000 trajectories of
+the paper are the first one's, 6,000 the second one's; both keep only what ends in a correct answer. The paper's first
+teacher is a model trained with the pointing tool alone, its second Claude Sonnet 4.5 with all tools. Here both are
+any policy; a trajectory counts as the pointing teacher's where pointing and the camera were all that it called, and
+its prompt lists the other tools nevertheless.
 
 For reinforcement learning without tools (D.4) a trajectory of T turns is taken apart into T instances of one turn.
 """

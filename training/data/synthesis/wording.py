@@ -1,11 +1,11 @@
 """Thoughts said in other words (PERIA, 4.2 and C.2): calls, arguments, observations and answers stay as they are.
 
-PERIA has Qwen3-VL-235B rewrite them, with one prompt for the first choice of a tool, one for later ones, which looks back
-at the results so far, and one for the final reasoning. `Templates` does so by seeded openings, exchanges of phrases and
-closings, of which only what the record itself says is used: the tool that is called, and whether the last call worked.
-`ByPolicy` asks a model; the prompts are ours, since the paper shows its own as figures. Whoever writes, a thought is
-refused that holds a tag, lacks a number or a quoted name of the original, or, as in the paper, the name of the tool.
-"""
+PERIA has Qwen3-VL-235B rewrite them, with one prompt for the first choice of a tool, one for later ones, which looks
+back at the results so far, and one for the final reasoning. `Templates` does so by seeded openings, exchanges of
+phrases and closings, of which only what the record itself says is used: the tool that is called, and whether the last
+call worked. `ByPolicy` asks a model; the prompts are ours, since the paper shows its own as figures. Whoever writes,
+a thought is refused that holds a tag, lacks a number or a quoted name of the original, or, as in the paper, the name
+of the tool."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from agent_node.calls import ToolCall
 from agent_node.episode import Episode, Turn
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol as Form
+from tool_nodes.results import ErrorCode
 
 ThoughtRole = Literal["first", "later", "final"]
 """Which of PERIA's three prompts rewrites a thought."""
@@ -40,7 +41,7 @@ _OPENINGS: dict[ThoughtRole, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _AFTER_FAILURE = (
-    "That did not go as meant.", "Hmm, the last call did not work.", "The last result is an error, so I have to react.",
+    "", "", "That did not go as meant.", "Hmm, the last call did not work.", "The last result is an error, so I have to react.",
     "I should not ignore that failure.",
 )  # fmt: skip
 _CLOSINGS = (
@@ -59,6 +60,8 @@ _EXCHANGES = (
     (r"\bThe object is down\b", ("The object is down", "It stands where it should", "The object has been set down")),
     (r"\bso\b", ("so", "therefore")),
 )
+_ANSWERS = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
+"""Errors that tell something about the picture."""
 _FACTS = re.compile(r"\d+(?:\.\d+)?|'[^']{2,60}'|\"[^\"]{2,60}\"")
 _TAGS = re.compile(r"</?\s*(?:think|analy|answer|ans|action|tool_call|tool_response)\b|\\boxed", re.IGNORECASE)
 
@@ -69,8 +72,8 @@ _ASKED: dict[ThoughtRole, str] = {
     "final": "It leads to the final answer. Go through all calls and keep every fact and the conclusion.",
 }
 _ASK = (
-    "Rewrite the thought below in other words, in one to four sentences. Keep its meaning, every number, every name. Use "
-    "no tags. {asked}{tool}\nThought: {thought}"
+    "Rewrite the thought below in other words, in one to four sentences. Keep its meaning, every number and every "
+    "name. Use no tags. {asked}{tool}\nThought: {thought}"
 )
 
 
@@ -157,7 +160,8 @@ def _context(episode: Episode, number: int, asked: bool) -> ThoughtContext:
     turn = episode.turns[number]
     role: ThoughtRole = "final" if turn.parsed.answer is not None else "later" if asked else "first"
     last = [exchange.record for exchange in episode.turns[number - 1].exchanges] if number else []
-    worked = all(record is not None and record.result.ok for record in last)
+    worked = all(record is not None and (record.result.error is None or record.result.error.code in _ANSWERS)
+                 for record in last)  # fmt: skip
     return ThoughtContext(role, turn.parsed.calls, worked, episode.messages[: turn.prompt.messages])
 
 
