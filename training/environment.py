@@ -31,6 +31,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord
 from training.episode import require_scene
 from training.failures import FACT, FailingToolbox, Failures
+from training.tasks.shown import shown_picture
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -134,6 +135,7 @@ class Environment:
             protocol=self._protocol,
             recovery=self._recovery,
             memory=self._memory,
+            picture=shown_picture(task, station),
         )
         if conversation.done:
             raise ToolError(conversation.episode.error_code or ErrorCode.INTERNAL, conversation.episode.answer)
