@@ -12,9 +12,11 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from sim.ros.graph import lockstep_graph, station_anew
 from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.predicates import Snapshot
@@ -22,6 +24,9 @@ from sim.tasks.task import Score, Task, Transcript
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Toolbox
 from training.episode import require_scene
+
+if TYPE_CHECKING:
+    from rclpy_zenoh.launch import LaunchedGraph
 
 
 class EpisodeJudge(Protocol):
@@ -151,7 +156,86 @@ class CallbackPool(StationPool):
         return StationLease(station.toolbox, Judge(station), lambda sound: None)
 
 
-BACKENDS: Mapping[str, Callable[[StationConfig], StationPool]] = {"physics": PhysicsPool}
+class RosPool(StationPool):
+    """Stations over graphs of ROS 2 in lockstep, each with one episode at a time; a graph is started when it is needed.
+
+    A graph that something failed in is ended, and another one started for the next episode.
+
+    Args:
+        config: Of the stations; a graph has the pictures, time step, camera and planner of its own parameter file, and
+            perception without noise.
+        graphs: At most so many at once, 1 or more.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a configuration that a graph does not have.
+    """
+
+    def __init__(self, config: StationConfig, graphs: int = 1) -> None:
+        for name in ("camera", "planner", "noise", "image_size", "timestep", "sleep"):
+            if getattr(config, name) != getattr(StationConfig(), name):
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT, f"A graph of ROS 2 has its own {name}: leave it as it is by default."
+                )
+        if graphs < 1:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There must be 1 graph or more, got {graphs}.")
+        self._config = config
+        self._most = graphs
+        self._free: list[tuple[LaunchedGraph, ExitStack]] = []
+        self._running: list[ExitStack] = []
+        self._lock = threading.Lock()  # also of the environment variables, which lead a new node to its graph
+
+    def take(self, task: Task, seed: int) -> StationLease:
+        """See StationPool."""
+        if seed < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")
+        with self._lock:
+            graph, running = self._free.pop() if self._free else self._start()
+            link = ExitStack()
+            try:
+                station = link.enter_context(station_anew(graph, task.scene, replace(self._config, seed=seed)))
+                toolbox, judge = station.toolbox, Judge(station)
+            except ToolError:
+                link.close()
+                self._end(running)
+                raise
+
+        def release(sound: bool) -> None:
+            link.close()
+            with self._lock:
+                if sound:
+                    self._free.append((graph, running))
+                else:
+                    self._end(running)
+
+        return StationLease(toolbox, judge, release)
+
+    def close(self) -> None:
+        """See StationPool."""
+        with self._lock:
+            self._free.clear()
+            for running in tuple(self._running):
+                self._end(running)
+
+    def _start(self) -> tuple[LaunchedGraph, ExitStack]:
+        if len(self._running) >= self._most:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"All {self._most} graphs are in use: close a session before the next."
+            )
+        running = ExitStack()
+        graph = running.enter_context(lockstep_graph(self._config))
+        self._running.append(running)
+        return graph, running
+
+    def _end(self, running: ExitStack) -> None:
+        if running in self._running:
+            self._running.remove(running)
+            running.close()
+
+
+BACKENDS: Mapping[str, Callable[[StationConfig], StationPool]] = {
+    "physics": PhysicsPool,
+    "ros": RosPool,
+}
 """What makes the stations of an environment, by name."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -18,7 +19,8 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from sim.tasks.pick import PickTask
 from sim.tasks.task import Score, Task
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 from training.backends import PhysicsPool, StationLease, make_pool
 from training.environment import Environment
 from training.failures import Failures
@@ -169,6 +171,29 @@ def test_a_fault_of_the_system_is_never_a_score_and_its_station_is_not_used_agai
     with ENVIRONMENT.open(PICK) as session:
         session.abort(ToolError(ErrorCode.UNAVAILABLE, "The model is gone."))
         assert refusal(session.score).code is ErrorCode.UNAVAILABLE
+
+
+class SlowTool:
+    @tool("slow.look", timeout_s=0.02)
+    def look(self) -> ToolResult:
+        """Look for a long time."""
+        time.sleep(0.2)
+        return ToolResult(text="Seen.")
+
+
+def test_a_call_that_ran_out_of_its_time_spoils_the_station() -> None:
+    returned: list[bool] = []
+
+    class SlowPool(PhysicsPool):
+        def take(self, task: Task, seed: int) -> StationLease:
+            lease = super().take(task, seed)
+            return replace(lease, toolbox=Toolbox([SlowTool()]), release=returned.append)
+
+    with Environment(SMALL, backend=SlowPool(SMALL)).open(PICK) as session:
+        assert session.call("slow.look", {}).error_code is ErrorCode.TIMEOUT
+        assert "sound station" in refusal(session.save).message
+        assert session.score().total == 0.0
+    assert returned == [False]
 
 
 def test_sessions_of_one_environment_are_apart_and_a_closed_one_leaves_its_station_as_new() -> None:
