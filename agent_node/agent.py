@@ -58,21 +58,22 @@ class Agent:
         conversation = self._begin(task, picture=picture)
         while not conversation.done:
             try:
-                reply = self._ask(conversation.messages)
+                reply = ask(self._policy, conversation.messages)
             except ToolError as error:
                 conversation.abort(error)
             else:
                 conversation.step(reply)
         return conversation.episode
 
-    def _ask(self, messages: Sequence[Message]) -> Reply:
-        """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
-        try:
-            reply = self._policy.respond(messages)
-        except ToolError:
-            raise
-        except Exception as error:
-            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
-        if problem := reply_problem(reply):
-            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {problem}")
-        return reply
+
+def ask(policy: Policy, messages: Sequence[Message]) -> Reply:
+    """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
+    try:
+        reply = policy.respond(messages)
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
+    if problem := reply_problem(reply):
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {problem}")
+    return reply

@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 import tyro
 
 from agent_node.console.terminal import AsJson, emit, say
+from tool_nodes.port_names import DEFAULT_PRESET
+from toolhand.options import Perception
 
 NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty.")]
 Kept = Annotated[
@@ -97,9 +99,12 @@ def data_lerobot(
     image_size = parse_sizes(size)[0]
     config = StationConfig(perception=perception, image_size=image_size, sleep=True)
     writer = LeRobotWriter(out)
-    for shown in demonstrations(n, seed, config, category, fps, say):
-        writer.add(shown)
-        say(f"  episode {writer.episodes}: {shown.text}: {'done' if shown.success else 'not done'}")
+    try:
+        for shown in demonstrations(n, seed, config, category, fps, say):
+            writer.add(shown)
+            say(f"  episode {writer.episodes}: {shown.text}: {'done' if shown.success else 'not done'}")
+    finally:
+        writer.flush()  # after Ctrl-C too
     writer.finish()
     if as_json:
         emit({"folder": str(out), **writer.document()})

@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Literal, get_args
 
+import numpy as np
+
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.formats.chat import ChatJsonl, ChatParquet
 from training.data.formats.conversation import Layout
+from training.data.formats.sample import write_html_sample
 from training.data.formats.sharegpt import ShareGpt
 from training.data.formats.writing import RowFormat, WrittenSet, write_set
 from training.rollouts.collection import read_rollouts
@@ -19,6 +22,10 @@ from training.rollouts.record import RolloutRecord
 Keep = Literal["all", "accepted", "successful"]
 FormName = Literal["chat", "parquet", "sharegpt"]
 FORMS: dict[FormName, Callable[[], RowFormat]] = {"chat": ChatJsonl, "parquet": ChatParquet, "sharegpt": ShareGpt}
+
+
+MAX_SHOWN = 500
+"""Rollouts of a page; chosen by hand, what a browser scrolls through at ease."""
 
 
 def is_kept(record: RolloutRecord, keep: Keep) -> bool:
@@ -69,3 +76,28 @@ def _some(records: Iterable[RolloutRecord], rollouts: Path, keep: Keep) -> Itera
         which = "" if keep == "all" else f" that is {keep}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{rollouts} has no rollout{which}.")
     yield from itertools.chain([first], left)
+
+
+def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | None = None) -> tuple[int, int]:
+    """Write a page of rollouts of a folder, spread evenly over it.
+
+    Args:
+        rollouts: See `training.rollouts.collection`.
+        path: The page.
+        n: So many at most, 1 to MAX_SHOWN.
+        on_skip: As of `export`.
+
+    Returns:
+        How many are shown, and how many there are.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT as `export`, and for another n; UNAVAILABLE where the page cannot be written.
+    """
+    if not 1 <= n <= MAX_SHOWN:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A page shows 1 to {MAX_SHOWN} rollouts, not {n}.")
+    bad_row = None if on_skip is None else lambda error: on_skip(str(error))
+    count = sum(1 for _ in read_rollouts(rollouts, bad_row))
+    chosen = set(np.linspace(0, count - 1, min(n, count)).round().astype(int).tolist())
+    records = [record for number, record in enumerate(read_rollouts(rollouts, lambda error: None)) if number in chosen]
+    write_html_sample(records, PictureStore(rollouts), path, count)
+    return len(records), count

@@ -288,7 +288,8 @@ def _frame_schema(features: Mapping[str, Any]) -> Any:
     """The columns of the frames, with the features that `datasets` reads from the metadata."""
     pa = arrow()
     kinds = {"float32": pa.float32(), "int64": pa.int64(), "bool": pa.bool_()}
-    columns, known = [], {}
+    columns: list[tuple[str, Any]] = []
+    known: dict[str, Any] = {}
     for name, feature in features.items():
         kind, size = feature["dtype"], feature["shape"][0]
         if kind == "image":
@@ -306,12 +307,14 @@ def _frame_schema(features: Mapping[str, Any]) -> Any:
 def _tasks_file(tasks: Mapping[str, int]) -> bytes:
     """The table that pandas reads with the sentence as its index."""
     pa = arrow()
-    index = {"name": "task", "field_name": "task", "pandas_type": "unicode", "numpy_type": "object", "metadata": None}
-    column = {"name": "task_index", "field_name": "task_index", "pandas_type": "int64", "numpy_type": "int64"}
+    columns = [
+        {"name": name, "field_name": name, "pandas_type": kind, "numpy_type": numpy_type, "metadata": None}
+        for name, kind, numpy_type in (("task_index", "int64", "int64"), ("task", "unicode", "object"))
+    ]
     pandas = {
         "index_columns": ["task"],
         "column_indexes": [],
-        "columns": [{**column, "metadata": None}, index],
+        "columns": columns,
         "creator": {"library": "pyarrow", "version": pa.__version__},
         "pandas_version": "2.3.0",
     }
