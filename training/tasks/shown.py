@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
-from sim.tasks.judge import JudgedStation
 from sim.tasks.task import Task
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
@@ -41,7 +40,15 @@ class _ToolCamera:
         return frame
 
 
-def shown_picture(task: Task, station: JudgedStation) -> SessionImage | None:
+class Seeing(Protocol):
+    """What a picture can be taken with: a toolbox at least, a `camera` where there is one in this process."""
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """Its tools."""
+
+
+def shown_picture(task: Task, station: Seeing) -> SessionImage | None:
     """What the operator shows with a task's sentence; None for one without a picture.
 
     Raises:

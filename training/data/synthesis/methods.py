@@ -24,8 +24,7 @@ import numpy as np
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.workshop import VIEW, Workshop
-from training.recipes import recipe_named
+from training.data.synthesis.workshop import VIEW, Workshop, kinds_of
 from training.tasks.kinds import MANIPULATION
 
 ERRING = 0.4
@@ -69,10 +68,6 @@ class Method:
     why_not: Callable[[Attempt], str] = lambda attempt: ""
 
 
-def _questions(recipe: str) -> tuple[str, ...]:
-    return tuple(kind for kind in recipe_named(recipe).mix if kind not in MANIPULATION)
-
-
 def _plain(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     task = workshop.task(job.kind, job.seed)
     recipe = METHODS[job.method].recipe
@@ -106,7 +101,7 @@ def _verified(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
 
 def _views(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     task = workshop.task(job.kind, job.seed)
-    return [attempt(workshop.environment("last"), task, workshop.teacher(task, "last"), job.seed)]
+    return [attempt(workshop.environment("last", views=True), task, workshop.teacher(task, "last"), job.seed)]
 
 
 def _checked(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
@@ -128,13 +123,13 @@ def _failed_and_checked(made: Attempt) -> str:
 
 METHODS: Mapping[str, Method] = {
     "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _plain, _pointed),
-    "tools": Method("dirl", lambda: _questions("dirl"), _plain),
+    "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
     "robot": Method("dirl", lambda: tuple(MANIPULATION), _robot),
-    "explore": Method("peria", lambda: _questions("peria"), _explore),
-    "verified": Method("evic", lambda: _questions("evic"), _verified),
+    "explore": Method("peria", lambda: kinds_of("peria"), _explore),
+    "verified": Method("evic", lambda: kinds_of("evic"), _verified),
     "views": Method("last", lambda: (VIEW,), _views),
-    "checked": Method("last", lambda: _questions("last"), _checked),
-    "failing": Method("last", lambda: _questions("last"), _checked, _failed_and_checked),
+    "checked": Method("last", lambda: kinds_of("last"), _checked),
+    "failing": Method("last", lambda: kinds_of("last"), _checked, _failed_and_checked),
 }
 """Every method by name."""
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
 from sim.station import StationConfig
+from training.data.synthesis.evic import Confirming
 from training.data.synthesis.last import ViewTask, ViewTeacher, view_task
 from training.data.synthesis.reflection import Reflecting
 from training.difficulty import Difficulty
 from training.environment import Environment
 from training.failures import Failures
-from training.recipes import Recipe, recipe_named
+from training.grading import mean_of_terms
+from training.recipes import recipe_named
 from training.splits import Split
 from training.tasks.kinds import MANIPULATION, TrainingTask, make_task
-from training.teacher import QuestionTeacher
+from training.teacher.policy import TeacherPolicy
 
 VIEW = "view"
 """The kind of LAST's questions about a tool's picture, beside `training.tasks.kinds.TASK_KINDS`."""
@@ -36,7 +37,7 @@ class Workshop:
     def __init__(self, split: Split = "train", policy: Policy | None = None) -> None:
         self.split = split
         self.policy = policy
-        self._environments: dict[tuple[str, float, str], Environment] = {}
+        self._environments: dict[tuple[str, float, str, bool], Environment] = {}
 
     def task(self, kind: str, seed: int) -> DataTask:
         """The task of a kind and seed. Raises as `training.tasks.kinds.make_task`."""
@@ -53,24 +54,44 @@ class Workshop:
         protocol = self.protocol(recipe)
         if isinstance(task, ViewTask):
             return ViewTeacher(task, protocol)
-        return ScriptedPolicy(protocol=protocol) if task.kind in MANIPULATION else QuestionTeacher(protocol)
+        teacher = TeacherPolicy(protocol, suites_of(recipe))
+        return Confirming(teacher, protocol, IMAGE_SIZE) if recipe == "evic" else teacher
 
     def reflecting(self, task: DataTask, recipe: str, seed: int) -> Policy:
         """The same, but for doubtful calls, which are checked and made again."""
         return Reflecting(self.teacher(task, recipe), self.protocol(recipe), seed)
 
-    def environment(self, recipe: str, level: float = 0.0, failures: Failures | None = None) -> Environment:
-        """Stations as a recipe has them, of a difficulty; failures on purpose are the difficulty's where None."""
-        key = (recipe, level, repr(failures))
+    def environment(
+        self, recipe: str, level: float = 0.0, failures: Failures | None = None, views: bool = False
+    ) -> Environment:
+        """Stations as a recipe has them.
+
+        Args:
+            recipe: Whose tools, protocol and rewards.
+            level: Of the difficulty.
+            failures: On purpose; the difficulty's where None.
+            views: For ViewTask, which no recipe has a reward for: the mean of its terms is taken.
+        """
+        key = (recipe, level, repr(failures), views)
         if key not in self._environments:
-            self._environments[key] = self._made(recipe_named(recipe), Difficulty(level), failures)
+            difficulty = Difficulty(level)
+            config = StationConfig(suites=suites_of(recipe), image_size=IMAGE_SIZE, sleep=True)
+            self._environments[key] = Environment(
+                difficulty.config(config),
+                protocol=self.protocol(recipe),
+                failures=failures or difficulty.failures(),
+                grader=mean_of_terms if views else recipe_named(recipe),
+            )
         return self._environments[key]
 
-    def _made(self, recipe: Recipe, difficulty: Difficulty, failures: Failures | None) -> Environment:
-        config = StationConfig(suites=recipe.suites, image_size=IMAGE_SIZE, sleep=True)
-        return Environment(
-            difficulty.config(config),
-            protocol=load_protocol(recipe.protocol),
-            failures=failures or difficulty.failures(),
-            grader=recipe.grader,
-        )
+
+def suites_of(recipe: str) -> tuple[str, ...]:
+    """Whose tools are offered: the recipe's, and for E-ViC's, which only draw, those of SpaceTools beside them."""
+    suites = recipe_named(recipe).suites
+    return ("spacetools", *suites) if recipe == "evic" else suites
+
+
+def kinds_of(recipe: str) -> tuple[str, ...]:
+    """The questions of a recipe's mix that the scripted teacher's tools can answer."""
+    teacher = TeacherPolicy(suites=suites_of(recipe))
+    return tuple(kind for kind in recipe_named(recipe).mix if kind not in MANIPULATION and teacher.answers(kind))
