@@ -12,6 +12,7 @@ from agent_node.policy import Message, Policy, Reply, reply_problem
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Tools
 
 
@@ -47,9 +48,14 @@ class Agent:
             memory=memory,
         )
 
-    def run(self, task: str) -> Episode:
-        """Carry out one command. Never raises for what a policy or a tool does."""
-        conversation = self._begin(task)
+    def run(self, task: str, picture: SessionImage | None = None) -> Episode:
+        """Carry out one command, or answer a question about a picture. Never raises for what a policy or a tool does.
+
+        Args:
+            task: The operator's sentence.
+            picture: What the operator shows with it, index 0 of the conversation; nothing where None.
+        """
+        conversation = self._begin(task, picture=picture)
         while not conversation.done:
             try:
                 reply = ask(self._policy, conversation.messages)

@@ -21,6 +21,7 @@ from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.predicates import Snapshot
 from sim.tasks.task import Score, Task, Transcript
+from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Toolbox
 from training.episode import require_scene
@@ -53,12 +54,14 @@ class StationLease:
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
         save: The station's moment. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
+        camera: Its own camera; None where only the tools reach one.
     """
 
     toolbox: Toolbox
     judge: EpisodeJudge
     release: Callable[[bool], None]
     save: Callable[[], StationState] = _cannot_save
+    camera: Camera | None = None
 
 
 class StationPool(ABC):
@@ -129,7 +132,7 @@ class PhysicsPool(StationPool):
             return self._free.pop(same[-1] if same else -1)
 
     def _lend(self, station: Station, judge: Judge) -> StationLease:
-        return StationLease(station.toolbox, judge, lambda sound: self._keep(station, sound), station.save)
+        return StationLease(station.toolbox, judge, lambda sound: self._keep(station, sound), station.save, station.camera)
 
     def _keep(self, station: Station, sound: bool) -> None:
         if sound:
@@ -153,7 +156,8 @@ class CallbackPool(StationPool):
         """See StationPool."""
         station = self._make_station(task, replace(self._config, seed=seed))
         require_scene(station, task)
-        return StationLease(station.toolbox, Judge(station), lambda sound: None)
+        camera: Camera | None = getattr(station, "camera", None)
+        return StationLease(station.toolbox, Judge(station), lambda sound: None, camera=camera)
 
 
 class RosPool(StationPool):
