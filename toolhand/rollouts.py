@@ -28,18 +28,20 @@ _SHOWN = 100
 def rollouts_collect(
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
     tasks: tuple[str, ...] = ("pick_and_place",),
+    recipe: str | None = None,
+    split: str = "train",
     n: int = 32,
     group: int = 4,
     workers: int = 1,
     seed: int = 0,
     difficulty: float = 0.0,
     policy: PolicySpec = "scripted",
-    protocol: ProtocolName = "spacetools",
-    reward: str = "mean",
+    protocol: ProtocolName | None = None,
+    reward: str | None = None,
     turns: int = 24,
     backend: str = "physics",
     perception: Perception = DEFAULT_PRESET,
-    suite: Suite = "spacetools",
+    suite: Suite | None = None,
     size: str = "320x240",
     timestep: float = 0.002,
     shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
@@ -59,12 +61,14 @@ def rollouts_collect(
     Args:
         out: Where the rollouts go: a new folder, or one of the same plan.
         tasks: Kinds of tasks, in turn.
+        recipe: Whose tasks, protocol, suite and reward, where they are not given: dirl, peria, evic or last.
+        split: Of which split the tasks are: train, validation or test.
         n: Rollouts of all groups together; a multiple of --group.
         group: Rollouts of each task, 2 or more.
         workers: Processes at once; one that hangs or dies is replaced.
         seed: Of the first task, and of noise, failures on purpose and the policy's sampling.
         difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, things that slip.
-        reward: What an episode is worth: mean (of the task's own terms), stages (partial credit), or another name.
+        reward: What an episode is worth: mean (of the task's own terms), stages (partial credit), or a recipe's name.
         turns: Assistant turns of an episode.
         backend: Where the episodes happen, e.g. physics.
         size: Width and height of the pictures.
@@ -79,8 +83,9 @@ def rollouts_collect(
     from bench.tools import parse_sizes
     from tool_nodes.tools.suites import parse_suites
     from training.parallel import ProgressLine
+    from training.recipes import recipe_named
     from training.rollouts.engine import StopRules, collect, document_of_report
-    from training.rollouts.plan import RolloutPlan, tasks_of
+    from training.rollouts.plan import RolloutPlan, tasks_of, tasks_of_recipe
 
     sizes = parse_sizes(size)
     if n < 1 or (group > 0 and n % group) or len(sizes) != 1:
@@ -89,18 +94,20 @@ def rollouts_collect(
             f"n must be a multiple of group and size one width and height, got {n}, {group} and {size}.",
         )
     settings = {name: value for name, value in asdict(model).items() if value != getattr(_DEFAULT_MODEL, name)}
+    groups = n // max(group, 1)
+    followed = None if recipe is None else recipe_named(recipe)
     plan = RolloutPlan(
-        tasks=tasks_of(tasks, n // max(group, 1), seed),
+        tasks=tasks_of(tasks, groups, seed, split) if recipe is None else tasks_of_recipe(recipe, groups, seed, split),
         group=group,
         seed=seed,
         policy=policy,
         settings=settings,
-        protocol=protocol,
-        reward=reward,
+        protocol=protocol or (followed.protocol if followed else "spacetools"),
+        reward=reward or recipe or "mean",
         turns=turns,
         backend=backend,
         perception=perception,
-        suites=parse_suites(suite),
+        suites=parse_suites(suite) if suite else followed.suites if followed else ("spacetools",),
         image_size=sizes[0],
         timestep=timestep,
         difficulty=difficulty,

@@ -274,8 +274,10 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
     [
         ({"group": 1}, "A group must have 2 rollouts or more, not 1"),
         ({"tasks": ()}, "needs a task or more"),
-        ({"tasks": ({"kind": "dance", "seed": 0},)}, "There is no task 'dance': it must be "),
-        ({"tasks": ({"kind": "pick", "seed": -1},)}, "seed"),
+        ({"tasks": ({"kind": "dance", "seed": 0, "split": "train"},)}, "There is no task kind 'dance': it must be "),
+        ({"tasks": ({"kind": "pick", "seed": -1, "split": "train"},)}, "must be a whole number from 0"),
+        ({"tasks": ({"kind": "pick", "seed": 0, "split": "exam"},)}, "There is no split 'exam'"),
+        ({"tasks": ({"kind": "pick", "seed": 0},)}, "exactly the keys kind, seed and split"),
         ({"policy": "nobody"}, "There is no policy 'nobody'"),
         ({"reward": "fun"}, "There is no reward 'fun': it must be mean"),
         ({"protocol": "morse"}, "There is no protocol 'morse'"),

@@ -78,7 +78,7 @@ def test_rollouts_of_a_group_share_the_station_and_have_policies_with_seeds_of_t
     assert len({record.seeds["policy"] for record in records}) == 4
     assert [len({record.seed for record in records if record.group == group}) for group in range(2)] == [1, 1]
     assert records[0].seed != records[2].seed
-    assert records[0].task == {"kind": "pick", "seed": 3}
+    assert records[0].task == {"kind": "pick", "seed": 3, "split": "train"}
     assert records[0].total == 0.0
     assert not records[0].true_success
     pictures = [record.turns[0].calls[0].picture for record in records]
