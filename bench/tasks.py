@@ -16,7 +16,7 @@ from agent_node.console.terminal import say as tell
 from agent_node.policy import Policy
 from bench.stats import SHOWN_FAILURES, machine, publish, wilson
 from sim.station import StationConfig
-from sim.tasks.task import Score, Task
+from sim.tasks.task import Score
 from tool_nodes.port_names import DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
@@ -26,13 +26,15 @@ from training.rewards.stages import stage_reward
 from training.splits import split_named
 from training.tasks.kinds import QUESTIONS, TASK_KINDS, TrainingTask, make_task
 from training.tasks.manipulation import ManipulationTask
-from training.teacher.blind import BlindPolicy
+from training.tasks.question import QuestionTask
+from training.teacher.blind import BlindPolicy, guess
 from training.teacher.policy import TeacherPolicy
+from training.teacher.reading import read_question
 
 SUITES = ("spacetools", "peria")
 """The tools that the teacher is offered: with them it can answer every kind."""
-PICTURE = (640, 480)
-"""(width, height) of the camera's pictures [px]."""
+PICTURE = (320, 240)
+"""(width, height) of the camera's pictures, as in rollouts [px]."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,7 @@ def run_task(job: TaskJob) -> TaskRecord:
     difficulty = Difficulty(job.difficulty)
     task = harder(made, difficulty)
     environment = _environment(job.perception, difficulty)
-    blind = _played(environment, BlindPolicy(), task, job.seed)
+    blind = _unseen(environment, task, job.seed)
     record = TaskRecord(
         job.kind, job.seed, blind_score=own_reward(blind), blind_success=blind.success, made_s=round(made_s, 4)
     )
@@ -106,16 +108,27 @@ def own_reward(score: Score) -> float:
 
 @cache
 def _environment(perception: str, difficulty: Difficulty) -> Environment:
-    config = StationConfig(perception=perception, suites=SUITES, image_size=PICTURE)
+    config = StationConfig(perception=perception, suites=SUITES, image_size=PICTURE, sleep=True)
     return Environment(difficulty.config(config), failures=difficulty.failures())
 
 
-def _played(environment: Environment, policy: Policy, task: Task, seed: int) -> Score:
-    observation, done = environment.reset(task, seed=seed), False
+def _played(environment: Environment, policy: Policy, task: TrainingTask, seed: int) -> Score:
+    # Another rollout for each kind: tasks of one seed do not fail on purpose together.
+    rollout = TASK_KINDS.index(task.kind)
+    observation, done = environment.reset(task, seed=seed, rollout=rollout), False
     while not done:
         observation, _, done = environment.step(policy.respond(observation))
     assert environment.score is not None  # a step that is the last scores or raises
     return environment.score
+
+
+def _unseen(environment: Environment, task: TrainingTask, seed: int) -> Score:
+    """What the blind policy gets; a question needs no station for that."""
+    if not isinstance(task, QuestionTask):
+        return _played(environment, BlindPolicy(), task, seed)
+    question = read_question(task.text)
+    assert question is not None  # each kind has its guess: a test asks all
+    return task.graded(guess(question))
 
 
 def rows_of_kinds(records: Sequence[TaskRecord]) -> list[dict[str, Any]]:
