@@ -49,24 +49,29 @@ class Agent:
 
     def run(self, task: str) -> Episode:
         """Carry out one command. Never raises for what a policy or a tool does."""
-        conversation = self._begin(task)
-        while not conversation.done:
-            try:
-                reply = self._ask(conversation.messages)
-            except ToolError as error:
-                conversation.abort(error)
-            else:
-                conversation.step(reply)
-        return conversation.episode
+        return converse(self._begin(task), self._policy)
 
-    def _ask(self, messages: Sequence[Message]) -> Reply:
-        """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
+
+def converse(conversation: Conversation, policy: Policy) -> Episode:
+    """Have a policy take the turns of a conversation to its end. Never raises for what a policy or a tool does."""
+    while not conversation.done:
         try:
-            reply = self._policy.respond(messages)
-        except ToolError:
-            raise
-        except Exception as error:
-            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
-        if problem := reply_problem(reply):
-            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {problem}")
-        return reply
+            reply = _ask(policy, conversation.messages)
+        except ToolError as error:
+            conversation.abort(error)
+        else:
+            conversation.step(reply)
+    return conversation.episode
+
+
+def _ask(policy: Policy, messages: Sequence[Message]) -> Reply:
+    """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
+    try:
+        reply = policy.respond(messages)
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
+    if problem := reply_problem(reply):
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {problem}")
+    return reply

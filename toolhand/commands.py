@@ -72,6 +72,10 @@ BENCHMARKS = {
         "bench.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
+    "sets": CliCommand(
+        "bench.sets:bench_sets",
+        "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",

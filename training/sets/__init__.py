@@ -48,7 +48,9 @@ def set_named(name: str) -> PublicSet:
     return SETS[name]
 
 
-def load_set(name: str, path: Path, split: str | None = None, strict: bool = False) -> QuestionReader:
+def load_set(
+    name: str, path: Path, split: str | None = None, strict: bool = False, most: int | None = None
+) -> QuestionReader:
     """The questions of a set that lies in a folder, read one after the other as they are asked for.
 
     Args:
@@ -56,8 +58,9 @@ def load_set(name: str, path: Path, split: str | None = None, strict: bool = Fal
         path: The folder that its publisher's files are in.
         split: One of its splits; every one that is there where None.
         strict: Stop at the first bad row, instead of leaving it out and counting it.
+        most: Read only so many questions, from the first; all of them where None.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown set or split, and where its files are not there.
     """
-    return QuestionReader(set_named(name), path, split, strict)
+    return QuestionReader(set_named(name), path, split, strict, most)

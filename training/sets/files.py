@@ -131,7 +131,7 @@ def _example(record: bytes) -> dict[str, list[Any]]:
     features: dict[str, list[Any]] = {}
     for _, part in _parts(record, 1):
         for _, entry in _parts(part, 1):
-            pair = {tag: value for tag, value in _parts(entry)}
+            pair = dict(_parts(entry))
             name = bytes(pair[1]).decode() if 1 in pair else ""
             values: list[Any] = []
             for tag, chosen in _parts(pair.get(2, b"")):
@@ -147,6 +147,7 @@ def _example(record: bytes) -> dict[str, list[Any]]:
 def _parts(message: bytes, only: int | None = None) -> Iterator[tuple[int, Any]]:
     """(number, value) of the fields of a protobuf message: bytes, or an integer."""
     place = 0
+    value: Any
     while place < len(message):
         key, place = _varint(message, place)
         number, wire = key >> 3, key & 7

@@ -34,28 +34,9 @@ LEADING_LETTER = re.compile(r"[(\[{*\s]*([A-Z])(?:[)\]}*\s.,:;]*$|[)\]}.,:;])")
 SAID_LETTER = re.compile(r"\b(?i:answer|option|choice)\b[\s*:]*(?i:is\b)?[\s*:]*[(\[{]?([A-Z])\b")
 LETTER_IN_BRACKETS = re.compile(r"\(([A-Z])\)")
 WORDS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
+]  # fmt: skip
 METRES = {
     **dict.fromkeys(("m", "meter", "meters", "metre", "metres"), 1.0),
     **dict.fromkeys(("cm", "centimeter", "centimeters", "centimetre", "centimetres"), 0.01),
@@ -83,7 +64,7 @@ def answer_part(said: str) -> str:
 
 
 def chosen_letter(said: str, options: Sequence[str] = (), letters: int = 26) -> str | None:
-    """The letter that an answer chooses; None where it chooses none, or two.
+    """The letter that an answer chooses; None where it chooses none.
 
     The text of an option; a letter alone, or one before a bracket, full stop, comma or colon at the beginning; the last
     one after "answer", "option" or "choice"; or the only one in brackets.
@@ -100,8 +81,8 @@ def chosen_letter(said: str, options: Sequence[str] = (), letters: int = 26) -> 
     alone = plain(said).upper()
     if found := LEADING_LETTER.match(alone if len(alone) == 1 else said):
         return found[1] if found[1] in allowed else None
-    named = SAID_LETTER.findall(said) or LETTER_IN_BRACKETS.findall(said)
-    named = [letter for letter in named if letter in allowed]
+    named = [letter for letter in SAID_LETTER.findall(said) if letter in allowed][-1:]
+    named = named or [letter for letter in LETTER_IN_BRACKETS.findall(said) if letter in allowed]
     return named[-1] if len(set(named)) == 1 else None
 
 
@@ -118,8 +99,8 @@ def mark_yes_no(question: Question, said: str) -> float:
 def points_of(said: str, width: int, height: int) -> list[tuple[int, int, int, int]]:
     """Points and boxes of an answer as (x1, y1, x2, y2) [px], the ends exclusive; a point is a box of one pixel.
 
-    "(x, y)" or "(x1, y1, x2, y2)": with a decimal point a share of the picture, without one pixels (text2pts of RoboPoint
-    and RoboRefer).
+    "(x, y)" or "(x1, y1, x2, y2)": with a decimal point a share of the picture, without one pixels (text2pts of
+    RoboPoint and RoboRefer).
     """
     found = []
     for texts in POINT_OR_BOX.findall(said):
@@ -215,7 +196,7 @@ def mark_view(question: Question, said: str, as_printed: bool = True) -> float:
 
 
 def view_change(text: str) -> list[float] | None:
-    """A move along each of the five pairs, the first of a pair positive; None where a part of it is no "name:number"."""
+    """A move along each of the five pairs, the first of a pair positive; None where a part is no "name:number"."""
     moves: dict[str, float] = {}
     for part in text.split(","):
         name, colon, number = part.partition(":")
@@ -268,9 +249,9 @@ def stop_name(text: str) -> str:
 def mark_route(question: Question, said: str) -> float:
     """1 for a route that can be travelled from the first stop to the last (ReasonMap's accuracy, main.py).
 
-    An answer has sections apart by "--", each with lines "Route Name:", "Departure Stop:" and "Arrival Stop:". Each line
-    must exist and have both stops, and the next section begin where the one before ends. `truth` has "from", "to" and
-    "lines", {name: stops}.
+    An answer has sections apart by "--", each with lines "Route Name:", "Departure Stop:" and "Arrival Stop:". Each
+    line must exist and have both stops, and the next section begin where the one before ends. `truth` has "from",
+    "to" and "lines", {name: stops}.
     """
     sections = []
     for section in said.split("--"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from tool_nodes.results import ErrorCode, ToolError
@@ -44,7 +45,8 @@ class PublicSet:
         title: What its authors call it.
         home: Where it is published.
         papers: Which of the four papers use it.
-        files: For each split, patterns of its files within the set's folder; of several layouts the first that is there.
+        files: For each split, patterns of its files within the set's folder; of several layouts the first that is
+            there.
         ask: Makes a question of a row; None leaves out a row of another split. Raises RowError.
         metric: The measure, in words.
         total: The set's own figure over all marked answers.
@@ -98,23 +100,38 @@ class QuestionReader:
         folder: Where it lies.
         split: One of its splits; every one that is there where None.
         strict: Stop at the first bad row, instead of leaving it out.
+        most: Read only so many questions, from the first; all of them where None.
 
     Attributes:
         skipped: How many rows were left out in this loop so far.
         problems: A sentence with file and row about each of them, the first 100.
     """
 
-    def __init__(self, public_set: PublicSet, folder: Path, split: str | None = None, strict: bool = False) -> None:
+    def __init__(
+        self,
+        public_set: PublicSet,
+        folder: Path,
+        split: str | None = None,
+        strict: bool = False,
+        most: int | None = None,
+    ) -> None:
         self.public_set = public_set
         self.strict = strict
-        self._folder = folder
+        self._folder, self._most = folder, most
         self._files = public_set.files_in(folder, split)
         self.skipped = 0
         self.problems: list[str] = []
 
     def __iter__(self) -> Iterator[Question]:
-        """Raises ToolError: INVALID_ARGUMENT at a bad row if strict; UNAVAILABLE without the extra that a file needs."""
+        """The questions.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT at a bad row if strict; UNAVAILABLE without the extra that a file needs.
+        """
         self.skipped, self.problems = 0, []
+        return islice(self._questions(), self._most)
+
+    def _questions(self) -> Iterator[Question]:
         seen: set[str] = set()
         for split, files in self._files.items():
             position = 0
