@@ -52,7 +52,7 @@ class RolloutJob:
 
 
 @dataclass(frozen=True)
-class RolloutRecord:
+class MeasuredEpisode:
     """What one episode gave and took.
 
     Attributes:
@@ -144,7 +144,7 @@ _kept: Station | None = None
 """The station of this worker."""
 
 
-def run_one(job: RolloutJob) -> RolloutRecord:
+def run_one(job: RolloutJob) -> MeasuredEpisode:
     """Run and judge one episode in this process."""
     global _kept
     clock, policy = StageClock(), ScriptedPolicy()
@@ -161,7 +161,7 @@ def run_one(job: RolloutJob) -> RolloutRecord:
     with clock.stage("tools and agent"), _clocked(station, clock):
         outcome = run_episode(station, policy, task)
     episode, truth = outcome.episode, outcome.truth
-    return RolloutRecord(
+    return MeasuredEpisode(
         seed=job.seed,
         cpu_s=time.process_time() - began,
         stages=dict(clock.seconds),
@@ -200,7 +200,7 @@ def _interval(statistic: Callable[[np.ndarray], np.ndarray], n: int) -> tuple[fl
     return float(low), float(high)
 
 
-def speed_row(name: str, records: Sequence[RolloutRecord], workers: int, wall_s: float) -> dict[str, Any]:
+def speed_row(name: str, records: Sequence[MeasuredEpisode], workers: int, wall_s: float) -> dict[str, Any]:
     """Episodes per minute and core with interval, tool calls per second of CPU time, memory and shares of time."""
     cpu = np.array([record.cpu_s for record in records])
     low, high = _interval(lambda chosen: 60.0 / cpu[chosen].mean(axis=1), len(cpu))
@@ -220,7 +220,7 @@ def speed_row(name: str, records: Sequence[RolloutRecord], workers: int, wall_s:
     }
 
 
-def paired_ratio(plain: Sequence[RolloutRecord], fast: Sequence[RolloutRecord]) -> dict[str, float]:
+def paired_ratio(plain: Sequence[MeasuredEpisode], fast: Sequence[MeasuredEpisode]) -> dict[str, float]:
     """How many times as many episodes a core gives as in the plain loop, on the same tasks, with a 95 % interval."""
     a, b = (np.array([record.cpu_s for record in records]) for records in (plain, fast))
     low, high = _interval(lambda chosen: a[chosen].sum(axis=1) / b[chosen].sum(axis=1), len(a))
@@ -262,7 +262,7 @@ def bench_rollouts(
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
     began = time.monotonic()
     forms = {PLAIN: (StationConfig(perception=perception), False), name: (fast, True)}
-    records: dict[str, list[RolloutRecord]] = {form: [] for form in forms}
+    records: dict[str, list[MeasuredEpisode]] = {form: [] for form in forms}
     walls: dict[str, float] = dict.fromkeys(forms, 0.0)
     with ExitStack() as pools:
         alone = {form: pools.enter_context(_workers(1)) for form in forms}
@@ -279,7 +279,7 @@ def bench_rollouts(
     speeds = [speed_row(form, records[form], 1, walls[form]) for form in forms]
     rates = [rate_row(f"true success, {form}", *_successes(records[form])) for form in forms]
     ratio = paired_ratio(records[PLAIN], records[name])
-    together: list[RolloutRecord] = []
+    together: list[MeasuredEpisode] = []
     if workers > 1:
         together, wall = _at_once(seeds, fast, workers)
         speeds.append(speed_row(f"{name}, {workers} workers", together, workers, wall))
@@ -307,7 +307,7 @@ def bench_rollouts(
     return 0
 
 
-def _at_once(seeds: Sequence[int], config: StationConfig, workers: int) -> tuple[list[RolloutRecord], float]:
+def _at_once(seeds: Sequence[int], config: StationConfig, workers: int) -> tuple[list[MeasuredEpisode], float]:
     """The tasks done by several processes, and the wall time that it took [s]."""
     with _workers(workers) as pool:
         list(pool.map(run_one, [RolloutJob(seeds[-1] + 1, config, kept=True)] * 2 * workers))
@@ -317,7 +317,7 @@ def _at_once(seeds: Sequence[int], config: StationConfig, workers: int) -> tuple
         )
 
 
-def _successes(records: Sequence[RolloutRecord]) -> tuple[int, int]:
+def _successes(records: Sequence[MeasuredEpisode]) -> tuple[int, int]:
     scored = [record for record in records if record.scored]
     return sum(record.success for record in scored), len(scored)
 

@@ -94,6 +94,19 @@ BENCHMARKS = {
     ),
 }
 
+DATA = {
+    "export": CliCommand(
+        "toolhand.data:data_export",
+        "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
+    ),
+    "show": CliCommand(
+        "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
+    ),
+    "lerobot": CliCommand(
+        "toolhand.data:data_lerobot", "Record simulated episodes of the scripted policy as a LeRobot v3.0 data set."
+    ),
+}
+
 COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
@@ -134,6 +147,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
     ),
+    "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
+import functools
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from agent_node.console.terminal import say
+from training.workers import Workers
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -69,34 +66,17 @@ def _attempt(work: Callable[[Job], Result], job: Job) -> tuple[Result | None, st
 def _in_processes(
     work: Callable[[Job], Result], jobs: Sequence[Job], processes: int
 ) -> Iterator[tuple[Result | None, str]]:
-    """Outcomes in order. A process that dies breaks its pool; the job that was waited for is then tried alone."""
-    done = 0
-    while done < len(jobs):
-        for outcome in _until_broken(work, jobs[done:], processes):
-            done += 1
-            yield outcome
-        if done < len(jobs):
-            yield next(_until_broken(work, jobs[done : done + 1], 1), (None, "its process died"))
-            done += 1
+    """Outcomes in order; a job whose process died is tried once more."""
+    done: dict[int, tuple[Result | None, str]] = {}
+    following = 0
+    with Workers(functools.partial(_numbered, work), min(processes, max(len(jobs), 1))) as workers:
+        for end in workers.run(list(enumerate(jobs))):
+            done[end.job[0]] = end.result or (None, str(end.problem))
+            while following in done:
+                yield done.pop(following)
+                following += 1
 
 
-def _until_broken(
-    work: Callable[[Job], Result], jobs: Sequence[Job], processes: int
-) -> Iterator[tuple[Result | None, str]]:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")  # which the new processes inherit
-    # Processes start from scratch: one that was forked would share the state of native libraries.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(processes, len(jobs)), context, _die_silently)
-    try:
-        for future in [pool.submit(_attempt, work, job) for job in jobs]:
-            yield future.result()
-    except BrokenProcessPool:
-        return
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _die_silently() -> None:
-    """In a new process: Ctrl-C ends it without a word, the parent reports."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _numbered(work: Callable[[Job], Result]) -> Callable[[tuple[int, Job]], tuple[Result | None, str]]:
+    """The work on a job with its number."""
+    return lambda numbered: _attempt(work, numbered[1])

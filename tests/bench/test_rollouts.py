@@ -13,7 +13,7 @@ import bench.rollouts
 from bench.rollouts import (
     PLAIN,
     RolloutJob,
-    RolloutRecord,
+    MeasuredEpisode,
     StageClock,
     bench_rollouts,
     run_one,
@@ -22,7 +22,7 @@ from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
-RECORD = RolloutRecord(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
+RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
 
 
 def test_an_episode_of_each_form_is_judged_and_its_stages_add_up_to_its_time() -> None:
@@ -58,7 +58,7 @@ def test_rows_have_the_rate_of_the_mean_time_and_the_ratio_is_of_the_same_tasks(
 def test_the_document_has_both_forms_the_workers_and_every_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def done(job: RolloutJob) -> RolloutRecord:
+    def done(job: RolloutJob) -> MeasuredEpisode:
         ok = job.seed != 4 or not job.kept
         return replace(RECORD, seed=job.seed, cpu_s=1.0 if job.kept else 3.0, success=ok, why="It fell.")
 
