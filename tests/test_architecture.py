@@ -35,7 +35,7 @@ HEAVY = {
     "cv2",
     "pyarrow",
 }
-ADAPTERS = {"tool_nodes.perception.text.rapid": {"rapidocr"}, "training.sets.files": {"pyarrow"}}
+ADAPTERS = {"tool_nodes.perception.text.rapid": {"rapidocr"}, "training.arrow": {"pyarrow"}}
 """The one file that imports such a package, and only when it is asked to read."""
 ROS_MODULE = re.compile(r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|bench\.redteam\.ros_sequences")
 """The nodes and the transport: only these know ROS 2, and nothing that runs in process imports them at its top."""

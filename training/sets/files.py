@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import ErrorCode, ToolError
+from training.arrow import arrow, parquet
 from training.sets.question import RowError
 
 ReadRow = tuple[int, Mapping[str, Any] | RowError]
@@ -72,24 +72,15 @@ def tsv_rows(file: Path) -> Iterator[ReadRow]:
 
 
 def parquet_rows(file: Path) -> Iterator[ReadRow]:
-    """The rows of a Parquet file, by pyarrow. Raises ToolError UNAVAILABLE without the extra `data`."""
+    """The rows of a Parquet file. Raises ToolError UNAVAILABLE without the extra `data`."""
+    pa, number = arrow(), 0
     try:
-        from pyarrow import ArrowException
-        from pyarrow.parquet import ParquetFile
-    except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            "Parquet files are read by pyarrow, which is not installed.",
-            "Install toolhand[data].",
-        ) from error
-    number = 0
-    try:
-        with ParquetFile(file) as table:
+        with parquet().ParquetFile(file) as table:
             for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
                 for row in batch.to_pylist():
                     number += 1
                     yield number, row
-    except (ArrowException, OSError, ValueError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         yield number + 1, RowError(f"it cannot be read ({_first_line(error)}), and what follows it neither")
 
 
