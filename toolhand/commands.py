@@ -90,6 +90,23 @@ BENCHMARKS = {
     ),
 }
 
+DATA = {
+    "export": CliCommand(
+        "toolhand.data:data_export",
+        "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
+    ),
+    "synth": CliCommand(
+        "toolhand.data_synth:data_synth",
+        "Make trajectories of a scripted teacher as the papers make theirs; only those that the task's truth calls right.",
+    ),
+    "show": CliCommand(
+        "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
+    ),
+    "lerobot": CliCommand(
+        "toolhand.data:data_lerobot", "Record simulated episodes of the scripted policy as a LeRobot v3.0 data set."
+    ),
+}
+
 COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
@@ -130,6 +147,19 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
     ),
+    "rollouts": Group(
+        "Collect rollouts of a policy for reinforcement learning, and look at them.",
+        {
+            "collect": CliCommand(
+                "toolhand.rollouts:rollouts_collect",
+                "Collect groups of rollouts of a policy into a folder; the same command goes on after a break.",
+            ),
+            "show": CliCommand(
+                "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
+            ),
+        },
+    ),
+    "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(

@@ -30,6 +30,7 @@ from training.backends import CallbackPool, StationLease, StationPool, make_pool
 from training.failures import FailingToolbox, Failures
 from training.grading import Grader, mean_of_terms
 from training.session import EpisodeSession, SavedEpisode
+from training.tasks.shown import shown_picture
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -104,6 +105,8 @@ class Environment:
                 the error that ended the conversation where it was over before its first turn.
         """
 
+        lease = self._pool.take(task, seed)
+
         def begin(tools: Tools) -> Conversation:
             return Conversation(
                 task.text,
@@ -112,9 +115,10 @@ class Environment:
                 protocol=self._protocol,
                 recovery=self._recovery,
                 memory=self._memory,
+                picture=shown_picture(task, lease),
             )
 
-        return self._session_at(self._pool.take(task, seed), task, seed, rollout, begin)
+        return self._session_at(lease, task, seed, rollout, begin)
 
     def go_on(self, moment: SavedEpisode, rollout: int = 0) -> EpisodeSession:
         """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
