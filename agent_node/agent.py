@@ -12,6 +12,7 @@ from agent_node.policy import Message, Policy, Reply, reply_problem
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Tools
 
 
@@ -47,16 +48,21 @@ class Agent:
             memory=memory,
         )
 
-    def run(self, task: str) -> Episode:
-        """Carry out one command. Never raises for what a policy or a tool does."""
-        return converse(self._begin(task), self._policy)
+    def run(self, task: str, picture: SessionImage | None = None) -> Episode:
+        """Carry out one command, or answer a question about a picture. Never raises for what a policy or a tool does.
+
+        Args:
+            task: The operator's sentence.
+            picture: What the operator shows with it, index 0 of the conversation; nothing where None.
+        """
+        return converse(self._begin(task, picture=picture), self._policy)
 
 
 def converse(conversation: Conversation, policy: Policy) -> Episode:
     """Have a policy take the turns of a conversation to its end. Never raises for what a policy or a tool does."""
     while not conversation.done:
         try:
-            reply = _ask(policy, conversation.messages)
+            reply = ask(policy, conversation.messages)
         except ToolError as error:
             conversation.abort(error)
         else:
@@ -64,7 +70,7 @@ def converse(conversation: Conversation, policy: Policy) -> Episode:
     return conversation.episode
 
 
-def _ask(policy: Policy, messages: Sequence[Message]) -> Reply:
+def ask(policy: Policy, messages: Sequence[Message]) -> Reply:
     """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
     try:
         reply = policy.respond(messages)

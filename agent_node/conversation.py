@@ -38,6 +38,7 @@ from agent_node.recovery import (
     too_many_calls,
 )
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Tools
 
 TURN_BUDGET = 24
@@ -67,6 +68,7 @@ class Conversation:
         protocol: How the policy writes and reads; SpaceTools' where None.
         recovery: What is done about failures.
         memory: How much of a long conversation is kept.
+        picture: What the operator shows with the sentence: the policy sees it, and calls name it by index 0.
 
     Attributes:
         episode: The record so far; complete when the conversation is done.
@@ -83,6 +85,7 @@ class Conversation:
         protocol: Protocol | None = None,
         recovery: Recovery | None = None,
         memory: Memory | None = None,
+        picture: SessionImage | None = None,
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
@@ -92,11 +95,12 @@ class Conversation:
         self._protocol = protocol = protocol or load_protocol("spacetools")
         self._recovery = recovery or Recovery()
         self._memory = memory or Memory()
-        messages = [
-            Message("system", protocol.system_prompt(toolbox.schemas())),
-            Message("user", protocol.user_prompt(task), words=task),
-        ]
-        self.episode = Episode(task, messages, [], Session(), protocol)
+        asked = Message("user", protocol.user_prompt(task), words=task)
+        if picture is not None:
+            asked = replace(asked, text=f"{asked.text}\n<image 0>", image_index=0, picture=picture.rgb)
+        messages = [Message("system", protocol.system_prompt(toolbox.schemas())), asked]
+        session = Session(images=[] if picture is None else [picture])
+        self.episode = Episode(task, messages, [], session, protocol)
         self.done = False
         self._stepping = threading.Lock()
         self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)

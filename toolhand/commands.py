@@ -99,6 +99,10 @@ DATA = {
         "toolhand.data:data_export",
         "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
     ),
+    "synth": CliCommand(
+        "toolhand.data_synth:data_synth",
+        "Make trajectories of a scripted teacher as the papers make theirs; only those that the task's truth calls right.",
+    ),
     "show": CliCommand(
         "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
     ),
@@ -146,6 +150,18 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "doctor": CliCommand(
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
+    ),
+    "rollouts": Group(
+        "Collect rollouts of a policy for reinforcement learning, and look at them.",
+        {
+            "collect": CliCommand(
+                "toolhand.rollouts:rollouts_collect",
+                "Collect groups of rollouts of a policy into a folder; the same command goes on after a break.",
+            ),
+            "show": CliCommand(
+                "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
+            ),
+        },
     ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),

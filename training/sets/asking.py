@@ -44,7 +44,7 @@ def picture_toolbox(ports: Ports, suites: Sequence[str]) -> Toolbox:
 
 
 def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | None = None) -> Conversation:
-    """A conversation that begins with a question: its pictures are images 0, 1 ... and stand before its words.
+    """A conversation that begins with a question and its pictures, images 0, 1 and so on.
 
     Args:
         question: Of a set with pictures.
@@ -64,12 +64,14 @@ def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | N
         )
     if protocol.name == "native":
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The protocol native shows no pictures with a question.")
-    pictures = [rgb_of(picture) for picture in question.pictures]
-    conversation = Conversation(question.text, toolbox, turns or protocol.turn_budget, protocol=protocol)
+    first, *more = [SessionImage(rgb_of(picture)) for picture in question.pictures]
+    budget = turns or protocol.turn_budget
+    conversation = Conversation(question.text, toolbox, budget, protocol=protocol, picture=first)
     episode = conversation.episode
-    episode.session.images += [SessionImage(rgb) for rgb in pictures]
-    shown = [Message("user", f"<image {k}>", image_index=k, picture=rgb) for k, rgb in enumerate(pictures)]
-    episode.messages[1:1] = shown
+    episode.session.images += more
+    episode.messages += [
+        Message("user", f"<image {k}>", image_index=k, picture=image.rgb) for k, image in enumerate(more, start=1)
+    ]
     return conversation
 
 

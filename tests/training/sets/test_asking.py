@@ -51,14 +51,17 @@ def test_the_tools_of_all_papers_are_there_but_those_for_a_robot(toolbox: Toolbo
     assert not [name for name in toolbox.specs if name.startswith(("robot.", "grasp_generator.", "code_executor."))]
 
 
-def test_pictures_stand_before_the_words_and_have_the_first_indices(toolbox: Toolbox) -> None:
+def test_pictures_follow_the_words_and_have_the_first_indices(toolbox: Toolbox) -> None:
     conversation = asked(TWO, toolbox, PERIA)
-    system, first, second, words = conversation.messages
-    assert [m.role for m in (system, first, second, words)] == ["system", "user", "user", "user"]
-    assert (first.image_index, second.image_index, words.image_index) == (0, 1, None)
-    assert first.picture is not None
-    assert first.picture[0, 0].tolist() == list(RED)
-    assert TWO.text in words.text
+    system, first, second = conversation.messages
+    assert [m.role for m in (system, first, second)] == ["system", "user", "user"]
+    assert (first.image_index, second.image_index) == (0, 1)
+    assert TWO.text in first.text
+    assert first.text.endswith("<image 0>")
+    assert second.text == "<image 1>"
+    for message, colour in ((first, list(RED)), (second, [0, 0, 90])):
+        assert message.picture is not None
+        assert message.picture[0, 0].tolist() == colour
     assert len(conversation.episode.session.images) == 2
 
 
