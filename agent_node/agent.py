@@ -48,14 +48,14 @@ class Agent:
             memory=memory,
         )
 
-    def run(self, task: str, picture: SessionImage | None = None) -> Episode:
-        """Carry out one command, or answer a question about a picture. Never raises for what a policy or a tool does.
+    def run(self, task: str, pictures: Sequence[SessionImage] = ()) -> Episode:
+        """Carry out one command, or answer a question about pictures. Never raises for what a policy or a tool does.
 
         Args:
             task: The operator's sentence.
-            picture: What the operator shows with it, index 0 of the conversation; nothing where None.
+            pictures: What the operator shows with it, images 0, 1 ... of the conversation.
         """
-        return converse(self._begin(task, picture=picture), self._policy)
+        return converse(self._begin(task, pictures=pictures), self._policy)
 
 
 def converse(conversation: Conversation, policy: Policy) -> Episode:

@@ -72,6 +72,10 @@ BENCHMARKS = {
         "bench.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
+    "tasks": CliCommand(
+        "bench.tasks:bench_tasks",
+        "Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.",
+    ),
     "sets": CliCommand(
         "bench.sets:bench_sets",
         "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",

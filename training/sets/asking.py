@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_node.agent import converse
 from agent_node.conversation import Conversation
-from agent_node.policy import Message, Policy
+from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.backends import Ports
 from tool_nodes.perception.object_finder import ObjectFinder
@@ -44,16 +44,16 @@ def picture_toolbox(ports: Ports, suites: Sequence[str]) -> Toolbox:
 
 
 def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | None = None) -> Conversation:
-    """A conversation that begins with a question and its pictures, images 0, 1 and so on.
+    """A conversation that begins with a question and its pictures.
 
     Args:
         question: Of a set with pictures.
         toolbox: Tools over pictures.
-        protocol: How the policy writes; it must write its calls itself, for servers' own forms have no such pictures.
+        protocol: How the policy writes.
         turns: Assistant turns that are allowed; the protocol's own number where None.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a question without pictures, and for the protocol `native`.
+        ToolError: INVALID_ARGUMENT for a question without pictures.
         RowError: A picture cannot be read.
     """
     if not question.pictures:
@@ -62,17 +62,8 @@ def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | N
             f"Question {question.id} comes with no picture: a policy cannot be asked about videos.",
             "Mark predictions that were made elsewhere.",
         )
-    if protocol.name == "native":
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The protocol native shows no pictures with a question.")
-    first, *more = [SessionImage(rgb_of(picture)) for picture in question.pictures]
-    budget = turns or protocol.turn_budget
-    conversation = Conversation(question.text, toolbox, budget, protocol=protocol, picture=first)
-    episode = conversation.episode
-    episode.session.images += more
-    episode.messages += [
-        Message("user", f"<image {k}>", image_index=k, picture=image.rgb) for k, image in enumerate(more, start=1)
-    ]
-    return conversation
+    pictures = [SessionImage(rgb_of(picture)) for picture in question.pictures]
+    return Conversation(question.text, toolbox, turns or protocol.turn_budget, protocol=protocol, pictures=pictures)
 
 
 def answer_of(

@@ -51,17 +51,15 @@ def test_the_tools_of_all_papers_are_there_but_those_for_a_robot(toolbox: Toolbo
     assert not [name for name in toolbox.specs if name.startswith(("robot.", "grasp_generator.", "code_executor."))]
 
 
-def test_pictures_follow_the_words_and_have_the_first_indices(toolbox: Toolbox) -> None:
+def test_pictures_stand_before_the_words_and_have_the_first_indices(toolbox: Toolbox) -> None:
     conversation = asked(TWO, toolbox, PERIA)
-    system, first, second = conversation.messages
-    assert [m.role for m in (system, first, second)] == ["system", "user", "user"]
-    assert (first.image_index, second.image_index) == (0, 1)
-    assert TWO.text in first.text
-    assert first.text.endswith("<image 0>")
-    assert second.text == "<image 1>"
-    for message, colour in ((first, list(RED)), (second, [0, 0, 90])):
-        assert message.picture is not None
-        assert message.picture[0, 0].tolist() == colour
+    system, first, words = conversation.messages
+    assert [m.role for m in (system, first, words)] == ["system", "user", "user"]
+    assert (first.image_index, words.image_index) == (0, 1)
+    assert first.picture is not None
+    assert first.picture[0, 0].tolist() == list(RED)
+    assert words.picture is not None
+    assert words.text.index("<image 1>") < words.text.index(TWO.text)
     assert len(conversation.episode.session.images) == 2
 
 
@@ -96,8 +94,6 @@ def test_a_policy_that_is_not_there_is_no_answer(fault: Exception, toolbox: Tool
 def test_what_cannot_be_asked_is_refused(toolbox: Toolbox) -> None:
     with pytest.raises(ToolError, match="comes with no picture"):
         asked(Question("v", "How many?", (), "number", 2.0), toolbox, PERIA)
-    with pytest.raises(ToolError, match="native shows no pictures"):
-        asked(TWO, toolbox, load_protocol("native"))
     with pytest.raises(RowError, match="its picture cannot be read"):
         asked(Question("b", "?", (png()[:30],), "choice", "A"), toolbox, PERIA)
 
