@@ -19,7 +19,7 @@ import numpy as np
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import format_rows, machine, publish, rate_row
-from bench.tools import parse_sizes
+from bench.tools import parse_size
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from sim.world import check_timestep
@@ -252,11 +252,8 @@ def bench_rollouts(
     if min(n, workers) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and workers must be 1 or more and first-seed 0 or more.")
     PortNames().require_known(perception)
-    sizes = parse_sizes(size)
-    if len(sizes) > 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"size must be one width and height such as 320x240, got {size}.")
     check_timestep(timestep)
-    fast = StationConfig(perception=perception, image_size=sizes[0], timestep=timestep, sleep=True)
+    fast = StationConfig(perception=perception, image_size=parse_size(size), timestep=timestep, sleep=True)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
