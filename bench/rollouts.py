@@ -18,6 +18,7 @@ import numpy as np
 
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from bench.moments import Checks, bench_moments
 from bench.stats import format_rows, machine, publish, rate_row
 from bench.tools import parse_size
 from sim.station import Station, StationConfig
@@ -234,6 +235,8 @@ def bench_rollouts(
     timestep: float = 0.002,
     perception: str = DEFAULT_PRESET,
     workers: int = 2,
+    memory: int = 0,
+    groups: int = 0,
     as_json: AsJson = False,
 ) -> int:
     """Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.
@@ -248,12 +251,18 @@ def bench_rollouts(
         timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
         perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         workers: Processes at once; 1 leaves the last part out.
+        memory: Measure the memory of this process over so many episodes instead, without the garbage collector.
+        groups: Compare so many groups of 8 that start from one moment instead, and time resets.
     """
+    if min(memory, groups) < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "memory and groups must be 0 or more.")
     if min(n, workers) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and workers must be 1 or more and first-seed 0 or more.")
     PortNames().require_known(perception)
     check_timestep(timestep)
     fast = StationConfig(perception=perception, image_size=parse_size(size), timestep=timestep, sleep=True)
+    if memory or groups:
+        return bench_moments(Checks(fast, first_seed, memory, groups), as_json)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
