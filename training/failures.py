@@ -22,7 +22,8 @@ rates.
 | GRIPPER_EMPTY | grasping | the error; nothing has moved |
 | PLACE_BLOCKED | placing | the error; nothing has moved, and what is held stays held |
 
-Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is answered as always.
+Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is
+answered as always.
 That perception misses, blurs and confuses things is `sim.perception.PerceptionNoise`; things that really slip are
 `training.difficulty.slippery`.
 """
