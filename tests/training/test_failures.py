@@ -280,11 +280,9 @@ def test_an_environment_fails_by_seed_and_rollout_and_keeps_its_station_after_a_
         return failures_of(environment.episode.records)
 
     first = failed(0)
-    station = environment._station
     assert "TIMEOUT" in first
+    environment.save()  # which a station with a call that is really late refuses
     assert failed(0) == first != failed(1)
-    assert station is not None
-    assert environment._station is station
 
     environment.reset(PICK, seed=4)
     for _ in range(4):
