@@ -35,7 +35,7 @@ class _Side:
 
     def do(self, orders: Sequence[RolloutOrder], counted: bool = True) -> None:
         started = time.monotonic()
-        ends = list(self.pool.run(orders))
+        ends = list(self.pool.run(orders, kind=lambda order: order.group))
         if counted:
             self.wall_s += time.monotonic() - started
             self.ends += ends

@@ -31,7 +31,7 @@ def test_rates_are_by_the_clock_without_what_does_not_count(monkeypatch: pytest.
         def __exit__(self, *exception: object) -> None:
             pass
 
-        def run(self, orders: Sequence[RolloutOrder]) -> Iterator[JobEnd[RolloutOrder, RolloutReply]]:
+        def run(self, orders: Sequence[RolloutOrder], kind: object) -> Iterator[JobEnd[RolloutOrder, RolloutReply]]:
             asked.append((self.count, list(orders)))
             clock[0] += len(orders) / self.count
             for order in orders:
