@@ -68,11 +68,12 @@ class TrainingRecipe:
 
     def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
         """See `training.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
-        kind = str(getattr(task, "kind", None))
+        kind = str(getattr(task, "kind", type(task).__name__))
         if kind not in self.rewards:
+            kinds = ", ".join(self.rewards)
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {', '.join(self.rewards)}.",
+                f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {kinds}.",
             )
         name = self.rewards[kind]
         correct = _stages(truth) if name == STAGES else float(truth.terms[name])
