@@ -147,6 +147,9 @@ class Workers(Generic[Job, Result]):
         Raises:
             ToolError: What `make` raised; INTERNAL where processes die before they can work.
         """
+        for slot in [slot for slot in self._slots if slot.ticket is not None]:  # of an iteration that was left early
+            self._slots.remove(slot)
+            self._end(slot, now=True)
         waiting = deque(_Ticket(job) for job in jobs)
         left = len(waiting)
         while left and not (stopped and stopped()):
