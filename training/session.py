@@ -170,6 +170,11 @@ class EpisodeSession:
         """The episode is over: answered, failed, stopped or scored."""
         return self._conversation.done
 
+    @property
+    def sound(self) -> bool:
+        """The station can still be trusted: no call ran out of its time, and nothing broke."""
+        return self._sound
+
     def messages(self) -> tuple[Message, ...]:
         """The whole conversation, with pictures, as the policy reads it next."""
         return self._open().messages
