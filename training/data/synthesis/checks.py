@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from agent_node.episode import Episode
 from sim.tasks.task import Task
@@ -29,8 +30,8 @@ NOT_CHECKED = "failure not checked"
 DUPLICATE = "duplicate"
 
 REASONS = (
-    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, NOT_VERIFIABLE, OTHER_TOOLS, NO_FAILURE,
-    NOT_CHECKED, DUPLICATE,
+    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, NOT_VERIFIABLE, OTHER_TOOLS,
+    NO_FAILURE, NOT_CHECKED, DUPLICATE,
 )  # fmt: skip
 """Why an attempt is kept apart; the first that holds is its reason."""
 
@@ -72,7 +73,7 @@ def repeats(episode: Episode) -> bool:
         before.result.ok
         and not _empty(before.result.text, before.image_index)
         and canonical_call(before.name, before.arguments) == canonical_call(after.name, after.arguments)
-        for before, after in zip(records, records[1:], strict=False)
+        for before, after in pairwise(records)
     )
 
 
@@ -85,7 +86,7 @@ def gives_away(question: str, answer: str) -> bool:
 
 
 def fingerprint(task: Task, episode: Episode) -> str:
-    """The same for trajectories that ask the same of the same things, and do and answer the same: hexadecimal digits."""
+    """Hexadecimal digits, the same for trajectories that ask the same of the same things, and do and answer the same."""
     calls = [canonical_call(record.name, record.arguments) for record in episode.records]
     things = [
         [placed.id, placed.item, *(round(float(value), 4) for value in placed.position_m)]

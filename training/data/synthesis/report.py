@@ -1,4 +1,4 @@
-"""The table of a synthesis: for each method and kind how many were kept, why the others were not, and what they took."""
+"""The table of a synthesis: how many of each method and kind were kept, why others were not, and what they took."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _calls(entries: Sequence[Entry]) -> dict[str, int]:
 
 def table(document: Mapping[str, Any]) -> str:
     """The document as text for people."""
-    head = f"{'method':10}{'kind':18}{'accepted':>9}{'rejected':>9}{'turns':>7}{'calls':>7}{'tools':>7}{'tokens':>8}{'CPU s':>9}"
-    lines = [f"{head}   rejected because"]
+    head = f"{'method':10}{'kind':18}{'accepted':>9}{'rejected':>9}{'turns':>7}{'calls':>7}{'tools':>7}{'tokens':>8}"
+    lines = [f"{head}{'CPU s':>9}   rejected because"]
     for row in document["rows"]:
         why = ", ".join(f"{reason} {count}" for reason, count in row["why"].items())
         lines.append(
