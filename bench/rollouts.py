@@ -18,6 +18,7 @@ import numpy as np
 
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from bench.rollout_workers import compare_workers, report_lines
 from bench.stats import format_rows, machine, publish, rate_row
 from bench.tools import parse_sizes
 from sim.station import Station, StationConfig
@@ -238,8 +239,9 @@ def bench_rollouts(
 ) -> int:
     """Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.
 
-    The same tasks are done in turn by both, each in a process of its own, and then by all workers at once. The scripted
-    policy takes next to no time. Each process does one episode first that is not counted.
+    The same tasks are done in turn by both, each in a process of its own. The scripted policy takes next to no time.
+    Each process does one episode first that is not counted. Then one worker of the rollout engine and several collect
+    the same rollouts in turn.
 
     Args:
         n: Tasks.
@@ -279,11 +281,9 @@ def bench_rollouts(
     speeds = [speed_row(form, records[form], 1, walls[form]) for form in forms]
     rates = [rate_row(f"true success, {form}", *_successes(records[form])) for form in forms]
     ratio = paired_ratio(records[PLAIN], records[name])
-    together: list[MeasuredEpisode] = []
-    if workers > 1:
-        together, wall = _at_once(seeds, fast, workers)
-        speeds.append(speed_row(f"{name}, {workers} workers", together, workers, wall))
-        rates.append(rate_row(f"true success, {workers} workers", *_successes(together)))
+    together = compare_workers(seeds, fast, workers) if workers > 1 else None
+    if together is not None:
+        rates.append(together["success"])
     document = {
         "bench": "rollouts",
         "perception": perception,
@@ -294,9 +294,10 @@ def bench_rollouts(
         "n": n,
         "speeds": speeds,
         "times_as_fast": ratio,
-        "workers_together": None if workers == 1 else _scaling(speeds[1], speeds[2]),
+        "workers_together": together,
         "rows": rates,
-        "unscored": sum(not record.scored for form in (*records.values(), together) for record in form),
+        "unscored": sum(not record.scored for form in records.values() for record in form)
+        + (together["unscored"] if together else 0),
         "failures": [
             {"form": form, "seed": record.seed, "false_success": record.false_success, "why": record.why}
             for form, done_by in records.items() for record in done_by if not record.success
@@ -307,24 +308,9 @@ def bench_rollouts(
     return 0
 
 
-def _at_once(seeds: Sequence[int], config: StationConfig, workers: int) -> tuple[list[MeasuredEpisode], float]:
-    """The tasks done by several processes, and the wall time that it took [s]."""
-    with _workers(workers) as pool:
-        list(pool.map(run_one, [RolloutJob(seeds[-1] + 1, config, kept=True)] * 2 * workers))
-        started = time.monotonic()
-        return list(pool.map(run_one, [RolloutJob(seed, config, kept=True) for seed in seeds])), (
-            time.monotonic() - started
-        )
-
-
 def _successes(records: Sequence[MeasuredEpisode]) -> tuple[int, int]:
     scored = [record for record in records if record.scored]
     return sum(record.success for record in scored), len(scored)
-
-
-def _scaling(one: Mapping[str, Any], several: Mapping[str, Any]) -> float:
-    """Wall-clock throughput of several workers over that of one."""
-    return round(float(several["episodes_per_min_wall"]) / float(one["episodes_per_min_wall"]), 2)
 
 
 def _report(document: Mapping[str, Any]) -> str:
@@ -339,7 +325,7 @@ def _report(document: Mapping[str, Any]) -> str:
     ratio = document["times_as_fast"]
     lines.append(f"{ratio['ratio']} times as fast ({ratio['low']} .. {ratio['high']}), the same tasks in turn")
     if document["workers_together"] is not None:
-        lines.append(f"the workers together: {document['workers_together']} times the episodes of one, wall clock")
+        lines += report_lines(document["workers_together"])
     lines.append(format_rows(document["rows"]))
     lines += [f"  {failure['form']}, seed {failure['seed']}: {failure['why']}" for failure in document["failures"]]
     described = ", ".join(str(value) for value in document["machine"].values())

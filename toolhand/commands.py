@@ -147,6 +147,18 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
     ),
+    "rollouts": Group(
+        "Collect rollouts of a policy for reinforcement learning, and look at them.",
+        {
+            "collect": CliCommand(
+                "toolhand.rollouts:rollouts_collect",
+                "Collect groups of rollouts of a policy into a folder; the same command goes on after a break.",
+            ),
+            "show": CliCommand(
+                "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
+            ),
+        },
+    ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),

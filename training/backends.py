@@ -132,7 +132,9 @@ class PhysicsPool(StationPool):
             return self._free.pop(same[-1] if same else -1)
 
     def _lend(self, station: Station, judge: Judge) -> StationLease:
-        return StationLease(station.toolbox, judge, lambda sound: self._keep(station, sound), station.save, station.camera)
+        return StationLease(
+            station.toolbox, judge, lambda sound: self._keep(station, sound), station.save, station.camera
+        )
 
     def _keep(self, station: Station, sound: bool) -> None:
         if sound:

@@ -15,12 +15,41 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def _bar(done: int, total: int, started: float, note: str) -> str:
-    width = 30
-    filled = width * done // max(total, 1)
-    elapsed = time.monotonic() - started
-    left = elapsed / done * (total - done) if done else 0.0
-    return f"\r[{'#' * filled}{'.' * (width - filled)}] {done}/{total}  {elapsed:.0f} s, {left:.0f} s left  {note}"
+class ProgressLine:
+    """A progress bar on stderr: one line that changes at a terminal, else a line now and then.
+
+    Args:
+        total: What is to be done.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._started = time.monotonic()
+        self._live = sys.stderr.isatty()
+        self._shown = False
+
+    def show(self, done: int, note: str) -> None:
+        """So much is done."""
+        bar = self._bar(done, note)
+        if self._live:
+            print(f"\r{bar.ljust(100)}", end="", file=sys.stderr, flush=True)
+            self._shown = True
+        elif done % 20 == 0 or done == self._total:
+            say(bar)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._shown:
+            say("")
+
+    def _bar(self, done: int, note: str) -> str:
+        width = 30
+        filled = width * done // max(self._total, 1)
+        elapsed = time.monotonic() - self._started
+        left = elapsed / done * (self._total - done) if done else 0.0
+        return (
+            f"[{'#' * filled}{'.' * (width - filled)}] {done}/{self._total}  {elapsed:.0f} s, {left:.0f} s left  {note}"
+        )
 
 
 def run_jobs(
@@ -39,19 +68,13 @@ def run_jobs(
         failed: (job, why) -> the result of a job that raised, or whose process died.
         note: Summarises the results so far, beside the progress bar on stderr.
     """
-    started = time.monotonic()
-    live = sys.stderr.isatty()
+    line = ProgressLine(len(jobs))
     results: list[Result] = []
     outcomes = _in_processes(work, jobs, processes) if processes > 1 else (_attempt(work, job) for job in jobs)
     for job, (result, problem) in zip(jobs, outcomes, strict=True):
         results.append(failed(job, problem) if result is None else result)
-        if live:
-            bar = _bar(len(results), len(jobs), started, note(results)).ljust(100)
-            print(bar, end="", file=sys.stderr, flush=True)
-        elif len(results) % 20 == 0 or len(results) == len(jobs):
-            say(_bar(len(results), len(jobs), started, note(results))[1:])
-    if live:
-        say("")
+        line.show(len(results), note(results))
+    line.end()
     return results
 
 

@@ -12,17 +12,29 @@ import pytest
 import bench.rollouts
 from bench.rollouts import (
     PLAIN,
-    RolloutJob,
     MeasuredEpisode,
+    RolloutJob,
     StageClock,
     bench_rollouts,
     run_one,
 )
+from bench.stats import rate_row
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
+TOGETHER = {
+    "rows": [
+        {"workers": count, "rollouts": 6, "per_min_wall": 20.0 * count, "cpu_s": 1.5, "tool_calls_per_s": 3.0,
+         "peak_mb": 190, "share": {"tools": 0.9, "policy": 0.1}}
+        for count in (1, 2)
+    ],
+    "times": 1.9,
+    "cpu_times": 1.05,
+    "success": rate_row("true success, 2 workers", 4, 6),
+    "unscored": 1,
+}  # fmt: skip
 
 
 def test_an_episode_of_each_form_is_judged_and_its_stages_add_up_to_its_time() -> None:
@@ -64,13 +76,18 @@ def test_the_document_has_both_forms_the_workers_and_every_failure(
 
     monkeypatch.setattr(bench.rollouts, "run_one", done)
     monkeypatch.setattr(bench.rollouts, "_workers", ThreadPoolExecutor)
+    monkeypatch.setattr(bench.rollouts, "compare_workers", lambda seeds, config, workers: TOGETHER)
     assert bench_rollouts(n=3, first_seed=3, workers=2, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bench"], document["seeds"], document["n"]) == ("rollouts", [3, 4, 5], 3)
-    names = [PLAIN, "rollouts 320x240, 2 ms", "rollouts 320x240, 2 ms, 2 workers"]
+    names = [PLAIN, "rollouts 320x240, 2 ms"]
     assert [(row["name"], row["episodes"]) for row in document["speeds"]] == [(name, 3) for name in names]
     assert document["times_as_fast"]["ratio"] == 3.0
-    assert [(row["success"], row["n"]) for row in document["rows"]] == [(3, 3), (2, 3), (2, 3)]
+    assert [(row["success"], row["n"]) for row in document["rows"]] == [(3, 3), (2, 3), (4, 6)]
+    assert document["workers_together"]["times"] == 1.9
+    assert document["unscored"] == 1
+    assert bench_rollouts(n=3, first_seed=3, workers=2) == 0
+    assert "together 1.9 times the rollouts of one by the clock" in capsys.readouterr().out
     assert [(failure["seed"], failure["why"]) for failure in document["failures"]] == [(4, "It fell.")]
     assert bench_rollouts(n=1, workers=1) == 0
     assert "3.0 times as fast" in capsys.readouterr().out

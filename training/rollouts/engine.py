@@ -31,7 +31,8 @@ from training.rollouts.collection import read_shard, shard_path, write_shard
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan, claimed
 from training.rollouts.record import RolloutRecord
-from training.rollouts.work import Halt, RolloutBrief, RolloutOrder, RolloutReply, brief_of, make_work
+from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
+from training.rollouts.work import brief_of, make_work
 from training.workers import JobEnd, Workers
 
 DEADLINE_S = 600.0
@@ -139,8 +140,7 @@ def collect(
             carried out; UNAVAILABLE where something cannot be written; EXECUTION_FAILED for a stop by StopRules. What
             is whole is kept, and said.
     """
-    make = functools.partial(make_work, plan, folder)
-    with Workers(make, workers, deadline_s, tries) as pool, claimed(folder, plan):
+    with Workers(_maker(plan, folder), workers, deadline_s, tries) as pool, claimed(folder, plan):
         collecting = _Collecting(plan, folder, stops or StopRules())
         try:
             try:
@@ -160,6 +160,11 @@ def collect(
                 collecting.write_partly()
             raise ToolError(error.code, error.message, f"{error.hint} {collecting.kept}".strip()) from error
         return collecting.report
+
+
+def _maker(plan: RolloutPlan, folder: Path) -> Callable[[], Callable[[RolloutOrder], RolloutReply | Halt]]:
+    """What makes the work of a process, in that process."""
+    return functools.partial(make_work, plan, folder)
 
 
 @dataclass

@@ -130,4 +130,4 @@ def _call(exchange: Exchange, hashes: Sequence[str]) -> CallEntry:
 
 def _rounded(seconds: float) -> float:
     """To the microsecond."""
-    return round(seconds, 6)
+    return round(float(seconds), 6)

@@ -20,21 +20,24 @@ from agent_node.protocol import load_protocol
 from agent_node.runs.folder import write_json
 from sim.station import StationConfig
 from sim.tasks.task import Score, Task
-from sim.tasks.tasks import CATEGORIES, GeneratedTask, random_task
 from sim.world import check_timestep
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
 from training.backends import BACKENDS
-from training.difficulty import Difficulty
+from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
 from training.failures import Failures
 from training.grading import Grade, Grader, mean_of_terms
+from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
+from training.splits import split_named
+from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
+from training.tasks.manipulation import ManipulationTask
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
 
-_STREAM = 16
+_STREAM = 17
 """Keeps these random numbers apart from others of the same seed."""
 _SEEDS = 2**31
 """Seeds that are drawn lie below [-]: what every server and random generator takes."""
@@ -55,13 +58,13 @@ class RolloutPlan:
     """A number of groups of rollouts, each group of one task.
 
     Attributes:
-        tasks: One JSON document a group, {"kind": ..., "seed": ...}.
+        tasks: One JSON document a group, {"kind": ..., "seed": ..., "split": ...}, see `training.tasks.kinds`.
         group: Rollouts of each task, 2 or more: in a group of one nothing can be better than anything else.
         seed: Of everything that the tasks leave open: noise, failures on purpose, and each policy's own sampling.
         policy: As `toolhand run --policy` takes it. A policy is made anew for every rollout, with a seed of its own.
         settings: Fields of `agent_node.policies.options.ModelSettings`, by name.
         protocol: How the policy writes.
-        reward: What an episode is worth, a key of GRADERS.
+        reward: What an episode is worth, a key of GRADERS or the name of a recipe.
         turns: Assistant turns of an episode, at most.
         backend: Where the episodes happen, a key of `training.backends.BACKENDS`.
         perception: Preset of the perception ports.
@@ -160,8 +163,11 @@ class RolloutPlan:
 
     def task(self, group: int) -> Task:
         """The group's task, as hard as the plan asks."""
-        task, seed, hard = task_of(self.tasks[group]), self.station_seed(group), Difficulty(self.difficulty)
-        return hard.task(task, seed)
+        task, level = task_from_document(self.tasks[group]), self.difficulty
+        if level == 0.0 or not isinstance(task, ManipulationTask):
+            return task
+        seed = self.station_seed(group)
+        return task.with_scene(slippery(task.scene, seed, LEAST_GRIP**level, MOST_WEIGHT**level))
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
@@ -170,32 +176,36 @@ class RolloutPlan:
 
 
 def check_task(document: Mapping[str, Any]) -> None:
-    """Raises ToolError INVALID_ARGUMENT for what stands for no task; none is made."""
-    kind, seed = document.get("kind"), document.get("seed")
-    if kind not in CATEGORIES or set(document) != {"kind", "seed"}:
-        raise _invalid(f"There is no task {str(kind)[:60]!r}: it must be {' or '.join(CATEGORIES)}.")
-    if not isinstance(seed, int) or seed < 0:
-        raise _invalid(f"The seed of a task must be 0 or more, not {str(seed)[:60]!r}.")
+    """Raises ToolError INVALID_ARGUMENT for what stands for no task; none is made, which takes 0.1 s."""
+    if not isinstance(document, Mapping) or set(document) != {"kind", "seed", "split"}:
+        raise _invalid("A task's document has exactly the keys kind, seed and split.")
+    kind, seed = document["kind"], document["seed"]
+    if kind not in TASK_KINDS:
+        raise _invalid(f"There is no task kind {str(kind)[:60]!r}: it must be {' or '.join(TASK_KINDS)}.")
+    if type(seed) is not int or not 0 <= seed <= MOST_SEED:
+        raise _invalid(f"The seed of a task must be a whole number from 0 to {MOST_SEED}, not {str(seed)[:60]!r}.")
+    split_named(document["split"])
 
 
-def task_of(document: Mapping[str, Any]) -> GeneratedTask:
-    """The task of a document, the same one each time. Raises ToolError INVALID_ARGUMENT."""
-    check_task(document)
-    return random_task(document["seed"], document["kind"])
+def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
+    """Documents of so many tasks, kinds in turn, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
+    if not kinds or count < 1:
+        raise _invalid("There must be a kind of task or more, and a task or more.")
+    return tuple({"kind": kinds[k % len(kinds)], "seed": seed + k, "split": split} for k in range(count))
 
 
-def tasks_of(kinds: Sequence[str], count: int, seed: int = 0) -> tuple[Mapping[str, Any], ...]:
-    """Documents of so many tasks, kinds in turn, each with the next seed."""
-    if not kinds or count < 1 or seed < 0:
-        raise _invalid("There must be a kind of task or more, and a task or more, from a seed of 0 or more.")
-    return tuple({"kind": kinds[k % len(kinds)], "seed": seed + k} for k in range(count))
+def tasks_of_recipe(name: str, count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
+    """Documents of so many tasks of a recipe's mix, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
+    recipe = recipe_named(name)
+    return tuple({"kind": recipe.kind(seed + k), "seed": seed + k, "split": split} for k in range(count))
 
 
 def grader_named(name: str) -> Grader:
     """What makes a reward of an episode. Raises ToolError INVALID_ARGUMENT for an unknown name, with all there are."""
-    if name not in GRADERS:
-        raise _invalid(f"There is no reward {name[:60]!r}: it must be {' or '.join(GRADERS)}.")
-    return GRADERS[name]
+    known: Mapping[str, Grader] = {**GRADERS, **RECIPES}
+    if name not in known:
+        raise _invalid(f"There is no reward {name[:60]!r}: it must be {' or '.join(known)}.")
+    return known[name]
 
 
 @contextlib.contextmanager

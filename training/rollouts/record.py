@@ -291,9 +291,12 @@ def rollout_id(group: int, rollout: int) -> str:
 
 def _check(record: RolloutRecord) -> None:
     """Raises ToolError INVALID_ARGUMENT where parts of a record do not fit together."""
-    problems = [f"turns[{k}] {wrong}" for k, turn in enumerate(record.turns) if (wrong := _problem(record, turn))]
-    problems += [f"messages[{k}].role must be system, user, assistant or tool, not {message.role[:20]!r}"
-                 for k, message in enumerate(record.messages) if message.role not in _ROLES]  # fmt: skip
+    problems = [
+        f"messages[{k}].role must be system, user, assistant or tool, not {message.role[:20]!r}"
+        for k, message in enumerate(record.messages)
+        if message.role not in _ROLES
+    ]
+    problems += [f"turns[{k}] {wrong}" for k, turn in enumerate(record.turns) if (wrong := _problem(record, turn))]
     if problems:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, problems[0])
 

@@ -6,8 +6,8 @@ import functools
 import resource
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from agent_node.agent import ask
@@ -21,54 +21,12 @@ from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
+from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
 from training.session import EpisodeSession
 from training.workers import Distrust
 
 NOT_ITS_DOING = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a policy's turn from outside: such a rollout is dropped and never scored."""
-
-
-@dataclass(frozen=True)
-class RolloutOrder:
-    """One rollout of a plan, by the numbers of its group and in it."""
-
-    group: int
-    rollout: int
-
-
-@dataclass(frozen=True)
-class RolloutBrief:
-    """What a collection is watched and counted by."""
-
-    total: float
-    true_success: bool
-    turns: int
-    calls: int
-    times: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class RolloutReply:
-    """One rollout as it is told to who asked for it.
-
-    Attributes:
-        line: Its record; the pictures are in the store.
-        brief: Of the record.
-        cpu_s: CPU time that it took [s].
-        peak_mb: Most memory that the process has had so far [MB].
-    """
-
-    line: str
-    brief: RolloutBrief
-    cpu_s: float
-    peak_mb: float
-
-
-@dataclass(frozen=True)
-class Halt:
-    """No rollout of the plan can be had, whoever tries: a wrong plan, a full disk."""
-
-    error: ToolError
 
 
 def brief_of(record: RolloutRecord) -> RolloutBrief:

@@ -53,7 +53,7 @@ def test_calls_are_in_the_function_calling_form(store: PictureStore) -> None:
     assert [call.name for call in pointing.calls] == ["roborefer__detect_one"] * 2
     assert pointing.calls[1].arguments == {"image_index": 0, "obj_name": HOSTILE}
     assert [entry.call_id for entry in example.entries[5:7]] == [call.id for call in pointing.calls]
-    assert "{tools}" not in example.entries[0].words and "capture_image" not in example.entries[0].words
+    assert "capture_image" not in example.entries[0].words
     assert [tool["function"]["name"] for tool in example.tools] == ["robot__capture_image", "roborefer__detect_one"]
     assert SCHEMAS[0]["function"]["name"] == "robot.capture_image"
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.formats.chat import ChatJsonl, ChatParquet
@@ -15,7 +16,7 @@ from training.data.formats.conversation import Layout
 from training.data.formats.sample import write_html_sample
 from training.data.formats.sharegpt import ShareGpt
 from training.data.formats.writing import RowFormat, WrittenSet, write_set
-from training.rollouts.collection import read_rollouts
+from training.rollouts.collection import SHARDS, read_rollouts
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
 
@@ -79,7 +80,7 @@ def _some(records: Iterable[RolloutRecord], rollouts: Path, keep: Keep) -> Itera
 
 
 def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | None = None) -> tuple[int, int]:
-    """Write a page of rollouts of a folder, spread evenly over it.
+    """Write a page of rollouts of a folder and of the collections within it (what was rejected), spread evenly.
 
     Args:
         rollouts: See `training.rollouts.collection`.
@@ -95,9 +96,23 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
     """
     if not 1 <= n <= MAX_SHOWN:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A page shows 1 to {MAX_SHOWN} rollouts, not {n}.")
-    bad_row = None if on_skip is None else lambda error: on_skip(str(error))
-    count = sum(1 for _ in read_rollouts(rollouts, bad_row))
+    heard = None if on_skip is None else lambda error: on_skip(str(error))
+    folders = [rollouts, *sorted(path.parent for path in rollouts.glob(f"*/{SHARDS}"))]
+    count = sum(1 for folder in folders for _ in read_rollouts(folder, heard))
     chosen = set(np.linspace(0, count - 1, min(n, count)).round().astype(int).tolist())
-    records = [record for number, record in enumerate(read_rollouts(rollouts, lambda error: None)) if number in chosen]
-    write_html_sample(records, PictureStore(rollouts), path, count)
+    everything = (record for folder in folders for record in read_rollouts(folder, lambda error: None))
+    records = [record for number, record in enumerate(everything) if number in chosen]
+    write_html_sample(records, _Stores(folders), path, count)
     return len(records), count
+
+
+class _Stores:
+    """The pictures of several collections."""
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._stores = [PictureStore(folder) for folder in folders]
+
+    def get(self, name: str) -> NDArray[np.uint8]:
+        """See `training.data.formats.sample.PictureSource`."""
+        having = (store for store in self._stores if store.path(name).exists())
+        return next(having, self._stores[0]).get(name)

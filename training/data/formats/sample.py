@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from agent_node.runs.folder import encode, write_atomically
 from agent_node.runs.report import page
 from agent_node.runs.report_parts import Room, badge_of, duration, escaped, img_of, jpegs_of, table_of, text_of
 from tool_nodes.results import ErrorCode, ToolError
-from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
 PICTURES_BYTES, TEXT_BYTES = 12_000_000, 6_000_000
@@ -50,8 +52,15 @@ apply();
 """
 
 
+class PictureSource(Protocol):
+    """Has pictures by their hash, as a `training.rollouts.pictures.PictureStore`."""
+
+    def get(self, name: str) -> NDArray[np.uint8]:
+        """The picture, uint8 RGB (H, W, 3). Raises ToolError INVALID_ARGUMENT where there is none."""
+
+
 def write_html_sample(
-    records: Sequence[RolloutRecord], pictures: PictureStore, path: Path, of: int | None = None
+    records: Sequence[RolloutRecord], pictures: PictureSource, path: Path, of: int | None = None
 ) -> None:
     """Write a page that shows rollouts, with filters, atomically.
 
@@ -161,7 +170,7 @@ def _choice(label: str, name: str, values: Sequence[str]) -> str:
 class _Gallery:
     """Pictures as elements of a bounded size."""
 
-    def __init__(self, store: PictureStore, room: int) -> None:
+    def __init__(self, store: PictureSource, room: int) -> None:
         self._store, self._room = store, room
 
     def figure(self, name: str, caption: str) -> str:
@@ -185,7 +194,7 @@ class _Card:
 def _card(record: RolloutRecord, gallery: _Gallery) -> _Card:
     done, accepted = record.true_success, is_accepted(record)
     calls = sum(len(turn.calls) for turn in record.turns)
-    verdict = "" if accepted else badge_of("rejected", "bad")
+    verdict = "" if accepted else badge_of(f"rejected: {_plain(record.labels.get('rejected', ''))}".rstrip(": "), "bad")
     head = f"""<summary>{badge_of("done", "good") if done else badge_of("not done", "bad")}<b>{record.total:.2f}</b>
 <span class="sentence" dir="auto">{escaped(record.text, 300)}</span>
 <span class="soft">{verdict}{badge_of(kind_of(record))}{len(record.turns)} turns, {calls} calls</span></summary>"""
@@ -240,7 +249,7 @@ def _plain(value: Any) -> str:
 
 def _turn_head(number: int, turn: TurnRecord) -> str:
     tokens = f", {len(turn.token_ids)} tokens" if turn.token_ids else ""
-    took = ", ".join(f"{name} {duration(seconds)}" for name, seconds in turn.times.items())
+    took = ", ".join(f"{name} {duration(seconds)}" for name, seconds in turn.times.items() if seconds)
     labels = "".join(badge_of(f"{name}: {_plain(value)}") for name, value in turn.labels.items())
     problem = f'<p class="warning">{escaped(turn.problem, 500)}</p>' if turn.problem else ""
     thought = f'<p class="thought" dir="auto">{escaped(turn.thought, 4000)}</p>' if turn.thought else ""
@@ -257,7 +266,7 @@ def _call(call: CallEntry) -> str:
     if not call.run:
         badge += badge_of("not run")
     return f"""<div><div class="head"><h3><code>{escaped(call.tool, 120)}</code></h3>{badge}
-<span class="soft">{duration(call.seconds)}</span></div>
+<span class="soft">{duration(call.seconds) if call.seconds else ""}</span></div>
 <pre>{escaped(json.dumps(call.arguments, indent=2, ensure_ascii=False), 4000)}</pre>
 <p class="response" dir="auto">{escaped(call.words, 4000)}</p></div>"""
 

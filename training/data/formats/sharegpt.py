@@ -6,8 +6,8 @@
 Turns alternate, human or observation first and gpt or function_call last; LLaMA-Factory leaves out what does not. So
 the results of one turn are one observation, joined as LLaMA-Factory joins them, and what comes after the last turn of
 the assistant is left out. Each `<image>` stands for the next of `images`; where anybody says so in words it becomes a
-look-alike. `tools` and `about` are JSON text. A function_call is JSON, after its thought in `<think>`. Every gpt and
-function_call is learned, so a rollout with a turn that is not to be learned is left out.
+look-alike, and in JSON an escape. `tools` and `about` are JSON text. A function_call is JSON, its thought in `<think>`
+before it. Every gpt and function_call is learned, so a rollout with a turn that is not to be learned is left out.
 
 `dataset_info.json` beside the shards describes them under the name `toolhand`: pass the folder as `dataset_dir` and
 `media_dir`.
@@ -102,9 +102,7 @@ def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str
             continue
         if entry.role == "assistant" and not entry.sampled:
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                "A turn is not to be learned, which this format cannot say.",
-                "See `sampled`.",
+                ErrorCode.INVALID_ARGUMENT, "It has a turn that is not to be learned, which ShareGPT cannot say."
             )
         speaker, value = _turn(entry)
         if speaker == "observation" and turns and turns[-1][0] == "observation":
@@ -131,7 +129,7 @@ def _turn(entry: ChatEntry) -> tuple[str, str]:
         return "gpt", _words(entry)
     calls = [{"name": call.name, "arguments": dict(call.arguments)} for call in entry.calls]
     thought = f"<think>\n{_words(entry)}\n</think>\n\n" if entry.words else ""
-    return "function_call", thought + _said(json_text(calls))
+    return "function_call", thought + _PLACEHOLDERS.sub(r"\\u003c", json_text(calls))
 
 
 def _words(entry: ChatEntry) -> str:
