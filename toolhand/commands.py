@@ -72,6 +72,10 @@ BENCHMARKS = {
         "bench.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
+    "tasks": CliCommand(
+        "bench.tasks:bench_tasks",
+        "Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",

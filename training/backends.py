@@ -11,12 +11,19 @@ from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from sim.mock.data import MockDataset, MockFrame, read_dataset
+from sim.mock.judge import PointJudge, require_judgeable
+from sim.mock.recording import record_scene
+from sim.mock.station import MockStation
+from sim.mock.tasks import recorded_scene
 from sim.ros.graph import lockstep_graph, station_anew
+from sim.scene.scenes import Scene
 from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.predicates import Snapshot
@@ -28,6 +35,10 @@ from training.episode import require_scene
 
 if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph
+
+
+FRAMES_KEPT = 64
+"""Frames that a mock backend keeps: at 320x240 about 1 MB each; chosen by hand."""
 
 
 class EpisodeJudge(Protocol):
@@ -53,15 +64,15 @@ class StationLease:
         toolbox: Its tools.
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
+        camera: The scene camera, where it is in this process.
         save: The station's moment. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
-        camera: Its own camera; None where only the tools reach one.
     """
 
     toolbox: Toolbox
     judge: EpisodeJudge
     release: Callable[[bool], None]
-    save: Callable[[], StationState] = _cannot_save
     camera: Camera | None = None
+    save: Callable[[], StationState] = _cannot_save
 
 
 class StationPool(ABC):
@@ -133,7 +144,7 @@ class PhysicsPool(StationPool):
 
     def _lend(self, station: Station, judge: Judge) -> StationLease:
         return StationLease(
-            station.toolbox, judge, lambda sound: self._keep(station, sound), station.save, station.camera
+            station.toolbox, judge, lambda sound: self._keep(station, sound), station.camera, station.save
         )
 
     def _keep(self, station: Station, sound: bool) -> None:
@@ -158,8 +169,55 @@ class CallbackPool(StationPool):
         """See StationPool."""
         station = self._make_station(task, replace(self._config, seed=seed))
         require_scene(station, task)
-        camera: Camera | None = getattr(station, "camera", None)
-        return StationLease(station.toolbox, Judge(station), lambda sound: None, camera=camera)
+        return StationLease(station.toolbox, Judge(station), lambda sound: None, getattr(station, "camera", None))
+
+
+class MockPool(StationPool):
+    """Recorded frames instead of a robot: a look is the frame, and motions succeed without moving anything.
+
+    A task's frame is that of the data set where it has one of the task's scene; else one is recorded and kept.
+
+    Args:
+        config: Of the stations; frames of the data set are thinned to its `image_size`.
+        dataset: As made by `toolhand mock record`; the shipped one where None.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an `image_size` that the data set's frames cannot be thinned to.
+    """
+
+    def __init__(self, config: StationConfig, dataset: MockDataset | None = None) -> None:
+        self._config = config
+        self._dataset = dataset or read_dataset()
+        self._dataset.frame(0).scaled(config.image_size)
+        self._frames: OrderedDict[Scene, MockFrame] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def take(self, task: Task, seed: int) -> StationLease:
+        """See StationPool."""
+        require_judgeable(task)
+        if seed < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")
+        with self._lock:
+            recorded = self._frame(task.scene)
+        station = MockStation(recorded, replace(self._config, seed=seed))
+        return StationLease(station.toolbox, PointJudge(station, task.scene), lambda sound: None, station.camera)
+
+    def _frame(self, scene: Scene) -> MockFrame:
+        """What the camera sees of a scene."""
+        if scene not in self._frames:
+            self._frames[scene] = self._recorded(scene)
+        self._frames.move_to_end(scene)
+        while len(self._frames) > FRAMES_KEPT:
+            self._frames.popitem(last=False)
+        return self._frames[scene]
+
+    def _recorded(self, scene: Scene) -> MockFrame:
+        index = scene.seed - self._dataset.seed
+        if 0 <= index < self._dataset.n and recorded_scene(self._dataset, index).objects == scene.objects:
+            frame = self._dataset.frame(index)
+            if frame.scene_seed == scene.seed:
+                return frame.scaled(self._config.image_size)
+        return record_scene(scene, scene.seed, self._config.image_size)
 
 
 class RosPool(StationPool):
@@ -240,6 +298,7 @@ class RosPool(StationPool):
 
 BACKENDS: Mapping[str, Callable[[StationConfig], StationPool]] = {
     "physics": PhysicsPool,
+    "mock": MockPool,
     "ros": RosPool,
 }
 """What makes the stations of an environment, by name."""

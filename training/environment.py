@@ -115,7 +115,7 @@ class Environment:
                 protocol=self._protocol,
                 recovery=self._recovery,
                 memory=self._memory,
-                picture=shown_picture(task, lease),
+                picture=shown_picture(task, lease.camera, lease.toolbox),
             )
 
         return self._session_at(lease, task, seed, rollout, begin)

@@ -68,7 +68,8 @@ def run_episode(
         ToolError: INVALID_ARGUMENT where the station shows another scene.
     """
     agent = Agent(policy, toolbox or station.toolbox, turn_budget, stopped, listener, protocol)
-    return judged(station, task, lambda text: agent.run(text, shown_picture(task, station)))
+    camera = getattr(station, "camera", None)  # in another process there is none
+    return judged(station, task, lambda text: agent.run(text, shown_picture(task, camera, station.toolbox)))
 
 
 def judged(station: JudgedStation, task: Task, carry_out: Callable[[str], Episode]) -> Outcome:

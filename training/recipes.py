@@ -58,21 +58,18 @@ class TrainingRecipe:
 
     def task(self, seed: int, split: str = "train") -> TrainingTask:
         """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""
-        return make_task(self.kind(seed), seed, split)
-
-    def kind(self, seed: int) -> str:
-        """Of the task of a seed."""
         kinds, shares = list(self.mix), np.array(list(self.mix.values()))
         rng = np.random.default_rng([abs(seed), _STREAM])
-        return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
+        return make_task(kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))], seed, split)
 
     def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
         """See `training.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
-        kind = str(getattr(task, "kind", None))
+        kind = str(getattr(task, "kind", type(task).__name__))
         if kind not in self.rewards:
+            kinds = ", ".join(self.rewards)
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
-                f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {', '.join(self.rewards)}.",
+                f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {kinds}.",
             )
         name = self.rewards[kind]
         correct = _stages(truth) if name == STAGES else float(truth.terms[name])

@@ -96,9 +96,13 @@ class QuestionTask:
 
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task; the terms are the rewards of the kind's marking, 0 with a reason for an answer of another form."""
+        return self.graded(transcript.answer)
+
+    def graded(self, said: str) -> Score:
+        """The score of a final answer; nothing else counts."""
         marking = self.marking
         try:
-            answer = marking.read(transcript.answer)
+            answer = marking.read(said)
         except WrongForm as why:
             return Score(dict.fromkeys(marking.names, 0.0), False, (str(why),))
         terms = dict(marking.terms(answer, self.truth))

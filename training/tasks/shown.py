@@ -40,22 +40,18 @@ class _ToolCamera:
         return frame
 
 
-class Seeing(Protocol):
-    """What a picture can be taken with: a toolbox at least, a `camera` where there is one in this process."""
-
-    @property
-    def toolbox(self) -> Toolbox:
-        """Its tools."""
-
-
-def shown_picture(task: Task, station: Seeing) -> SessionImage | None:
+def shown_picture(task: Task, camera: Camera | None, toolbox: Toolbox) -> SessionImage | None:
     """What the operator shows with a task's sentence; None for one without a picture.
 
+    Args:
+        task: What is to be done.
+        camera: The scene camera; None where it is in another process.
+        toolbox: The tools, for the camera's picture there.
+
     Raises:
-        ToolError: Where the station's camera gives none.
+        ToolError: Where there is no picture to be had.
     """
     if not isinstance(task, ShownTask):
         return None
-    camera: Camera = getattr(station, "camera", None) or _ToolCamera(station.toolbox)
-    frame = task.shown(camera)
+    frame = task.shown(camera or _ToolCamera(toolbox))
     return SessionImage(frame.rgb, frame)

@@ -10,9 +10,13 @@ import numpy as np
 from agent_node.policies.scripted.steps import Done, Script
 from tool_nodes.types import FloatArray
 from training.teacher.reading import ReadQuestion
-from training.teacher.steps import asked, boxed, listed, no_answer, one, result_json
+from training.teacher.steps import asked, boxed, listed, no_answer, one, result_json, side_of, yes_no_or_letter
 
 _LOT = re.compile(r"\b([A-Z]\s?\d\s?-\s?\d{4})\b")
+
+
+WIDER = 4 / 3
+"""Width of the camera's pictures by their height [-]."""
 
 
 def count(question: ReadQuestion) -> Script:
@@ -41,6 +45,15 @@ def point(question: ReadQuestion) -> Script:
     """The middle of the detector's box."""
     x1, y1, x2, y2 = yield from _detected(question.blanks["a"])
     raise Done("The middle of its box.", one([(x1 + x2) / 2, (y1 + y2) / 2]))
+
+
+def yes_no(question: ReadQuestion) -> Script:
+    """Compare the boxes' feet: on a table that is seen from above, what is higher in the picture is farther away."""
+    first = yield from _detected(question.blanks["a"])
+    second = yield from _detected(question.blanks["b"])
+    right = (first[0] + first[2] - second[0] - second[2]) / 2 * WIDER
+    words = side_of(right, second[3] - first[3])
+    raise Done(f"The first one is {words} the second.", yes_no_or_letter(question, words))
 
 
 def _spotted() -> Any:
@@ -111,6 +124,6 @@ def small_print(question: ReadQuestion) -> Script:
 
 SCRIPTS = {
     "count": count, "box": box, "point": point, "map_route": map_route, "map_stations": map_stations,
-    "small_print": small_print,
+    "small_print": small_print, "yes_no": yes_no,
 }  # fmt: skip
 """Kind -> script."""
