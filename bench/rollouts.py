@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -235,6 +235,7 @@ def bench_rollouts(
     timestep: float = 0.002,
     perception: str = DEFAULT_PRESET,
     workers: int = 2,
+    station: Literal["physics", "mock"] = "physics",
     as_json: AsJson = False,
 ) -> int:
     """Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.
@@ -250,6 +251,7 @@ def bench_rollouts(
         timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
         perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         workers: Processes at once; 1 leaves the last part out.
+        station: "mock" counts picks on recorded frames instead, in this process: nothing of the physics is run.
     """
     if min(n, workers) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and workers must be 1 or more and first-seed 0 or more.")
@@ -258,6 +260,10 @@ def bench_rollouts(
     if len(sizes) > 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"size must be one width and height such as 320x240, got {size}.")
     check_timestep(timestep)
+    if station == "mock":
+        from bench.mock_rollouts import measure_mock
+
+        return measure_mock(n, first_seed, StationConfig(perception=perception, image_size=sizes[0]), as_json)
     fast = StationConfig(perception=perception, image_size=sizes[0], timestep=timestep, sleep=True)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size}, {1000 * timestep:g} ms"

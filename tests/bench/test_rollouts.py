@@ -109,3 +109,13 @@ def test_wrong_numbers_are_refused(wrong: dict[str, Any], sentence: str) -> None
     with pytest.raises(ToolError, match=sentence) as caught:
         bench_rollouts(**wrong)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_recorded_frames_have_a_row_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bench_rollouts(n=2, station="mock", as_json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["station"], document["n"], document["size"]) == ("mock", 2, [320, 240])
+    assert document["episodes_per_min_core"] > 0
+    assert [row["n"] for row in document["rows"]] == [2, 2]
+    with pytest.raises(ToolError, match="can have a whole part of that size, not 300x200"):
+        bench_rollouts(n=1, station="mock", size="300x200")
