@@ -35,6 +35,8 @@ REASONS = (
 )  # fmt: skip
 """Why an attempt is kept apart; the first that holds is its reason."""
 
+_NEXT_BEST = "grasp_generator.compute_grasp"
+"""Called again it gives the next best grasp: no repetition."""
 _OPTIONS = re.compile(r"\bor\b|\([A-E]\)|\b[A-E][.:)]", re.IGNORECASE)
 """What a question says where it lists the answers that it takes."""
 
@@ -71,6 +73,7 @@ def repeats(episode: Episode) -> bool:
     records = episode.records
     return any(
         before.result.ok
+        and before.name != _NEXT_BEST
         and not _empty(before.result.text, before.image_index)
         and canonical_call(before.name, before.arguments) == canonical_call(after.name, after.arguments)
         for before, after in pairwise(records)

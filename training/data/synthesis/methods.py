@@ -33,7 +33,7 @@ ERRING = 0.4
 teacher's attempts is wrong."""
 MORE_ERRING = 0.8
 """And where E-ViC's filter has something to do [-]; chosen by hand."""
-UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.15, ErrorCode.EXECUTION_FAILED: 0.1}})
+UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
 """Failures where wrong answers are wanted, which PERIA takes back, per call; chosen by hand."""
 _TRIES = 4
 """Rollouts until one has a failure; chosen by hand: most trajectories of LAST have one or two calls."""
