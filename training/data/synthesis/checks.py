@@ -23,14 +23,13 @@ MALFORMED = "malformed turn"
 REPEATS = "repeats itself"
 BEATEN = "beaten by a shorter one"
 GIVEN_AWAY = "answer in the question"
-NOT_VERIFIABLE = "not verifiable"
 OTHER_TOOLS = "other tools than its teacher's"
 NO_FAILURE = "no failure happened"
 NOT_CHECKED = "failure not checked"
 DUPLICATE = "duplicate"
 
 REASONS = (
-    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, NOT_VERIFIABLE, OTHER_TOOLS,
+    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, OTHER_TOOLS,
     NO_FAILURE, NOT_CHECKED, DUPLICATE,
 )  # fmt: skip
 """Why an attempt is kept apart; the first that holds is its reason."""
@@ -89,7 +88,7 @@ def gives_away(question: str, answer: str) -> bool:
 
 
 def fingerprint(task: Task, episode: Episode) -> str:
-    """Hexadecimal digits, the same for trajectories that ask the same of the same things, and do and answer the same."""
+    """Hexadecimal digits, the same where the same is asked about the same things, and done, and answered."""
     calls = [canonical_call(record.name, record.arguments) for record in episode.records]
     things = [
         [placed.id, placed.item, *(round(float(value), 4) for value in placed.position_m)]
