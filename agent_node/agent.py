@@ -48,22 +48,26 @@ class Agent:
             memory=memory,
         )
 
-    def run(self, task: str, picture: SessionImage | None = None) -> Episode:
-        """Carry out one command, or answer a question about a picture. Never raises for what a policy or a tool does.
+    def run(self, task: str, pictures: Sequence[SessionImage] = ()) -> Episode:
+        """Carry out one command, or answer a question about pictures. Never raises for what a policy or a tool does.
 
         Args:
             task: The operator's sentence.
-            picture: What the operator shows with it, index 0 of the conversation; nothing where None.
+            pictures: What the operator shows with it, images 0, 1 ... of the conversation.
         """
-        conversation = self._begin(task, picture=picture)
-        while not conversation.done:
-            try:
-                reply = ask(self._policy, conversation.messages)
-            except ToolError as error:
-                conversation.abort(error)
-            else:
-                conversation.step(reply)
-        return conversation.episode
+        return converse(self._begin(task, pictures=pictures), self._policy)
+
+
+def converse(conversation: Conversation, policy: Policy) -> Episode:
+    """Have a policy take the turns of a conversation to its end. Never raises for what a policy or a tool does."""
+    while not conversation.done:
+        try:
+            reply = ask(policy, conversation.messages)
+        except ToolError as error:
+            conversation.abort(error)
+        else:
+            conversation.step(reply)
+    return conversation.episode
 
 
 def ask(policy: Policy, messages: Sequence[Message]) -> Reply:

@@ -76,6 +76,10 @@ BENCHMARKS = {
         "bench.tasks:bench_tasks",
         "Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.",
     ),
+    "sets": CliCommand(
+        "bench.sets:bench_sets",
+        "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",

@@ -64,7 +64,7 @@ class StationLease:
         toolbox: Its tools.
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
-        camera: The scene camera, where it is in this process.
+        camera: The scene camera; None where only the tools reach one.
         save: The station's moment. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
     """
 

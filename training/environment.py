@@ -30,7 +30,7 @@ from training.backends import CallbackPool, StationLease, StationPool, make_pool
 from training.failures import FailingToolbox, Failures
 from training.grading import Grader, mean_of_terms
 from training.session import EpisodeSession, SavedEpisode
-from training.tasks.shown import shown_picture
+from training.tasks.shown import shown_pictures
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -115,7 +115,7 @@ class Environment:
                 protocol=self._protocol,
                 recovery=self._recovery,
                 memory=self._memory,
-                picture=shown_picture(task, lease.camera, lease.toolbox),
+                pictures=shown_pictures(task, lease.camera, lease.toolbox),
             )
 
         return self._session_at(lease, task, seed, rollout, begin)

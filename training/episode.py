@@ -17,7 +17,7 @@ from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Tools
-from training.tasks.shown import shown_picture
+from training.tasks.shown import shown_pictures
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def run_episode(
     """
     agent = Agent(policy, toolbox or station.toolbox, turn_budget, stopped, listener, protocol)
     camera = getattr(station, "camera", None)  # in another process there is none
-    return judged(station, task, lambda text: agent.run(text, shown_picture(task, camera, station.toolbox)))
+    return judged(station, task, lambda text: agent.run(text, shown_pictures(task, camera, station.toolbox)))
 
 
 def judged(station: JudgedStation, task: Task, carry_out: Callable[[str], Episode]) -> Outcome:

@@ -58,9 +58,13 @@ class TrainingRecipe:
 
     def task(self, seed: int, split: str = "train") -> TrainingTask:
         """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""
+        return make_task(self.kind(seed), seed, split)
+
+    def kind(self, seed: int) -> str:
+        """Of the task of a seed."""
         kinds, shares = list(self.mix), np.array(list(self.mix.values()))
         rng = np.random.default_rng([abs(seed), _STREAM])
-        return make_task(kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))], seed, split)
+        return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
 
     def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
         """See `training.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""

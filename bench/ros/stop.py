@@ -1,7 +1,8 @@
 """Stops at random moments of a pick and place over ROS: are they confirmed, how soon, and does anything move after?
 
-It needs a free-running simulated graph; it loads a world of its own and begins it anew for every stop. Between stops
-time runs fast, around each it runs as on the wall clock.
+Every second stop waits until the arm moves: on a busy machine, planning takes most of a task's time. It needs a
+free-running simulated graph; it loads a world of its own and begins it anew for every stop. Between stops time runs
+fast, around each it runs as on the wall clock.
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ PLACE = (0.40, -0.02, 0.0)
 STILL = 0.005
 """The arm is at rest below this [rad/s]."""
 
+MOVING = 0.05
+"""A stop that waits for a motion comes when the fastest joint is above this [rad/s]; ten times STILL, by hand."""
+
 WATCH_S = 0.5
 """How long after a confirmed stop the arm is watched, in time of the robot [s]."""
 
@@ -63,7 +67,7 @@ class StopSample:
     """One stop.
 
     Attributes:
-        moment_s: When, in time of the robot after the first goal was sent [s].
+        moment_s: When it was to be, in time of the robot after the first goal was sent [s].
         phase: Of the motion then.
         speed: Of the fastest joint then [rad/s].
         confirmed: The answer said that the arm stands still.
@@ -118,7 +122,7 @@ def measure_stops(
     moments = np.random.default_rng(seed)
     samples: list[StopSample] = []
     while len(samples) < n:
-        sample = trials.stop_at(float(moments.uniform(0.0, total_s)))
+        sample = trials.stop_at(float(moments.uniform(0.0, total_s)), in_motion=len(samples) % 2 == 1)
         if sample is not None:
             samples.append(sample)
             on_sample(sample)
@@ -206,8 +210,11 @@ class _Trials:
                 raise ToolError(ErrorCode.INTERNAL, f"The task cannot be done undisturbed: {result.status.message}")
         return self._now() - began_s
 
-    def stop_at(self, moment_s: float) -> StopSample | None:
-        """Begin anew, play until a moment, stop, look, reset, and go on; None where the task was over before."""
+    def stop_at(self, moment_s: float, in_motion: bool) -> StopSample | None:
+        """Begin anew, play until a moment, stop, look, reset, and go on; None where the task was over before.
+
+        With `in_motion`, it is the first moment from then on at which the arm moves.
+        """
         self._begin()
         due_s = self._now() + moment_s
         goal = self._send(self._grasps, self._grasp)
@@ -217,6 +224,8 @@ class _Trials:
             self._wait(lambda: self._now() >= due_s - LEAD_S or goal.ended)
         self._set("sim", "real_time_factor", 1.0)
         self._wait(lambda: self._now() >= due_s or goal.ended)
+        if in_motion:
+            self._wait(lambda: _speed(self._newest()) > MOVING or goal.ended)
         if goal.ended:
             return None
 

@@ -40,8 +40,8 @@ class _ToolCamera:
         return frame
 
 
-def shown_picture(task: Task, camera: Camera | None, toolbox: Toolbox) -> SessionImage | None:
-    """What the operator shows with a task's sentence; None for one without a picture.
+def shown_pictures(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple[SessionImage, ...]:
+    """What the operator shows with a task's sentence: a picture, or nothing.
 
     Args:
         task: What is to be done.
@@ -52,6 +52,6 @@ def shown_picture(task: Task, camera: Camera | None, toolbox: Toolbox) -> Sessio
         ToolError: Where there is no picture to be had.
     """
     if not isinstance(task, ShownTask):
-        return None
+        return ()
     frame = task.shown(camera or _ToolCamera(toolbox))
-    return SessionImage(frame.rgb, frame)
+    return (SessionImage(frame.rgb, frame),)

@@ -32,8 +32,8 @@ def test_stops_at_random_moments(sim_cell: Any, record_property: Record, monkeyp
         assert sample.refused, sample
         assert sample.quiet, sample
         assert sample.usable, sample
-    assert any(sample.speed > 0.05 for sample in samples)
-    assert sum(not sample.next_code for sample in samples) >= 5
+    assert sum(sample.speed > stop.STILL for sample in samples) >= 4
+    assert sum(not sample.next_code for sample in samples) >= 2  # a thing that was moved is not where it was
 
 
 def test_a_stop_latches_until_it_is_reset(sim_cell: Any, target: Any) -> None:
