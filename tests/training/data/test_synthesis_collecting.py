@@ -11,7 +11,7 @@ import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, collecting
-from training.data.synthesis.collecting import Entry, SynthesisPlan, collect_data
+from training.data.synthesis.collecting import AttemptEntry, SynthesisPlan, collect_data
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
 from training.data.synthesis.methods import METHODS, RECIPES, SynthesisJob, job_of, shares_of
 from training.data.synthesis.report import summary, table
@@ -179,7 +179,7 @@ def test_a_job_is_what_its_number_says() -> None:
 
 
 def test_a_real_job_gives_records_that_are_read_again(tmp_path: Path) -> None:
-    job = SynthesisJob(4, "failing", "count", 5)
+    job = SynthesisJob(4, "failing", "count", 7)
     result = Maker(tmp_path)(job)
     assert result == JobResult(job, Maker(tmp_path)(job).made, result.cpu_s)
     for one in result.made:
@@ -189,7 +189,7 @@ def test_a_real_job_gives_records_that_are_read_again(tmp_path: Path) -> None:
             shard.write(f"{one.line}\n")
     [kept] = read_rollouts(tmp_path)
     assert kept.true_success
-    assert kept.task == {"kind": "count", "seed": 5, "split": "train"}
+    assert kept.task == {"kind": "count", "seed": 7, "split": "train"}
     assert (kept.labels["accepted"], kept.labels["rejected"], kept.labels["method"]) == (True, "", "failing")
     failed = [call.failed_on_purpose for turn in kept.turns for call in turn.calls]
     assert any(failed)
@@ -200,9 +200,9 @@ def test_a_real_job_gives_records_that_are_read_again(tmp_path: Path) -> None:
 
 def test_the_table_counts_what_is_kept_and_why_the_rest_is_not() -> None:
     entries = [
-        Entry(0, "tools", "point", "", 3, 10, {"a": 2}, "", 1.0),
-        Entry(1, "tools", "point", "", 5, 20, {"a": 1, "b": 1}, "", 1.0),
-        Entry(2, "tools", "count", checks.WRONG, 9, 90, {"c": 9}, "", 2.0),
+        AttemptEntry(0, "tools", "point", "", 3, 10, {"a": 2}, "", 1.0),
+        AttemptEntry(1, "tools", "point", "", 5, 20, {"a": 1, "b": 1}, "", 1.0),
+        AttemptEntry(2, "tools", "count", checks.WRONG, 9, 90, {"c": 9}, "", 2.0),
     ]
     document = summary(entries)
     rows = {(row["method"], row["kind"]): row for row in document["rows"]}

@@ -65,7 +65,7 @@ class SynthesisPlan:
 
 
 @dataclass(frozen=True)
-class Entry:
+class AttemptEntry:
     """What became of one attempt; the line of a table is made of many.
 
     Attributes:
@@ -89,7 +89,7 @@ class Entry:
 
 def collect_data(
     plan: SynthesisPlan, folder: Path, workers: int, told: Callable[[int, int], None] = lambda kept, jobs: None
-) -> list[Entry]:
+) -> list[AttemptEntry]:
     """Make trajectories until as many are kept as asked for, and write them.
 
     Args:
@@ -141,10 +141,10 @@ def _blocks(
 
 def _write_block(
     folder: Path, number: int, block: list[JobEnd[SynthesisJob, JobResult]], wanted: int, seen: set[str]
-) -> list[Entry]:
+) -> list[AttemptEntry]:
     """Write a block whose first `wanted` are kept; `seen` learns of their fingerprints."""
     lines: dict[bool, list[str]] = {True: [], False: []}
-    entries: list[tuple[Entry, str]] = []
+    entries: list[tuple[AttemptEntry, str]] = []
     for end in block:
         if len(lines[True]) >= wanted:
             break
@@ -158,7 +158,7 @@ def _write_block(
                 seen.add(one.fingerprint)
             if one.line and why != checks.DUPLICATE:
                 lines[not why].append(one.line)
-            entry = Entry(
+            entry = AttemptEntry(
                 end.job.number, end.job.method, end.job.kind, why, one.turns, one.tokens, dict(one.calls), one.trouble,
                 round(cpu_s, 3) if k == 0 else 0.0,
             )  # fmt: skip
@@ -192,10 +192,10 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
     write_atomically(path, f"{json.dumps(document)}\n".encode())
 
 
-def _done(folder: Path, wanted: int) -> tuple[list[Entry], set[str]]:
+def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:
     """The attempts that are written, and the fingerprints of the kept ones; without a last block that was ended early,
     because it had as many as were asked for then, where more are wanted now."""
-    blocks: list[list[tuple[Entry, str]]] = []
+    blocks: list[list[tuple[AttemptEntry, str]]] = []
     for path in sorted((folder / JOBS).glob("*.json")):
         try:
             rows: list[dict[str, Any]] = json.loads(path.read_bytes())
@@ -209,6 +209,6 @@ def _done(folder: Path, wanted: int) -> tuple[list[Entry], set[str]]:
     return entries, {fingerprint for block in blocks for _, fingerprint in block} - {""}
 
 
-def _entry(row: dict[str, Any]) -> tuple[Entry, str]:
+def _entry(row: dict[str, Any]) -> tuple[AttemptEntry, str]:
     fingerprint = str(row.pop("fingerprint"))
-    return Entry(**row), fingerprint
+    return AttemptEntry(**row), fingerprint

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.data.synthesis.collecting import Entry
+from training.data.synthesis.collecting import AttemptEntry
 from training.data.synthesis.making import CHARACTERS_PER_TOKEN
 
 ALL = "all"
 
 
-def summary(entries: Sequence[Entry]) -> dict[str, Any]:
+def summary(entries: Sequence[AttemptEntry]) -> dict[str, Any]:
     """The document of a synthesis: rows for each method and kind, each method, each kind, and all together."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    groups: dict[tuple[str, str], list[AttemptEntry]] = {}
     for entry in entries:
         for key in ((entry.method, entry.kind), (entry.method, ALL), (ALL, entry.kind), (ALL, ALL)):
             groups.setdefault(key, []).append(entry)
@@ -32,7 +32,7 @@ def summary(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _row(entries: Sequence[Entry]) -> dict[str, Any]:
+def _row(entries: Sequence[AttemptEntry]) -> dict[str, Any]:
     kept = [entry for entry in entries if not entry.why]
     count = max(len(kept), 1)
     return {
@@ -47,7 +47,7 @@ def _row(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _calls(entries: Sequence[Entry]) -> dict[str, int]:
+def _calls(entries: Sequence[AttemptEntry]) -> dict[str, int]:
     """Calls per tool, the most used first."""
     total: Counter[str] = Counter()
     for entry in entries:
