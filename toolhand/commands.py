@@ -105,7 +105,7 @@ DATA = {
     ),
     "synth": CliCommand(
         "toolhand.data_synth:data_synth",
-        "Make trajectories of a scripted teacher as the papers make theirs; only those that the task's truth calls right.",
+        "Make trajectories of a scripted teacher as the papers do; only what the task itself calls right is kept.",
     ),
     "show": CliCommand(
         "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."

@@ -1,4 +1,4 @@
-"""`toolhand data synth`: verified trajectories, with a table of what became of every attempt and a page to look through."""
+"""`toolhand data synth`: verified trajectories, a table of what became of every attempt, and a page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def data_synth(
     sample: int = 100,
     as_json: AsJson = False,
 ) -> int:
-    """Make trajectories of a scripted teacher as the papers make theirs; only those that the task's truth calls right.
+    """Make trajectories of a scripted teacher as the papers do; only what the task itself calls right is kept.
 
     Ends when as many are kept as asked for. The same command goes on from where it was ended. Rejected ones lie apart,
     each with its reason. Any number of workers gives the same data.

@@ -31,7 +31,7 @@ RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, Tr
 TOGETHER = {
     "rows": [
         {"workers": count, "rollouts": 6, "per_min_wall": 20.0 * count, "cpu_s": 1.5, "tool_calls_per_s": 3.0,
-         "peak_mb": 190, "share": {"tools": 0.9, "policy": 0.1}}
+         "busy": 0.97, "peak_mb": 190, "share": {"tools": 0.9, "policy": 0.1}}
         for count in (1, 2)
     ],
     "times": 1.9,

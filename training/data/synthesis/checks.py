@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from agent_node.episode import Episode
 from sim.tasks.task import Task
@@ -22,18 +23,19 @@ MALFORMED = "malformed turn"
 REPEATS = "repeats itself"
 BEATEN = "beaten by a shorter one"
 GIVEN_AWAY = "answer in the question"
-NOT_VERIFIABLE = "not verifiable"
 OTHER_TOOLS = "other tools than its teacher's"
 NO_FAILURE = "no failure happened"
 NOT_CHECKED = "failure not checked"
 DUPLICATE = "duplicate"
 
 REASONS = (
-    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, NOT_VERIFIABLE, OTHER_TOOLS, NO_FAILURE,
-    NOT_CHECKED, DUPLICATE,
+    INFRASTRUCTURE, BEATEN, TRUNCATED, WRONG, NO_TOOL, MALFORMED, REPEATS, GIVEN_AWAY, OTHER_TOOLS,
+    NO_FAILURE, NOT_CHECKED, DUPLICATE,
 )  # fmt: skip
 """Why an attempt is kept apart; the first that holds is its reason."""
 
+_NEXT_BEST = "grasp_generator.compute_grasp"
+"""Called again it gives the next best grasp: no repetition."""
 _OPTIONS = re.compile(r"\bor\b|\([A-E]\)|\b[A-E][.:)]", re.IGNORECASE)
 """What a question says where it lists the answers that it takes."""
 
@@ -70,9 +72,10 @@ def repeats(episode: Episode) -> bool:
     records = episode.records
     return any(
         before.result.ok
+        and before.name != _NEXT_BEST
         and not _empty(before.result.text, before.image_index)
         and canonical_call(before.name, before.arguments) == canonical_call(after.name, after.arguments)
-        for before, after in zip(records, records[1:], strict=False)
+        for before, after in pairwise(records)
     )
 
 
@@ -85,7 +88,7 @@ def gives_away(question: str, answer: str) -> bool:
 
 
 def fingerprint(task: Task, episode: Episode) -> str:
-    """The same for trajectories that ask the same of the same things, and do and answer the same: hexadecimal digits."""
+    """Hexadecimal digits, the same where the same is asked about the same things, and done, and answered."""
     calls = [canonical_call(record.name, record.arguments) for record in episode.records]
     things = [
         [placed.id, placed.item, *(round(float(value), 4) for value in placed.position_m)]

@@ -1,6 +1,6 @@
 """Many trajectories by many processes, into a folder that always holds whole blocks.
 
-    DIR/synthesis.json              what was asked for; another call with the same goes on from where it ended
+    DIR/synthesis.json              what was asked for; a call for the same, or for more of it, goes on from there
     DIR/shards/, pictures/, texts/  the kept ones, a collection as `training.rollouts.collection` reads it
     DIR/rejected/                   the others, one more collection, each with its reason among its labels
     DIR/jobs/00012.json             what became of each job of a block; written last, so that a block counts with it
@@ -65,7 +65,7 @@ class SynthesisPlan:
 
 
 @dataclass(frozen=True)
-class Entry:
+class AttemptEntry:
     """What became of one attempt; the line of a table is made of many.
 
     Attributes:
@@ -89,7 +89,7 @@ class Entry:
 
 def collect_data(
     plan: SynthesisPlan, folder: Path, workers: int, told: Callable[[int, int], None] = lambda kept, jobs: None
-) -> list[Entry]:
+) -> list[AttemptEntry]:
     """Make trajectories until as many are kept as asked for, and write them.
 
     Args:
@@ -106,7 +106,7 @@ def collect_data(
             EXECUTION_FAILED where fewer than one of PATIENCE jobs are worth keeping: what there is stays.
     """
     _claim(plan, folder)
-    entries, seen = _done(folder)
+    entries, seen = _done(folder, plan.n)
     kept = sum(not entry.why for entry in entries)
     first = len({entry.job for entry in entries}) // BLOCK
     if kept >= plan.n:
@@ -141,10 +141,10 @@ def _blocks(
 
 def _write_block(
     folder: Path, number: int, block: list[JobEnd[SynthesisJob, JobResult]], wanted: int, seen: set[str]
-) -> list[Entry]:
+) -> list[AttemptEntry]:
     """Write a block whose first `wanted` are kept; `seen` learns of their fingerprints."""
     lines: dict[bool, list[str]] = {True: [], False: []}
-    entries: list[tuple[Entry, str]] = []
+    entries: list[tuple[AttemptEntry, str]] = []
     for end in block:
         if len(lines[True]) >= wanted:
             break
@@ -158,7 +158,7 @@ def _write_block(
                 seen.add(one.fingerprint)
             if one.line and why != checks.DUPLICATE:
                 lines[not why].append(one.line)
-            entry = Entry(
+            entry = AttemptEntry(
                 end.job.number, end.job.method, end.job.kind, why, one.turns, one.tokens, dict(one.calls), one.trouble,
                 round(cpu_s, 3) if k == 0 else 0.0,
             )  # fmt: skip
@@ -172,7 +172,7 @@ def _write_block(
 
 def _claim(plan: SynthesisPlan, folder: Path) -> None:
     """Note the plan in the folder. Raises ToolError INVALID_ARGUMENT where that holds anything else."""
-    path, document = folder / PLAN, asdict(plan)
+    path, document = folder / PLAN, {key: value for key, value in asdict(plan).items() if key != "n"}
     if path.exists():
         try:
             found = json.loads(path.read_bytes())
@@ -192,16 +192,23 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
     write_atomically(path, f"{json.dumps(document)}\n".encode())
 
 
-def _done(folder: Path) -> tuple[list[Entry], set[str]]:
-    """The attempts of the blocks that are whole, and the fingerprints of the kept ones."""
-    entries: list[Entry] = []
-    seen: set[str] = set()
+def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:
+    """The attempts that are written, and the fingerprints of the kept ones; without a last block that was ended early,
+    because it had as many as were asked for then, where more are wanted now."""
+    blocks: list[list[tuple[AttemptEntry, str]]] = []
     for path in sorted((folder / JOBS).glob("*.json")):
         try:
             rows: list[dict[str, Any]] = json.loads(path.read_bytes())
-            for row in rows:
-                seen |= {row.pop("fingerprint")} - {""}
-                entries.append(Entry(**row))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            blocks.append([_entry(row) for row in rows])
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
-    return entries, seen
+    kept = sum(not entry.why for block in blocks for entry, _ in block)
+    if kept < wanted and blocks and len({entry.job for entry, _ in blocks[-1]}) < BLOCK:
+        blocks.pop()
+    entries = [entry for block in blocks for entry, _ in block]
+    return entries, {fingerprint for block in blocks for _, fingerprint in block} - {""}
+
+
+def _entry(row: dict[str, Any]) -> tuple[AttemptEntry, str]:
+    fingerprint = str(row.pop("fingerprint"))
+    return AttemptEntry(**row), fingerprint

@@ -48,8 +48,8 @@ def verifiable(tried: Try, policies: int = POLICIES, rollouts: int = ROLLOUTS) -
 class Confirming:
     """Look and confirm: a point, a box or a path is drawn into the picture before it is the answer (figure 5).
 
-    E-ViC's tools show, and tell nothing to a policy without eyes: what is confirmed here is that the answer is a place of
-    the picture. A model that sees learns from it to look at what it is about to say.
+    E-ViC's tools show, and tell nothing to a policy without eyes: what is confirmed here is that the answer is a place
+    of the picture. A model that sees learns from it to look at what it is about to say.
 
     Args:
         teacher: Decides everything else; it does not read of the drawing.

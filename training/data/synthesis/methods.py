@@ -9,7 +9,7 @@
 | `verified` | E-ViC, the filter | two policies, 8 rollouts each at most, tools that err | the first that is right |
 | `views` | LAST, stage 1 | a question about a tool's picture | right, after that tool was called |
 | `checked` | LAST, stage 2 | doubtful results are checked | right |
-| `failing` | LAST, simulated failures | tools fail on purpose, results are checked | right, and a failure was met and checked |
+| `failing` | LAST, simulated failures | tools fail on purpose, results are checked | right, and one was checked |
 
 About 500 of SpaceTools' 8,000 trajectories are of a mock robot that always succeeds; ours are physics, and more.
 """
@@ -25,11 +25,18 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
 from training.data.synthesis.workshop import VIEW, Workshop, kinds_of
+from training.failures import ALL_TOOLS, EMPTY, Failures
 from training.tasks.kinds import MANIPULATION
 
 ERRING = 0.4
 """Difficulty of the worlds whose tools err, see `training.difficulty` [-]; chosen by hand, so that a part of the plain
 teacher's attempts is wrong."""
+MORE_ERRING = 0.8
+"""And where E-ViC's filter has something to do [-]; chosen by hand."""
+UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
+"""Failures where wrong answers are wanted, which PERIA takes back, per call; chosen by hand."""
+_TRIES = 4
+"""Rollouts until one has a failure; chosen by hand: most trajectories of LAST have one or two calls."""
 _SEEDS = 2**31
 """Seeds of tasks and stations lie below."""
 
@@ -84,7 +91,7 @@ def _explore(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     task = workshop.task(job.kind, job.seed)
     told = workshop.policy is not None
     writing = peria.Writing(workshop.teacher(task, "peria"), workshop.protocol("peria"), told)
-    return peria.explore_and_exploit(workshop.environment("peria", ERRING), task, writing, job.seed)
+    return peria.explore_and_exploit(workshop.environment("peria", ERRING, UNSURE), task, writing, job.seed)
 
 
 def _verified(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
@@ -93,7 +100,7 @@ def _verified(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
 
     def tried(policy: int, rollout: int) -> Attempt:
         seed = int(np.random.default_rng([job.seed, rollout]).integers(_SEEDS))
-        environment = workshop.environment("evic", ERRING)
+        environment = workshop.environment("evic", MORE_ERRING)
         return attempt(environment, task, policies[policy], seed, policy, {"policy": policy, "rollout": rollout})
 
     return evic.verifiable(tried, len(policies))
@@ -106,9 +113,21 @@ def _views(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
 
 def _checked(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     task = workshop.task(job.kind, job.seed)
-    failures = last.SIMULATED if job.method == "failing" else None
-    environment = workshop.environment("last", 0.0 if failures else ERRING, failures)
-    return [attempt(environment, task, workshop.reflecting(task, "last", job.seed), job.seed)]
+    return [attempt(workshop.environment("last", ERRING), task, workshop.reflecting(task, "last", job.seed), job.seed)]
+
+
+def _failing(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    teacher, environment = (
+        workshop.reflecting(task, "last", job.seed),
+        workshop.environment("last", 0.0, last.SIMULATED),
+    )
+    found: list[Attempt] = []
+    for rollout in range(_TRIES):
+        found.insert(0, attempt(environment, task, teacher, job.seed, rollout))
+        if not _failed_and_checked(found[0]):
+            break
+    return found
 
 
 def _pointed(made: Attempt) -> str:
@@ -129,12 +148,12 @@ METHODS: Mapping[str, Method] = {
     "verified": Method("evic", lambda: kinds_of("evic"), _verified),
     "views": Method("last", lambda: (VIEW,), _views),
     "checked": Method("last", lambda: kinds_of("last"), _checked),
-    "failing": Method("last", lambda: kinds_of("last"), _checked, _failed_and_checked),
+    "failing": Method("last", lambda: kinds_of("last"), _failing, _failed_and_checked),
 }
 """Every method by name."""
 
 _ROBOT_SHARE = 0.3
-"""Share of SpaceTools' trajectories in which the robot works; chosen by hand, so that a mixed thousand has a hundred."""
+"""Share of SpaceTools' trajectories in which the robot works; chosen by hand: a mixed thousand has a hundred."""
 _STAGE_TWO = 1.0 - last.STAGE_ONE_SHARE
 
 _SHARES: Mapping[str, Mapping[str, float]] = {

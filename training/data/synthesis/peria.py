@@ -7,8 +7,9 @@ that is right in the fewest rounds is kept, of those the first one. The paper gr
 
 What differs from the paper: the writer is any policy, and the scripted teacher has no chance in its choices. So that
 the trajectories differ, each has noise and failures of its own, and all but the first begin with another tool that
-looks at everything. Asked to reflect, the scripted teacher, which is not told anything, is given such a look and
-begins anew after it; a model is told by the prompts below, which are ours (the paper shows its own as figures)."""
+looks at everything; in half of the cases the first one does too. Asked to reflect, the scripted teacher, which is not
+told anything, is given such a look and begins anew after it; a model is told by the prompts below, which are ours (the
+paper shows its own as figures)."""
 
 from __future__ import annotations
 
@@ -31,6 +32,8 @@ SAMPLES = 3
 """Trajectories that grow side by side; n_sample of C.2."""
 ROUNDS = 11
 """Most turns of each, the answer included; T of C.2."""
+EXPLORED = 0.5
+"""In so many cases the first one too begins with a look that is not the policy's own choice [-]; chosen by hand."""
 
 _SPECIAL = frozenset({"formula_ocr", "table_ocr"})
 """They look for what no task is about."""
@@ -121,6 +124,7 @@ class _Trajectory:
         self._sample = sample
         self._rounds = rounds
         self._looked: set[str] = set()
+        self._explores = sample > 0 or float(rng.random()) < EXPLORED
         self.labels: dict[str, Any] = {"sample": sample, "rounds": 0, "refused": 0, "explored": ""}
 
     def grow(self, task: Task, seed: int) -> EpisodeSession:
@@ -133,7 +137,7 @@ class _Trajectory:
             for number in range(1, self._rounds + 1):
                 self.labels["rounds"] = number
                 messages = session.messages()
-                look = self._look(session, number, reflect)
+                look = self._look(session, messages[:head], number, reflect)
                 reply = look or self._written([*messages[:head], *messages[fresh:]], number, reflect)
                 answers = self._writing.protocol.parse(reply.text).answer is not None
                 if answers and number == 1:
@@ -156,12 +160,15 @@ class _Trajectory:
             raise
         return session
 
-    def _look(self, session: EpisodeSession, number: int, reflect: bool) -> Reply | None:
-        """A look that is not the policy's own choice, to explore with or to reflect on; None where it chooses itself."""
-        explore = number == 1 and self._sample > 0
+    def _look(self, session: EpisodeSession, head: Sequence[Message], number: int, reflect: bool) -> Reply | None:
+        """A look to explore with or to reflect on, not of the policy's choice; None where it chooses itself."""
+        explore = number == 1 and self._explores
         if not (explore or reflect) or (self._writing.told and not explore):
             return None
         looks = looking_calls(session.tools(), bool(session.episode.session.images))
+        if not self._writing.told:
+            begins = self._writing.protocol.parse(self._written(head, number, reflect).text).calls
+            looks = [call for call in looks if call not in begins]  # which it will make by itself
         looks = [call for call in looks if call.name not in self._looked] or looks
         if not looks:
             return None

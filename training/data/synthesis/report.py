@@ -1,4 +1,4 @@
-"""The table of a synthesis: for each method and kind how many were kept, why the others were not, and what they took."""
+"""The table of a synthesis: how many of each method and kind were kept, why others were not, and what they took."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.data.synthesis.collecting import Entry
+from training.data.synthesis.collecting import AttemptEntry
 from training.data.synthesis.making import CHARACTERS_PER_TOKEN
 
 ALL = "all"
 
 
-def summary(entries: Sequence[Entry]) -> dict[str, Any]:
+def summary(entries: Sequence[AttemptEntry]) -> dict[str, Any]:
     """The document of a synthesis: rows for each method and kind, each method, each kind, and all together."""
-    groups: dict[tuple[str, str], list[Entry]] = {}
+    groups: dict[tuple[str, str], list[AttemptEntry]] = {}
     for entry in entries:
         for key in ((entry.method, entry.kind), (entry.method, ALL), (ALL, entry.kind), (ALL, ALL)):
             groups.setdefault(key, []).append(entry)
@@ -32,7 +32,7 @@ def summary(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _row(entries: Sequence[Entry]) -> dict[str, Any]:
+def _row(entries: Sequence[AttemptEntry]) -> dict[str, Any]:
     kept = [entry for entry in entries if not entry.why]
     count = max(len(kept), 1)
     return {
@@ -47,7 +47,7 @@ def _row(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def _calls(entries: Sequence[Entry]) -> dict[str, int]:
+def _calls(entries: Sequence[AttemptEntry]) -> dict[str, int]:
     """Calls per tool, the most used first."""
     total: Counter[str] = Counter()
     for entry in entries:
@@ -57,8 +57,8 @@ def _calls(entries: Sequence[Entry]) -> dict[str, int]:
 
 def table(document: Mapping[str, Any]) -> str:
     """The document as text for people."""
-    head = f"{'method':10}{'kind':18}{'accepted':>9}{'rejected':>9}{'turns':>7}{'calls':>7}{'tools':>7}{'tokens':>8}{'CPU s':>9}"
-    lines = [f"{head}   rejected because"]
+    head = f"{'method':10}{'kind':18}{'accepted':>9}{'rejected':>9}{'turns':>7}{'calls':>7}{'tools':>7}{'tokens':>8}"
+    lines = [f"{head}{'CPU s':>9}   rejected because"]
     for row in document["rows"]:
         why = ", ".join(f"{reason} {count}" for reason, count in row["why"].items())
         lines.append(

@@ -41,7 +41,8 @@ _OPENINGS: dict[ThoughtRole, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _AFTER_FAILURE = (
-    "", "", "That did not go as meant.", "Hmm, the last call did not work.", "The last result is an error, so I have to react.",
+    "", "", "That did not go as meant.", "Hmm, the last call did not work.",
+    "The last result is an error, so I have to react.",
     "I should not ignore that failure.",
 )  # fmt: skip
 _CLOSINGS = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
 from sim.station import StationConfig
@@ -44,8 +46,9 @@ class Workshop:
         return view_task(seed) if kind == VIEW else make_task(kind, seed, self.split)
 
     def protocol(self, recipe: str) -> Protocol:
-        """In which form a recipe's policies write."""
-        return load_protocol(recipe_named(recipe).protocol)
+        """In which form a recipe's policies write; its prompt's words are those for questions."""
+        protocol = load_protocol(recipe_named(recipe).protocol)
+        return replace(protocol, task_type="spatial reasoning", output_format="as the question asks for it")
 
     def teacher(self, task: DataTask, recipe: str) -> Policy:
         """Who does such a task: the policy, or else rules."""
