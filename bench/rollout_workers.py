@@ -35,7 +35,7 @@ class _Side:
 
     def do(self, orders: Sequence[RolloutOrder], counted: bool = True) -> None:
         started = time.monotonic()
-        ends = list(self.pool.run(orders))
+        ends = list(self.pool.run(orders, kind=lambda order: order.group))
         if counted:
             self.wall_s += time.monotonic() - started
             self.ends += ends
@@ -97,7 +97,10 @@ def compare_workers(seeds: Sequence[int], config: StationConfig, workers: int) -
 
 
 def _row(side: _Side, workers: int) -> dict[str, Any]:
-    """Rollouts a minute by the clock, CPU time of one [s], calls a second by the clock, memory, shares of wall time."""
+    """Rollouts a minute by the clock, CPU time of one [s], calls a second by the clock, memory, shares of wall time.
+
+    `busy` is the share of the clock's time that the workers were at rollouts: what is missing they waited.
+    """
     replies, times = side.replies, Counter[str]()
     for reply in replies:
         times.update(reply.brief.times)
@@ -107,6 +110,7 @@ def _row(side: _Side, workers: int) -> dict[str, Any]:
         "per_min_wall": round(60.0 * len(replies) / side.wall_s, 1) if side.wall_s else 0.0,
         "cpu_s": round(sum(reply.cpu_s for reply in replies) / len(replies), 2) if replies else 0.0,
         "tool_calls_per_s": round(sum(reply.brief.calls for reply in replies) / side.wall_s, 2) if side.wall_s else 0.0,
+        "busy": round(times.total() / (workers * side.wall_s), 3) if side.wall_s else 0.0,
         "peak_mb": round(max((reply.peak_mb for reply in replies), default=0.0)),
         "share": {stage: round(spent / times.total(), 3) for stage, spent in times.most_common()},
     }
@@ -116,7 +120,7 @@ def report_lines(compared: dict[str, Any]) -> list[str]:
     """The comparison as text for people."""
     lines = [
         f"{row['workers']} of the engine's workers: {row['per_min_wall']} rollouts/min, {row['cpu_s']} s CPU each, "
-        f"{row['tool_calls_per_s']} tool calls/s, {row['peak_mb']} MB a worker\n    "
+        f"{row['tool_calls_per_s']} tool calls/s, {row['peak_mb']} MB a worker, busy {100 * row['busy']:.0f} %\n    "
         + ", ".join(f"{stage} {100 * share:.0f} %" for stage, share in row["share"].items())
         for row in compared["rows"]
     ]

@@ -18,9 +18,10 @@ import numpy as np
 
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from bench.moments import Checks, bench_moments
 from bench.rollout_workers import compare_workers, report_lines
 from bench.stats import format_rows, machine, publish, rate_row
-from bench.tools import parse_sizes
+from bench.tools import parse_size
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from sim.world import check_timestep
@@ -235,6 +236,8 @@ def bench_rollouts(
     timestep: float = 0.002,
     perception: str = DEFAULT_PRESET,
     workers: int = 2,
+    memory: int = 0,
+    groups: int = 0,
     station: Literal["physics", "mock"] = "physics",
     as_json: AsJson = False,
 ) -> int:
@@ -251,20 +254,24 @@ def bench_rollouts(
         timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
         perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         workers: Processes at once; 1 leaves the last part out.
+        memory: Measure the memory of this process over so many episodes instead, without the garbage collector.
+        groups: Compare so many groups of 8 that start from one moment instead, and time resets.
         station: "mock" counts picks on recorded frames instead, in this process: nothing of the physics is run.
     """
+    if min(memory, groups) < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "memory and groups must be 0 or more.")
     if min(n, workers) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and workers must be 1 or more and first-seed 0 or more.")
     PortNames().require_known(perception)
-    sizes = parse_sizes(size)
-    if len(sizes) > 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"size must be one width and height such as 320x240, got {size}.")
     check_timestep(timestep)
+    seen_at = parse_size(size)
     if station == "mock":
         from bench.mock_rollouts import measure_mock
 
-        return measure_mock(n, first_seed, StationConfig(perception=perception, image_size=sizes[0]), as_json)
-    fast = StationConfig(perception=perception, image_size=sizes[0], timestep=timestep, sleep=True)
+        return measure_mock(n, first_seed, StationConfig(perception=perception, image_size=seen_at), as_json)
+    fast = StationConfig(perception=perception, image_size=seen_at, timestep=timestep, sleep=True)
+    if memory or groups:
+        return bench_moments(Checks(fast, first_seed, memory, groups), as_json)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")

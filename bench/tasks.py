@@ -19,8 +19,10 @@ from sim.station import StationConfig
 from sim.tasks.task import Score
 from tool_nodes.port_names import DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import CallRecord
 from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
 from training.environment import Environment
+from training.failures import FACT
 from training.parallel import run_jobs
 from training.rewards.stages import stage_reward
 from training.splits import split_named
@@ -54,7 +56,7 @@ class TaskRecord:
 
     Attributes:
         score, success: Of the teacher: the kind's own reward, and whether it counts as right; None where an
-            infrastructure error left the episode without a score.
+            infrastructure error, or a tool that really ran out of time, left the episode without a score.
         blind_score, blind_success: Of the policy that does not look.
         why: What was wrong with the teacher's answer.
         calls: Tools that the teacher called.
@@ -88,9 +90,18 @@ def run_task(job: TaskJob) -> TaskRecord:
         score = _played(environment, TeacherPolicy(suites=SUITES), task, job.seed)
     except ToolError as error:
         return replace(record, why=f"{error.code}: {error}")
+    late = [record.name for record in environment.episode.records if _late(record)]
+    if late:
+        return replace(record, why=f"{late[0]} ran out of wall time: this machine is too busy to tell")
     why = "" if score.success else f"{'; '.join(score.reasons)} (it said {environment.episode.answer[:80]!r})"
     calls = environment.episode.tool_calls
     return replace(record, score=own_reward(score), success=score.success, why=why, calls=calls)
+
+
+def _late(record: CallRecord) -> bool:
+    """Whether a tool ran out of wall time, and not on purpose."""
+    error = record.result.error
+    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts
 
 
 def harder(task: TrainingTask, difficulty: Difficulty) -> TrainingTask:

@@ -258,7 +258,7 @@ class RosPool(StationPool):
             try:
                 station = link.enter_context(station_anew(graph, task.scene, replace(self._config, seed=seed)))
                 toolbox, judge = station.toolbox, Judge(station)
-            except ToolError:
+            except BaseException:
                 link.close()
                 self._end(running)
                 raise

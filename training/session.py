@@ -222,11 +222,12 @@ class EpisodeSession:
             reply = _marked_up(reply, conversation.episode.protocol)
         before = len(conversation.messages)
         taken = conversation.step(reply)
-        self._sound = self._sound and not any(_late(record) for record in taken.calls)
+        broken = conversation.episode.error_code in INFRASTRUCTURE_ERRORS or any(map(_late, taken.calls))
+        self._sound = self._sound and not broken
         return TurnResult(conversation.messages[before + 1 :], _error_code(taken), conversation.done)
 
     def abort(self, error: ToolError) -> None:
-        """End the episode because no turn will come, e.g. since the policy cannot be reached.
+        """End the episode because no turn will come, e.g. since the policy cannot be reached; no fault of the station.
 
         Raises:
             ToolError: INVALID_ARGUMENT after the end.
@@ -237,7 +238,8 @@ class EpisodeSession:
         """What came of it; an episode that is not over ends with TURN_BUDGET. Asked again, it says the same.
 
         Raises:
-            ToolError: UNAVAILABLE or INTERNAL, each time: the episode has no score and is to be dropped.
+            ToolError: UNAVAILABLE or INTERNAL, each time: the episode has no score and is to be dropped. That of a
+                grader that cannot grade such a task.
         """
         conversation = self._open()
         if self._score is None:
@@ -247,7 +249,6 @@ class EpisodeSession:
             try:
                 self._score = self._judged()
             except ToolError as error:
-                self._sound = False
                 self._score = error.with_traceback(None)
         if isinstance(self._score, ToolError):
             told = self._score
@@ -258,7 +259,11 @@ class EpisodeSession:
         episode = self.episode
         if episode.error_code in INFRASTRUCTURE_ERRORS:
             raise ToolError(episode.error_code, f"The episode has no score: {episode.answer}")
-        truth = self._lease.judge.score(self.task, episode)
+        try:
+            truth = self._lease.judge.score(self.task, episode)
+        except ToolError:
+            self._sound = False
+            raise
         grade = self._grader(self.task, episode, truth)
         return EpisodeScore(grade.total, grade.terms, truth)
 
@@ -277,7 +282,7 @@ class EpisodeSession:
         """Give the station back. More than once is once."""
         if not self._closed:
             self._closed = True
-            self._lease.release(self._sound and self.episode.error_code not in INFRASTRUCTURE_ERRORS)
+            self._lease.release(self._sound)
 
     def __enter__(self) -> EpisodeSession:
         return self

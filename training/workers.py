@@ -18,7 +18,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
@@ -34,6 +34,8 @@ do. Chosen by hand."""
 
 _STARTS = 3
 """So many processes in a row may end before they can work."""
+_LOOKED_AHEAD = 256
+"""So many waiting jobs are looked through for one that suits a process."""
 _POLL_S = 0.2
 """How often it is asked whether to stop [s]."""
 _END_S = 2.0
@@ -78,13 +80,14 @@ class _Ticket(Generic[Job]):
 
 @dataclass(eq=False)
 class _Slot(Generic[Job]):
-    """A process, and what it does."""
+    """A process, what it does, and of which kind its last job was."""
 
     process: Any
     connection: Connection
     since: float
     ready: bool = False
     ticket: _Ticket[Job] | None = None
+    kind: Hashable = None
 
 
 class Workers(Generic[Job, Result]):
@@ -127,16 +130,26 @@ class Workers(Generic[Job, Result]):
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def run(self, jobs: Sequence[Job], stopped: Callable[[], bool] | None = None) -> Iterator[JobEnd[Job, Result]]:
+    def run(
+        self,
+        jobs: Sequence[Job],
+        stopped: Callable[[], bool] | None = None,
+        kind: Callable[[Job], Hashable] = lambda job: None,
+    ) -> Iterator[JobEnd[Job, Result]]:
         """Do the jobs; their ends as they come, in no order.
 
         Args:
             jobs: They and the results can be pickled.
             stopped: Polled meanwhile; True ends the iteration.
+            kind: Of a job; those of one kind have something in common that a process makes once, so that one process
+                does them as long as the others have something else to do.
 
         Raises:
             ToolError: What `make` raised; INTERNAL where processes die before they can work.
         """
+        for slot in [slot for slot in self._slots if slot.ticket is not None]:  # of an iteration that was left early
+            self._slots.remove(slot)
+            self._end(slot, now=True)
         waiting = deque(_Ticket(job) for job in jobs)
         left = len(waiting)
         while left and not (stopped and stopped()):
@@ -144,7 +157,7 @@ class Workers(Generic[Job, Result]):
                 self._slots.append(self._start())
             for slot in self._slots:
                 if slot.ready and slot.ticket is None and waiting:
-                    self._give(slot, waiting.popleft())
+                    self._give(slot, self._next(slot, waiting, kind), kind)
             wait(
                 [handle for slot in self._slots for handle in (slot.connection, slot.process.sentinel)],
                 self._patience(_POLL_S if stopped else None),
@@ -183,8 +196,19 @@ class Workers(Generic[Job, Result]):
         theirs.close()
         return _Slot(process, ours, time.monotonic())
 
-    def _give(self, slot: _Slot[Job], ticket: _Ticket[Job]) -> None:
-        slot.ticket, slot.since = ticket, time.monotonic()
+    def _next(self, slot: _Slot[Job], waiting: deque[_Ticket[Job]], kind: Callable[[Job], Hashable]) -> _Ticket[Job]:
+        """The ticket that a process takes: best one of its last kind, then one of which nobody else has begun."""
+        others = {other.kind for other in self._slots if other is not slot and other.ticket is not None}
+        near = [kind(waiting[k].job) for k in range(min(len(waiting), _LOOKED_AHEAD))]
+        own = (k for k, found in enumerate(near) if found == slot.kind)
+        free = (k for k, found in enumerate(near) if found not in others)
+        chosen = next(own, next(free, 0))
+        ticket = waiting[chosen]
+        del waiting[chosen]
+        return ticket
+
+    def _give(self, slot: _Slot[Job], ticket: _Ticket[Job], kind: Callable[[Job], Hashable]) -> None:
+        slot.ticket, slot.since, slot.kind = ticket, time.monotonic(), kind(ticket.job)
         with contextlib.suppress(OSError):  # it has died: seen when it is looked at
             slot.connection.send(ticket.job)
 

@@ -31,7 +31,7 @@ def test_rates_are_by_the_clock_without_what_does_not_count(monkeypatch: pytest.
         def __exit__(self, *exception: object) -> None:
             pass
 
-        def run(self, orders: Sequence[RolloutOrder]) -> Iterator[JobEnd[RolloutOrder, RolloutReply]]:
+        def run(self, orders: Sequence[RolloutOrder], kind: object) -> Iterator[JobEnd[RolloutOrder, RolloutReply]]:
             asked.append((self.count, list(orders)))
             clock[0] += len(orders) / self.count
             for order in orders:
@@ -49,5 +49,6 @@ def test_rates_are_by_the_clock_without_what_does_not_count(monkeypatch: pytest.
     assert (document["times"], document["cpu_times"], document["unscored"]) == (1.5, 2.0, 1)
     assert (document["success"]["success"], document["success"]["n"]) == (2, 3)
     assert document["rows"][1]["peak_mb"] == 200
+    assert [row["busy"] for row in document["rows"]] == [1.0, 0.75]
     assert document["rows"][0]["share"] == {"tools": 0.75, "policy": 0.25}
     assert report_lines(document)[-1].startswith("together 1.5 times the rollouts of one")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
+import bench.moments
 import bench.rollouts
+from bench.moments import Checks
 from bench.rollouts import (
     PLAIN,
     MeasuredEpisode,
@@ -21,13 +24,14 @@ from bench.rollouts import (
 from bench.stats import rate_row
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
+from training.environment import Environment, Observation, SavedEpisode
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
 TOGETHER = {
     "rows": [
         {"workers": count, "rollouts": 6, "per_min_wall": 20.0 * count, "cpu_s": 1.5, "tool_calls_per_s": 3.0,
-         "peak_mb": 190, "share": {"tools": 0.9, "policy": 0.1}}
+         "busy": 0.97, "peak_mb": 190, "share": {"tools": 0.9, "policy": 0.1}}
         for count in (1, 2)
     ],
     "times": 1.9,
@@ -109,6 +113,28 @@ def test_wrong_numbers_are_refused(wrong: dict[str, Any], sentence: str) -> None
     with pytest.raises(ToolError, match=sentence) as caught:
         bench_rollouts(**wrong)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_rollouts_of_a_group_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench.moments, "GROUP", 1)
+    checks = Checks(FAST, first_seed=1, episodes=0, groups=1)
+    assert bench.moments.different_groups(checks) == []
+    restore = Environment.restore
+
+    def late(environment: Environment, moment: SavedEpisode) -> Observation:
+        station = moment.station
+        return restore(environment, replace(moment, station=replace(station, config=replace(station.config, seed=9))))
+
+    monkeypatch.setattr(Environment, "restore", late)
+    assert bench.moments.different_groups(checks) == [1]
+
+
+def test_memory_is_measured_without_the_collector_which_runs_again_afterwards() -> None:
+    memory = bench.moments.memory_of(Checks(FAST, first_seed=1, episodes=1, groups=0))
+    assert 50.0 < memory["mb_after_episodes"][1] < 2000.0
+    assert gc.isenabled()
+    with pytest.raises(ToolError, match="memory and groups must be 0 or more"):
+        bench_rollouts(memory=-1)
 
 
 def test_recorded_frames_have_a_row_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:

@@ -115,7 +115,7 @@ def test_a_policy_is_asked_and_its_answers_are_predictions(
 ) -> None:
     LAYOUTS["vstar"][1](tmp_path)
     monkeypatch.setattr(registry, "make_policy", lambda *_: Always())
-    saved = tmp_path / "said.jsonl"
+    saved = tmp_path / "said.txt"  # its name may end as it likes
     _, asked = document(capsys, "vstar", tmp_path, policy="always", save=saved)
     assert asked["total"] == 0.5
     _, again = document(capsys, "vstar", tmp_path, predictions=saved)

@@ -19,6 +19,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.backends import MockPool
 from training.environment import Environment
 from training.session import EpisodeSession
+from training.tasks.kinds import make_task
 
 SMALL = StationConfig(image_size=(320, 240))
 DATASET = read_dataset()
@@ -128,6 +129,14 @@ def test_a_scene_that_is_not_in_the_data_set_is_recorded() -> None:
     with ENVIRONMENT.open(replace(SPONGE, scene=thinner)) as session:
         grasp(session, "sponge")
         assert session.score().total == 1.0
+
+
+def test_a_pick_of_a_split_is_judged_by_its_point_too() -> None:
+    task, policy = make_task("pick", 3), ScriptedPolicy()
+    with ENVIRONMENT.open(task, seed=3) as session:
+        while not session.done:
+            session.say(policy.respond(session.messages()))
+        assert session.score().terms == {"grasp_point": 1.0}
 
 
 class Question:

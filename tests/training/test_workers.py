@@ -67,13 +67,24 @@ def test_what_cannot_begin_is_told_once_and_does_not_go_on_for_ever() -> None:
     assert not multiprocessing.active_children()
 
 
+def test_jobs_of_one_kind_are_done_by_one_process_while_there_are_others() -> None:
+    jobs = [f"(__import__('time').sleep(0.2), {kind!r}, __import__('os').getpid())" for kind in "aaabbb"]
+    with Workers(EVALUATES, 2) as workers:
+        list(workers.run(jobs[:1] * 2))  # both have begun
+        done = [end.result for end in workers.run(jobs, kind=lambda job: job.split(",")[1])]
+    processes = {kind: {pid for _, found, pid in done if found == kind} for kind in "ab"}
+    assert len(processes["a"]) == len(processes["b"]) == 1
+    assert processes["a"] != processes["b"]
+
+
 def test_a_stop_ends_the_iteration_and_the_block_ends_what_hangs() -> None:
     began = time.monotonic()
     with Workers(EVALUATES, 2) as workers:
         found = []
         for end in workers.run([HANGS, "1"], lambda: bool(found)):
             found.append(end.job)
-    assert found == ["1"]
+        assert found == ["1"]
+        assert sorted(end.result for end in workers.run(["2", "3", "4"])) == [2, 3, 4], "what hung is forgotten"
     assert not multiprocessing.active_children()
     assert time.monotonic() - began < 300.0, "it waited for what hangs"
 

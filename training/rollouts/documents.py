@@ -21,16 +21,16 @@ T = TypeVar("T")
 HASH = "sha256"
 """The key of the document that stands for a value which is kept apart."""
 
-Keep = Callable[[str], str]
+KeepText = Callable[[str], str]
 """Keeps a text and gives its hash."""
-Recall = Callable[[str], str]
+RecallText = Callable[[str], str]
 """The text of a hash."""
 
 _SHOWN = 60
 """Longest part of a wrong value in an error [characters]."""
 
 
-def document_of(value: Any, keep: Keep | None = None, longest: int = 0) -> dict[str, Any]:
+def document_of(value: Any, keep: KeepText | None = None, longest: int = 0) -> dict[str, Any]:
     """A dataclass as a JSON document, without the fields that are as by default.
 
     Args:
@@ -46,7 +46,7 @@ def document_of(value: Any, keep: Keep | None = None, longest: int = 0) -> dict[
     return found
 
 
-def _written(content: Any, keep: Keep | None, longest: int) -> Any:
+def _written(content: Any, keep: KeepText | None, longest: int) -> Any:
     if is_dataclass(content):
         return document_of(content, keep, longest)
     if isinstance(content, tuple):
@@ -58,7 +58,7 @@ def _written(content: Any, keep: Keep | None, longest: int) -> Any:
     return content
 
 
-def dataclass_of(kind: type[T], document: Any, recall: Recall | None = None, where: str = "") -> T:
+def dataclass_of(kind: type[T], document: Any, recall: RecallText | None = None, where: str = "") -> T:
     """The dataclass of a JSON document.
 
     Args:
@@ -87,7 +87,7 @@ def dataclass_of(kind: type[T], document: Any, recall: Recall | None = None, whe
     return kind(**values)
 
 
-def _read(hint: Any, content: Any, recall: Recall | None, where: str) -> Any:
+def _read(hint: Any, content: Any, recall: RecallText | None, where: str) -> Any:
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         if content is None and type(None) in arguments:
@@ -129,7 +129,7 @@ def _plain(hint: type, content: Any, where: str) -> Any:
     return content
 
 
-def _recalled(content: Mapping[str, Any], recall: Recall | None, where: str) -> str:
+def _recalled(content: Mapping[str, Any], recall: RecallText | None, where: str) -> str:
     if recall is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} is kept in a store, and none was given")
     return recall(content[HASH])

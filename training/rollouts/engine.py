@@ -145,7 +145,7 @@ def collect(
         try:
             try:
                 collecting.begin()
-                for end in pool.run(collecting.missing, stopped):
+                for end in pool.run(collecting.missing, stopped, lambda order: order.group):
                     collecting.take(end)
                     progress(collecting.report)
                 collecting.report.cancelled = bool(stopped and stopped())

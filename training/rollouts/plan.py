@@ -24,7 +24,6 @@ from sim.world import check_timestep
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
-from training.backends import BACKENDS
 from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
 from training.failures import Failures
 from training.grading import Grade, Grader, mean_of_terms
@@ -36,6 +35,9 @@ from training.tasks.manipulation import ManipulationTask
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
+
+BACKENDS_HERE = ("physics", "mock")
+"""Those of `training.backends.BACKENDS` that live in a worker's own process, and so end with it."""
 
 _STREAM = 17
 """Keeps these random numbers apart from others of the same seed."""
@@ -66,7 +68,7 @@ class RolloutPlan:
         protocol: How the policy writes.
         reward: What an episode is worth, a key of GRADERS or the name of a recipe.
         turns: Assistant turns of an episode, at most.
-        backend: Where the episodes happen, a key of `training.backends.BACKENDS`.
+        backend: Where the episodes happen, one of BACKENDS_HERE.
         perception: Preset of the perception ports.
         suites: Whose tools are offered.
         image_size: (width, height) of the pictures [px].
@@ -108,8 +110,11 @@ class RolloutPlan:
         require_form(self.policy)
         load_protocol(self.protocol)
         grader_named(self.reward)
-        if self.backend not in BACKENDS:
-            raise _invalid(f"There is no backend {self.backend[:60]!r}: it must be {' or '.join(BACKENDS)}.")
+        if self.backend not in BACKENDS_HERE:
+            raise _invalid(
+                f"Rollouts cannot be collected on the backend {self.backend[:60]!r}: it must be "
+                f"{' or '.join(BACKENDS_HERE)}."
+            )
         PortNames().require_known(self.perception)
         self.options(0, 0)
         check_timestep(self.timestep)

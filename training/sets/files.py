@@ -117,6 +117,19 @@ ROWS_OF: Mapping[str, Callable[[Path], Iterator[ReadRow]]] = {
 """Readers by the ending of a file."""
 
 
+def rows_of(file: Path, ending: str | None = None) -> Iterator[ReadRow]:
+    """The rows of a file, one error where it cannot be read at all.
+
+    Args:
+        file: The file.
+        ending: Which reader of `ROWS_OF`; that of the file's own ending where None.
+    """
+    try:
+        yield from ROWS_OF[ending or file.suffix](file)
+    except OSError as error:
+        yield 0, RowError(f"the file cannot be read ({error.strerror or type(error).__name__})")
+
+
 def _example(record: bytes) -> dict[str, list[Any]]:
     """Example{features=1: Features{feature=1: map<string, Feature{bytes_list=1, float_list=2, int64_list=3}>}}."""
     features: dict[str, list[Any]] = {}

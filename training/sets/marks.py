@@ -16,7 +16,6 @@ import numpy as np
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
-from training.rewards.evic import THRESHOLDS
 from training.rewards.last import right_number
 from training.rewards.peria import answers_match, ndtw
 from training.rewards.words import plain
@@ -26,6 +25,9 @@ MOST_CHARACTERS = 100_000
 """A longer answer is none [characters]; chosen by hand, so that no answer can hold up a benchmark."""
 NEAR_PATH = 1.0
 """A path nearer than this by NDTW is right [picture widths]; PERIA, B.2."""
+
+THETAS = np.linspace(0.5, 0.95, 10)
+"""Thresholds of MRA, to the last bit as the programs of VSI-Bench and SPAR-Bench make them [-]."""
 
 NUMBER = r"[-+]?\d{1,12}(?:\.\d{0,40})?"
 PAIR = re.compile(rf"[(\[]\s*({NUMBER})\s*,\s*({NUMBER})\s*[)\]]")
@@ -167,7 +169,7 @@ def mean_relative_accuracy(said: float | None, truth: float) -> float:
     if said is None:
         return 0.0
     error = abs(said - truth) / (abs(truth) or 1.0)
-    return sum(error <= 1 - theta for theta in THRESHOLDS) / len(THRESHOLDS)
+    return float((error <= 1 - THETAS).mean())
 
 
 def mark_number(question: Question, said: str) -> float:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from training.sets.files import jsonl_rows
+from training.sets.files import rows_of
 from training.sets.marks import mark
 from training.sets.public_set import MarkedAnswer, QuestionReader
 from training.sets.question import Question, RowError, name_of, shown
@@ -47,7 +47,7 @@ def read_predictions(file: Path, strict: bool = False) -> tuple[dict[str, str], 
         )
     answers: dict[str, str] = {}
     problems = []
-    for number, row in jsonl_rows(file):
+    for number, row in rows_of(file, ".jsonl"):
         try:
             if isinstance(row, RowError):
                 raise row

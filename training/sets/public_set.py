@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.sets.files import ROWS_OF
+from training.sets.files import rows_of
 from training.sets.question import Question, RowError, SetRow, shown
 
 KEPT_PROBLEMS = 100
@@ -136,7 +136,7 @@ class QuestionReader:
         for split, files in self._files.items():
             position = 0
             for file in files:
-                for number, fields in ROWS_OF[file.suffix](file):
+                for number, fields in rows_of(file):
                     try:
                         if isinstance(fields, RowError):
                             raise fields

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 from tool_nodes.types import FloatArray
 
-PictureSource = Path | bytes
+PictureFile = Path | bytes
 """A picture file, or what would be in it."""
 
 SHOWN = 60
@@ -67,7 +67,7 @@ class Question:
 
     id: str
     text: str
-    pictures: tuple[PictureSource, ...]
+    pictures: tuple[PictureFile, ...]
     kind: str
     truth: Any
     options: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ def picture_at(folder: Path, name: Any) -> Path:
     return path
 
 
-def picture_of(value: Any, folder: Path) -> PictureSource:
+def picture_of(value: Any, folder: Path) -> PictureFile:
     """A picture as Parquet files have it: its bytes, or {"bytes": ..., "path": ...}. Raises RowError."""
     if isinstance(value, Mapping):
         inside = value.get("bytes")
@@ -159,7 +159,7 @@ def picture_in_base64(fields: Mapping[str, Any], name: str) -> bytes:
         raise RowError(f'its "{name}" is no base64') from error
 
 
-def rgb_of(picture: PictureSource) -> NDArray[np.uint8]:
+def rgb_of(picture: PictureFile) -> NDArray[np.uint8]:
     """The pixels of a picture, uint8 (H, W, 3). Raises RowError."""
     try:
         with opened(picture, USUAL) as image:
@@ -168,7 +168,7 @@ def rgb_of(picture: PictureSource) -> NDArray[np.uint8]:
         raise RowError(f"its picture cannot be read: {error}") from error
 
 
-def mask_of(picture: PictureSource) -> FloatArray:
+def mask_of(picture: PictureFile) -> FloatArray:
     """A mask as float64 (H, W) in 0..1: the only or first channel of the picture. Raises RowError."""
     try:
         with opened(picture, USUAL) as image:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 
-from sim.scene.scenes import FREE_RADIUS, SIDES, PlacedObject, Scene, Side, distances, footprint, reachable_grid
+from sim.scene.scenes import (
+    FREE_RADIUS,
+    SIDES,
+    PlacedObject,
+    Side,
+    distances,
+    footprint,
+    outer_radius,
+    reachable_grid,
+)
 from sim.tasks.predicates import THRESHOLDS
-from tool_nodes.types import BoolArray, FloatArray
+from tool_nodes.types import FloatArray
 from training.rewards import evic, spacetools
-from training.rewards.shapes import area, convex_hull, signed_distance
+from training.rewards.shapes import area, convex_hull
 from training.splits import Split, layout_of
 from training.tasks.answers import rows
 from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
@@ -88,8 +95,10 @@ def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: flo
     seen, reference = SeenScene(scene), scene.objects[0]
     name = called(scene, reference)
     side = list(SIDES)[int(rng.integers(len(SIDES)))]
+    if name is None or not seen.clear(reference):
+        return None
     places = free_places(seen, reference, side)
-    if name is None or not seen.clear(reference) or len(places) < LEAST_PLACES:
+    if len(places) < LEAST_PLACES:
         return None
     hull = convex_hull(seen.project(_on_table(places)))
     if area(hull) <= 0 or _free_share(seen, hull, places) < LEAST_CONVEX:
@@ -105,13 +114,17 @@ def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatAr
     As of `sim.tasks.predicates.relation_holds`: within 45 degrees of the direction, apart from everything and with at
     most `gap_m` to the reference, edge to edge.
     """
-    grid, scene = reachable_grid(0.01), seen.scene
     direction = np.asarray(SIDES[side])
+    grid = reachable_grid(0.01)
     offset = grid - np.asarray(reference.position_m[:2])
     along, across = offset @ direction, np.abs(offset @ np.array([-direction[1], direction[0]]))
     margin = THRESHOLDS.margin_m
-    ok = (along >= across + margin) & (along >= margin) & _clear_of_all(scene)
-    ok &= distances(grid, footprint(reference)) - FREE_RADIUS <= THRESHOLDS.gap_m
+    farthest = outer_radius(reference.item) + FREE_RADIUS + THRESHOLDS.gap_m
+    beside = (along >= across + margin) & (along >= margin) & (along <= farthest)
+    grid = grid[beside]
+    ok = distances(grid, footprint(reference)) - FREE_RADIUS <= THRESHOLDS.gap_m
+    for placed in seen.scene.objects:
+        ok &= distances(grid, footprint(placed)) >= FREE_RADIUS
     image = seen.project(_on_table(grid))
     ok &= ((image > 0.01) & (image < 0.99)).all(axis=1)
     height, width = seen.ids.shape
@@ -119,19 +132,14 @@ def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatAr
     return np.asarray(grid[ok & (seen.ids[pixels[:, 1], pixels[:, 0]] < 0)])
 
 
-@cache
-def _clear_of_all(scene: Scene) -> BoolArray:
-    """Where on the reachable grid a disc of FREE_RADIUS is apart from everything."""
-    grid = reachable_grid(0.01)
-    return np.all([distances(grid, footprint(placed)) >= FREE_RADIUS for placed in scene.objects], axis=0)
-
-
 def _free_share(seen: SeenScene, hull: FloatArray, places: FloatArray) -> float:
     """How much of the table in a hull of the picture is free."""
-    near = np.abs(reachable_grid(0.01) - places.mean(axis=0)).max(axis=1) < 0.4
-    grid = reachable_grid(0.01)[near]
-    inside = sum(signed_distance(point, hull) <= 0 for point in seen.project(_on_table(grid)))
-    return len(places) / max(inside, 1)
+    image = seen.project(_on_table(reachable_grid(0.01)))
+    edge = np.roll(hull, -1, axis=0) - hull
+    offset = image[:, None] - hull
+    turns = edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0]
+    inside = (turns >= 0).all(axis=1) | (turns <= 0).all(axis=1)
+    return len(places) / max(int(inside.sum()), 1)
 
 
 def _on_table(points: FloatArray) -> FloatArray:

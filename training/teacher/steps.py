@@ -27,23 +27,28 @@ RETRIES = 1
 
 
 def asked(thought: str, *calls: tuple[str, dict[str, Any]]) -> Asking:
-    """Make calls in one step, those that fail once more, and give what they answered.
+    """Make calls in one step, once more where one fails or says nothing, and give what they answered.
 
     Raises:
-        Done: A call failed again.
+        Done: A call did so again.
     """
-    todo = [ToolCall(name, arguments) for name, arguments in calls]
-    responses = yield ScriptStep(thought, tuple(todo))
+    todo = tuple(ToolCall(name, arguments) for name, arguments in calls)
+    responses = yield ScriptStep(thought, todo)
     for _ in range(RETRIES):
-        if all(response.ok for response in responses):
+        if all(map(_tells, responses)):
             break
         # All of them again: a variable must be the one of this try.
-        responses = yield ScriptStep("That did not work; once more.", tuple(todo))
-    failed = next((response for response in responses if not response.ok), None)
+        responses = yield ScriptStep("That did not work; once more.", todo)
+    failed = next((response for response in responses if not _tells(response)), None)
     if failed is not None:
-        code = failed.error or ErrorCode.INTERNAL
-        raise Done("The tools do not tell.", f"{code}: {failed.text}")
+        code = failed.error or ErrorCode.EXECUTION_FAILED
+        raise Done("The tools do not tell.", f"{code}: {failed.text or 'a tool answered nothing.'}")
     return responses
+
+
+def _tells(response: Response) -> bool:
+    """Whether a call worked and said something."""
+    return response.ok and bool(response.text.strip())
 
 
 def numbers(text: str) -> list[float]:

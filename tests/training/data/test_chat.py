@@ -177,6 +177,19 @@ def test_a_shard_that_was_cut_off_is_told_by_its_name(write: Writer, store: Pict
         list(read_chat(tmp_path / "out"))
 
 
+def test_a_picture_that_is_no_longer_what_it_was_is_told(store: PictureStore, tmp_path: Path) -> None:
+    record = rollout(store)
+    first, second = (store.path(name) for name in example_of(record).pictures)
+    first.write_bytes(second.read_bytes())
+    with pytest.raises(ToolError, match="is not what it was"):
+        write_chat_jsonl([record], store, tmp_path / "out")
+    write_chat_jsonl([rollout(store, 1)], store, tmp_path / "files")
+    one, other = (tmp_path / "files" / "images").iterdir()
+    one.write_bytes(other.read_bytes())
+    with pytest.raises(ToolError, match=r"row 1, is no chat: The picture .* is not what it was"):
+        list(read_chat(tmp_path / "files"))
+
+
 @pytest.mark.parametrize(
     ("break_it", "told"),
     [

@@ -170,6 +170,18 @@ def test_without_pyarrow_parquet_files_are_unavailable_and_others_are_not(
     assert len(list(load_set("vstar", tmp_path / "v"))) == 2
 
 
+def test_a_file_that_may_not_be_read_is_a_problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    vstar(tmp_path)
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    ids, said = problems("vstar", tmp_path)
+    assert not ids
+    assert said == ["test_questions.jsonl, row 0: the file cannot be read (Permission denied)."]
+
+
 @pytest.mark.parametrize("name", ["", "a\0b", "..", "C:\\..\\x", 5, None])
 def test_names_of_pictures_that_are_none(name: Any, tmp_path: Path) -> None:
     with pytest.raises(RowError):

@@ -20,7 +20,7 @@ from training.rollouts.collection import SHARDS, read_rollouts
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
 
-Keep = Literal["all", "accepted", "successful"]
+KeptRollouts = Literal["all", "accepted", "successful"]
 FormName = Literal["chat", "parquet", "sharegpt"]
 FORMS: dict[FormName, Callable[[], RowFormat]] = {"chat": ChatJsonl, "parquet": ChatParquet, "sharegpt": ShareGpt}
 
@@ -29,7 +29,7 @@ MAX_SHOWN = 500
 """Rollouts of a page; chosen by hand, what a browser scrolls through at ease."""
 
 
-def is_kept(record: RolloutRecord, keep: Keep) -> bool:
+def is_kept(record: RolloutRecord, keep: KeptRollouts) -> bool:
     """Whether a rollout is among "all", "accepted" (its label says no different) or "successful" (by the truth)."""
     return keep == "all" or (
         record.true_success if keep == "successful" else record.labels.get("accepted", True) is True
@@ -41,7 +41,7 @@ def export(
     out: Path,
     form: FormName,
     layout: Layout = "calls",
-    keep: Keep = "accepted",
+    keep: KeptRollouts = "accepted",
     on_skip: Callable[[str], None] | None = None,
 ) -> WrittenSet:
     """Write a folder of rollouts as a data set; of a collection that was killed, its whole shards.
@@ -59,7 +59,7 @@ def export(
         ToolError: INVALID_ARGUMENT for folders, names or rows that are not as they should be, and where nothing is
             left; UNAVAILABLE where the disk is full or pyarrow is missing.
     """
-    if form not in FORMS or keep not in get_args(Keep):
+    if form not in FORMS or keep not in get_args(KeptRollouts):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"A format is one of {', '.join(FORMS)}, and kept are all, accepted or successful: not {form!r}, {keep!r}.",
@@ -69,7 +69,7 @@ def export(
     return write_set(_some(records, rollouts, keep), PictureStore(rollouts), out, FORMS[form](), layout, on_skip)
 
 
-def _some(records: Iterable[RolloutRecord], rollouts: Path, keep: Keep) -> Iterator[RolloutRecord]:
+def _some(records: Iterable[RolloutRecord], rollouts: Path, keep: KeptRollouts) -> Iterator[RolloutRecord]:
     """The records. Raises ToolError INVALID_ARGUMENT where there are none, before anything is written."""
     left = iter(records)
     first = next(left, None)
