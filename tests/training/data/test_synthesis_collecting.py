@@ -15,7 +15,7 @@ from training.data.synthesis.collecting import AttemptEntry, SynthesisPlan, coll
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
 from training.data.synthesis.methods import METHODS, RECIPES, SynthesisJob, job_of, shares_of
 from training.data.synthesis.report import summary, table
-from training.rollouts.collection import read_rollouts
+from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
 from training.tasks.kinds import TASK_KINDS
 from training.workers import JobEnd
@@ -182,11 +182,8 @@ def test_a_real_job_gives_records_that_are_read_again(tmp_path: Path) -> None:
     job = SynthesisJob(4, "failing", "count", 7)
     result = Maker(tmp_path)(job)
     assert result == JobResult(job, Maker(tmp_path)(job).made, result.cpu_s)
-    for one in result.made:
-        folder = tmp_path / REJECTED if one.why else tmp_path
-        (folder / "shards").mkdir(parents=True, exist_ok=True)
-        with (folder / "shards" / "00000.jsonl").open("a") as shard:
-            shard.write(f"{one.line}\n")
+    for folder, apart in ((tmp_path, False), (tmp_path / REJECTED, True)):
+        write_shard(folder, 0, [one.line for one in result.made if bool(one.why) is apart])
     [kept] = read_rollouts(tmp_path)
     assert kept.true_success
     assert kept.task == {"kind": "count", "seed": 7, "split": "train"}

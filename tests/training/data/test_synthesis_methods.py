@@ -156,6 +156,17 @@ def test_an_infrastructure_error_is_trouble_and_never_a_score(environment: Envir
     assert "The model is gone" in made.trouble
 
 
+def test_a_policy_that_crashes_is_trouble_too(environment: Environment) -> None:
+    class Broken(Script):
+        def respond(self, conversation: Sequence[Message]) -> Reply:
+            raise ValueError("not enough values")
+
+    made = attempt(environment, AnswerTask(), Broken([]), seed=1)
+    assert checks.why_rejected(made) == checks.INFRASTRUCTURE
+    assert "ValueError: not enough values" in made.trouble
+    assert attempt(environment, AnswerTask(), Script([LOOK, "7"]), seed=1).right, "the station serves the next"
+
+
 # -- PERIA -------------------------------------------------------------------------------------------
 
 
