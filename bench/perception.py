@@ -33,6 +33,7 @@ from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import Relation
+from tool_nodes import registry
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
@@ -82,9 +83,10 @@ class Findings:
 
 @dataclass(frozen=True)
 class SceneJob:
-    """One scene, for all perceptions."""
+    """One scene, for some perceptions, or for all where none is named."""
 
     seed: int
+    perceptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,7 +106,7 @@ def run_one(job: SceneJob) -> SceneRecord:
     setting = Setting(job.seed, truth=SimTruth(items))
     unsure = Setting(job.seed, truth=SimTruth(items, PerceptionNoise(confusion_rate=CONFUSION_RATE)))
     findings = {}
-    for preset in presets():
+    for preset in job.perceptions or presets():
         ports = make_ports(preset, setting=replace(setting, shared=Shared()))
         seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
         findings[preset] = measure(truth, seen, ports, job.seed)
@@ -291,6 +293,7 @@ def _note(records: Sequence[SceneRecord]) -> str:
 def bench_perception(
     scenes: int = 200,
     first_seed: int = 0,
+    perception: str = "",
     jobs: int = 1,
     plot: Path | None = None,
     text: bool = False,
@@ -303,6 +306,7 @@ def bench_perception(
     Args:
         scenes: Random scenes.
         first_seed: Seed of the first scene.
+        perception: Only this one of them.
         jobs: Processes.
         plot: Where to write a picture of how reliable the scores are (PNG).
         text: Measure the reading of text instead, in one process.
@@ -312,10 +316,13 @@ def bench_perception(
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
+    if perception:
+        registry.find("perception", perception)
+    names = (perception,) if perception else presets()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
-    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")
-    records = run_jobs(run_one, [SceneJob(seed) for seed in chosen], jobs, crashed, _note)
+    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
+    records = run_jobs(run_one, [SceneJob(seed, names) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records

@@ -34,8 +34,8 @@ HEAVY = {
     "onnxruntime",
     "cv2",
 }
-ADAPTERS = {"tool_nodes.perception.text.rapid": {"rapidocr"}}
-"""The one file that imports such a package, and only when it is asked to read."""
+ADAPTERS = {"tool_nodes.perception.text.rapid": {"rapidocr"}, "training.pointer.network": {"torch"}}
+"""The one file that imports such a package, and only when it is asked to read, or to train."""
 ROS_MODULE = re.compile(r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|bench\.redteam\.ros_sequences")
 """The nodes and the transport: only these know ROS 2, and nothing that runs in process imports them at its top."""
 LAZY = {"tool_nodes.ros.client", "sim.ros.graph"}

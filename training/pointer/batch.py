@@ -133,9 +133,7 @@ class PhraseBook:
     def __len__(self) -> int:
         return len(self._by_kind)
 
-    def batch(
-        self, scenes: Sequence[int], rng: np.random.Generator, things: Mapping[str, int] = THING_SLOTS
-    ) -> Batch:
+    def batch(self, scenes: Sequence[int], rng: np.random.Generator, things: Mapping[str, int] = THING_SLOTS) -> Batch:
         """Some scenes, each with phrases that are drawn by kind."""
         named = self._drawn(scenes, rng, things)
         placed = self._drawn(scenes, rng, PLACE_SLOTS)

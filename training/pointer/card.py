@@ -66,13 +66,13 @@ def model_card(result: Mapping[str, Any]) -> str:
         f"- **Data**: {about['scenes']} scenes of `generate_scene`, in half of them two of one product, seed "
         f"{about['seed']}; pictures of the simulated ray camera, no physics; labels from the camera's object ids. "
         f"Phrases: all descriptions of the catalogue but {HELD_OUT_SHARE:.0%}, compounds of them, what is not there, "
-        f"side words, \"the can left of the red box\"; {', '.join(f'{n} {kind}' for kind, n in slots.items())} a "
+        f'side words, "the can left of the red box"; {", ".join(f"{n} {kind}" for kind, n in slots.items())} a '
         "scene and step.",
         f"- **Training**: {about['epochs_done']} of {about['epochs']} epochs, AdamW, {about['threads']} threads; "
         f"pictures {seconds['pictures']} s and epochs {seconds['epochs']} s by the clock, "
         f"{sum(row['cpu_s'] for row in result['log']):.0f} s of processor time for the epochs.",
-        f"- **Certainty**: Platt's calibration on {about['validation_scenes']} scenes apart. AUC of right against wrong "
-        f"over phrases that mean one thing {_number(result['auc'])}; of there against not there "
+        f"- **Certainty**: Platt's calibration on {about['validation_scenes']} scenes apart. AUC of right against "
+        f"wrong over phrases that mean one thing {_number(result['auc'])}; of there against not there "
         f"{_number(result['auc_present'])}.",
     ]
     if about["without"]:
@@ -97,8 +97,8 @@ def model_card(result: Mapping[str, Any]) -> str:
         "",
         "## Limits",
         "",
-        "- Trained on this simulator's pictures alone: its lamp, its table, its scene camera (within a centimetre and a "
-        "degree). Another camera is refused.",
+        "- Trained on this simulator's pictures alone: its lamp, its table, its scene camera (within a centimetre and "
+        "a degree). Another camera is refused.",
         "- It knows the words that it was trained on; others are NOT_RECOGNISED. Ordinals, sizes, the middle, "
         '"between", "in", "on", "with" and "not" are refused too.',
         "- Phrases never trained on are new companies of known words; products never trained on are not known.",

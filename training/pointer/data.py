@@ -145,7 +145,7 @@ def make_shard(job: ShardJob) -> str:
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("wb") as stream:
-            arrays = {name: np.stack(rows) for name, rows in columns.items()}
+            arrays: dict[str, Any] = {name: np.stack(rows) for name, rows in columns.items()}
             np.savez(stream, K=K, words=np.frombuffer(json.dumps(words).encode(), np.uint8), **arrays)
         os.replace(part, path)
     except OSError as error:
@@ -203,9 +203,15 @@ def read_shard(path: Path) -> PictureSet:
 
 def joined(parts: Sequence[PictureSet]) -> PictureSet:
     """Several sets as one."""
-    stacks = [np.concatenate([getattr(p, name) for p in parts]) for name in ("rgb", "depth", "ids", "T_base_camera")]
-    phrases = [one for part in parts for one in part.phrases]
-    return PictureSet(*stacks, parts[0].K, phrases, [one for part in parts for one in part.things])
+    return PictureSet(
+        np.concatenate([part.rgb for part in parts]),
+        np.concatenate([part.depth for part in parts]),
+        np.concatenate([part.ids for part in parts]),
+        np.concatenate([part.T_base_camera for part in parts]),
+        parts[0].K,
+        [one for part in parts for one in part.phrases],
+        [one for part in parts for one in part.things],
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,4 +248,3 @@ def cell_truth(ids: NDArray[np.int8]) -> CellTruth:
         centres[thing], seen[thing] = row * columns + column, len(v) >= LEAST_PX
     middle[middle < 0] = MAX_THINGS
     return CellTruth(middle.ravel(), centres, seen)
-

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tool_nodes.geometry import pixel
 from tool_nodes.perception.learned.backend import SURE, LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
-from tool_nodes.perception.learned.weights import CALIBRATED, PointerWeights
+from tool_nodes.perception.learned.weights import CALIBRATED, PointerWeights, uncalibrated
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from training.pointer.batch import labels
 from training.pointer.data import LEAST_PX, MAX_THINGS, PictureSet
@@ -84,15 +84,10 @@ def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str]
             )  # fmt: skip
 
 
-def uncalibrated(weights: PointerWeights) -> PointerWeights:
-    """The same network, whose certainties are the plain sigmoids of its scores."""
-    return replace(weights, calibration=dict.fromkeys(CALIBRATED, (1.0, 0.0)))
-
-
 def calibrated(weights: PointerWeights, pictures: PictureSet) -> PointerWeights:
     """The same network with certainties that are right as often as they say, on some pictures (Platt 1999)."""
     rated: dict[str, list[tuple[float, bool]]] = {name: [] for name in CALIBRATED}
-    for one in point_at(LearnedPointer(uncalibrated(weights)), pictures):
+    for one in point_at(LearnedPointer(replace(weights, calibration=uncalibrated())), pictures):
         tokens = read_phrase(one.text)
         rated["side" if tokens.side else "beside" if tokens.relation else "thing"] += one.rated
     return replace(weights, calibration={name: platt(np.array(pairs)) for name, pairs in rated.items()})

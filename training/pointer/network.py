@@ -48,7 +48,7 @@ LEARNING_RATE = 3e-3
 WARM_UP = 0.05
 """Share of the steps."""
 RARE = -4.0
-"""Bias of every word at first, log odds: hardly any cell is the middle of what it names. As in the focal loss's paper."""
+"""Bias of every word at first, log odds: hardly any cell is the middle of what it names; chosen by hand."""
 FOCAL_GAMMA = 2.0
 """Of the focal loss, as in its paper [-]."""
 FOCAL_WEIGHT = 1.0
@@ -80,7 +80,7 @@ class PointerNetwork(nn.Module):
         self.word, self.word_bias = nn.Embedding(words, VECTOR), nn.Embedding(words, 1)
         self.head, self.head_bias = nn.Embedding(heads, VECTOR), nn.Embedding(heads, 1)
         self.side = nn.Parameter(0.1 * torch.randn(len(SIDE_KEYS), 2))
-        self.beside = nn.ModuleList([nn.Linear(5, HIDDEN), nn.Linear(HIDDEN, len(BESIDE))])
+        self.beside = nn.Sequential(nn.Linear(5, HIDDEN), nn.Linear(HIDDEN, len(BESIDE)))
         for embedding in (self.word, self.head):
             nn.init.normal_(embedding.weight, std=0.3)
         for embedding in (self.word_bias, self.head_bias):
@@ -126,9 +126,10 @@ class PointerNetwork(nn.Module):
         offset = place[:, None] - torch.einsum("bqn,bdn->bqd", share, place)[..., None]
         length = torch.sqrt(offset.square().sum(2, keepdim=True) + 1e-4)
         hidden = torch.relu(self.beside[0](torch.cat([offset, length, offset / length], 2).transpose(2, 3)))
-        rows_of = relation.clamp(min=0)
-        fit = torch.einsum("bqnh,bqh->bqn", hidden, self.beside[1].weight[rows_of])
-        return (fit + self.beside[1].bias[rows_of][..., None]) * (relation >= 0)[..., None]
+        rows_of, judge = relation.clamp(min=0), self.beside[1]
+        assert isinstance(judge, nn.Linear)
+        fit = torch.einsum("bqnh,bqh->bqn", hidden, judge.weight[rows_of])
+        return (fit + judge.bias[rows_of][..., None]) * (relation >= 0)[..., None]
 
 
 @dataclass(frozen=True)
@@ -281,7 +282,8 @@ def schedule(progress: float) -> float:
 
 def _folded(convolution: nn.Conv2d, norm: nn.BatchNorm2d) -> tuple[Tensor, Tensor]:
     """Weight and bias of a convolution that does its batch normalisation as well."""
-    assert norm.running_var is not None and norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.running_mean is not None
     scale = norm.weight / torch.sqrt(norm.running_var + norm.eps)
     return convolution.weight * scale[:, None, None, None], norm.bias - norm.running_mean * scale
 
@@ -296,14 +298,13 @@ def exported(network: PointerNetwork) -> dict[str, NDArray[np.float32]]:
     for name, convolutions, norms in layers:
         for k, (convolution, norm) in enumerate(zip(convolutions, norms, strict=True)):
             tensors[f"{name}.{k}.weight"], tensors[f"{name}.{k}.bias"] = _folded(convolution, norm)
-    for k, mix in enumerate(network.mix):
-        tensors[f"mix.{k}.weight"], tensors[f"mix.{k}.bias"] = mix.weight.flatten(1), mix.bias
-    tensors |= {"out.weight": network.out.weight.flatten(1), "out.bias": network.out.bias}
+    named: list[tuple[str, Any]] = [(f"mix.{k}", mix) for k, mix in enumerate(network.mix)]
+    named += [("out", network.out), *((f"beside.{k}", layer) for k, layer in enumerate(network.beside))]
+    for name, layer in named:
+        tensors[f"{name}.weight"], tensors[f"{name}.bias"] = layer.weight.flatten(1), layer.bias
     tensors |= {"word.weight": network.word.weight, "word.bias": network.word_bias.weight[:, 0]}
     tensors |= {"head.weight": network.head.weight, "head.bias": network.head_bias.weight[:, 0]}
     tensors["side.weight"] = network.side
-    for k, layer in enumerate(network.beside):
-        tensors[f"beside.{k}.weight"], tensors[f"beside.{k}.bias"] = layer.weight, layer.bias
     return {name: np.ascontiguousarray(tensor.detach().numpy(), np.float32) for name, tensor in tensors.items()}
 
 

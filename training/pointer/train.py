@@ -54,10 +54,10 @@ class PointerTraining:
 
     seed: int = 0
     scenes: int = 1200
-    epochs: int = 12
+    epochs: int = 9
     test_scenes: int = 200
     validation_scenes: int = 80
-    threads: int = 2
+    threads: int = 1
     without_products: int = 0
 
     def __post_init__(self) -> None:
@@ -164,7 +164,8 @@ def _epoch(
     row |= {name: round(right / n, 4) if n else None for name, (right, n) in seen.items()}
     row["cpu_s"] = round(time.process_time() - started, 1)
     told = ", ".join(f"{name} {row[name]:.1%}" for name in seen if row[name] is not None)
-    say(("\r" if live else "") + f"epoch {epoch + 1}/{training.epochs}: loss {row['loss']:.3f}; held-out scenes: {told}")
+    start = "\r" if live else ""
+    say(f"{start}epoch {epoch + 1}/{training.epochs}: loss {row['loss']:.3f}; held-out scenes: {told}")
     return row
 
 
@@ -191,4 +192,3 @@ def be_nice(level: int = 5) -> None:
     """Let other processes go first."""
     if hasattr(os, "nice"):
         os.nice(level)
-

@@ -113,7 +113,7 @@ class LearnedPointer:
         seen, small = self._seen(frame)
         found = self._by_place(seen, tokens) if tokens.side or tokens.relation else self._by_words(seen, tokens)
         points = [(_in_frame(cell_point(cell), small), sure) for cell, sure in found if sure >= least]
-        return [Candidate(point, sure) for point, sure in points if 0.0 <= min(point) and max(point) < 1.0]
+        return [Candidate(point, sure) for point, sure in points if min(point) >= 0.0 and max(point) < 1.0]
 
     def _by_words(self, seen: Encoded, tokens: PhraseTokens) -> list[tuple[int, float]]:
         scores = self._network.what(seen, tokens.thing)
@@ -139,7 +139,7 @@ class LearnedPointer:
         if frame.camera != _CAMERA:
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
-                f"The learned pointer has only ever seen pictures of the scene camera, none of the {frame.camera} camera.",
+                f"The learned pointer has only ever seen the scene camera's pictures, not the {frame.camera} camera.",
                 "Use the scene camera's picture, or another pointer.",
             )
         if not np.isfinite(frame.depth).any():

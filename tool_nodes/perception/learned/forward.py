@@ -59,7 +59,7 @@ def network_input(rgb: NDArray[np.uint8], depth: Array, K: FloatArray, T_base_ca
     known = np.isfinite(depth)
     cloud = backproject(np.where(known, depth, np.float32(0.0)), K).reshape(-1, 3)
     T = np.asarray(T_base_camera, np.float32)
-    base = (cloud @ T[:3, :3].T + T[:3, 3] - np.float32(ORIGIN_M)) / np.float32(UNIT_M)
+    base = (cloud @ T[:3, :3].T + T[:3, 3] - np.array(ORIGIN_M, np.float32)) / np.array(UNIT_M, np.float32)
     base = np.clip(base, -4.0, 4.0) * known.reshape(-1, 1)
     out = np.empty((CHANNELS, height, width), np.float32)
     out[:3] = rgb.transpose(2, 0, 1) / np.float32(127.5) - np.float32(1.0)
@@ -163,7 +163,7 @@ def offset_features(offset: Array) -> Array:
 
 
 def layer_shapes(words: int, heads: int) -> dict[str, tuple[int | None, ...]]:
-    """The tensors of a network with such a vocabulary and their shapes; None where the size is the training's choice."""
+    """Shapes of the tensors of a network with such a vocabulary; None where a size is the training's choice."""
     shapes: dict[str, tuple[int | None, ...]] = {
         "stem.0.weight": (None, CHANNELS, 3, 3),
         "stem.1.weight": (None, None, 3, 3),

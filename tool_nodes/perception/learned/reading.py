@@ -71,7 +71,7 @@ def _plain(word: str) -> tuple[str, ...]:
     return tuple((COLOURS[word] if word in COLOURS else stem(word)).split())
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=32768)
 def read_phrase(text: str) -> PhraseTokens:
     """The tokens of a phrase that names one kind of thing, by a side or a relation at most.
 

@@ -32,6 +32,11 @@ CALIBRATED = ("thing", "side", "beside")
 """What certainties are told of: things by words, one of several by a side, one beside another thing."""
 
 
+def uncalibrated() -> dict[str, tuple[float, float]]:
+    """Certainties that are the plain sigmoids of the scores."""
+    return dict.fromkeys(CALIBRATED, (1.0, 0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class PointerWeights:
     """A trained pointer.
@@ -46,7 +51,9 @@ class PointerWeights:
     tensors: Weights
     words: tuple[str, ...]
     heads: tuple[str, ...]
-    calibration: Mapping[str, tuple[float, float]] = field(default_factory=lambda: dict.fromkeys(CALIBRATED, (1.0, 0.0)))
+    calibration: Mapping[str, tuple[float, float]] = field(
+        default_factory=lambda: dict.fromkeys(CALIBRATED, (1.0, 0.0))
+    )
     about: str = ""
 
     @property
@@ -146,6 +153,7 @@ def shipped_weights() -> PointerWeights:
         raise ToolError(ErrorCode.UNAVAILABLE, f"The weights of the learned pointer are missing: {error}.") from error
     if found != SHIPPED_SHA256:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, "The weights of the learned pointer are not those that were shipped: another checksum."
+            ErrorCode.UNAVAILABLE,
+            "The weights of the learned pointer are not those that came with it: another checksum.",
         )
     return read_weights(SHIPPED)
