@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,7 +196,7 @@ def read_shard(path: Path) -> PictureSet:
         phrases = [[LabelledPhrase(text, kind, tuple(meant)) for text, kind, meant in one["phrases"]] for one in words]
         things = [tuple(one["things"]) for one in words]
         return PictureSet(arrays["rgb"], depth, arrays["ids"], arrays["T"], arrays["K"], phrases, things)
-    except (OSError, KeyError, ValueError, EOFError) as error:
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: {error}.", "Delete the file; it is made again."
         ) from error

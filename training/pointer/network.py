@@ -41,12 +41,16 @@ STEM = 24
 """Channels after the first convolution; chosen by hand."""
 VECTOR = 64
 """Length of a word's vector; chosen by hand."""
+STEEP = 15.0
+"""What a side's direction is learned in units of: the optimiser moves every number by about the same, and ten
+centimetres have to outweigh all doubt about what a thing is. Chosen by hand."""
 HIDDEN = 32
 """Of the small network that judges "left of" and "next to"; chosen by hand."""
 LEARNING_RATE = 3e-3
-"""Highest, of AdamW; it warms up over WARM_UP of the steps and falls to zero as a cosine. Chosen by hand."""
+"""Highest, of AdamW: it warms up, falls to zero as a cosine over two thirds of the steps, begins again at half and
+falls once more (Loshchilov and Hutter 2017). Chosen by hand."""
 WARM_UP = 0.05
-"""Share of the steps."""
+"""Share of the first two thirds of the steps."""
 RARE = -4.0
 """Bias of every word at first, log odds: hardly any cell is the middle of what it names; chosen by hand."""
 FOCAL_GAMMA = 2.0
@@ -79,12 +83,18 @@ class PointerNetwork(nn.Module):
         self.out = nn.Conv2d(WIDTH, VECTOR, 1)
         self.word, self.word_bias = nn.Embedding(words, VECTOR), nn.Embedding(words, 1)
         self.head, self.head_bias = nn.Embedding(heads, VECTOR), nn.Embedding(heads, 1)
+        self.sharp = nn.Parameter(torch.tensor([2.0, 2.0]))
         self.side = nn.Parameter(0.1 * torch.randn(len(SIDE_KEYS), 2))
         self.beside = nn.Sequential(nn.Linear(5, HIDDEN), nn.Linear(HIDDEN, len(BESIDE)))
         for embedding in (self.word, self.head):
             nn.init.normal_(embedding.weight, std=0.3)
         for embedding in (self.word_bias, self.head_bias):
             nn.init.constant_(embedding.weight, RARE)
+
+    @property
+    def directions(self) -> Tensor:
+        """(sides, 2) log odds for each UNIT_M towards a side."""
+        return STEEP * self.side
 
     def encode(self, pictures: Tensor) -> Tensor:
         """Features (B, VECTOR, cells) of pictures (B, 7, 120, 160)."""
@@ -98,6 +108,7 @@ class PointerNetwork(nn.Module):
 
     def what(self, features: Tensor, words: Tensor, heads: Tensor) -> Tensor:
         """Log odds (B, Q, cells) that a cell is the middle of what words (B, Q, W; -1 for none) and heads name."""
+        words = words[..., : int((words >= 0).sum(-1).max())]
         B, Q, W = words.shape
         there = words >= 0
         rows = words.clamp(min=0)
@@ -109,9 +120,10 @@ class PointerNetwork(nn.Module):
 
     def where(self, features: Tensor, place: Tensor, rows: Rows) -> Tensor:
         """Log probability (B, Q, cells) of being the one that is meant by its place (place is (B, 2, cells))."""
-        score = F.logsigmoid(self.what(features, rows.words, rows.heads))
         sided = (rows.side >= 0)[..., None]
-        score = score + sided * torch.einsum("bqd,bdn->bqn", self.side[rows.side.clamp(min=0)], place)
+        sharp = torch.where(sided, self.sharp[0], self.sharp[1])
+        score = sharp * F.logsigmoid(self.what(features, rows.words, rows.heads))
+        score = score + sided * torch.einsum("bqd,bdn->bqn", self.directions[rows.side.clamp(min=0)], place)
         columns = (rows.relation >= 0).any(0).nonzero()[:, 0]
         if len(columns):
             score = score.index_add(1, columns, self._beside(features, place, rows, columns))
@@ -223,7 +235,7 @@ class PointerTrainer:
         """
         self.network.train()
         for group in self._optimiser.param_groups:
-            group["lr"] = LEARNING_RATE * schedule(self.step_number / self._steps)
+            group["lr"] = LEARNING_RATE * schedule(self.step_number, self._steps)
         loss, tally = loss_of(self.network, batch)
         if not torch.isfinite(loss):
             raise ToolError(
@@ -273,8 +285,12 @@ class PointerTrainer:
             ) from error  # fmt: skip
 
 
-def schedule(progress: float) -> float:
-    """Share of the highest learning rate at a progress in [0, 1]."""
+def schedule(step: int, steps: int) -> float:
+    """Share of the highest learning rate in a step of so many."""
+    first = max(2 * steps // 3, 1)
+    if step >= first:
+        return 0.25 * (1.0 + float(np.cos(np.pi * (step - first) / max(steps - first, 1))))
+    progress = step / first
     if progress < WARM_UP:
         return (progress + 1e-3) / WARM_UP
     return 0.5 * (1.0 + float(np.cos(np.pi * (progress - WARM_UP) / (1.0 - WARM_UP))))
@@ -304,7 +320,7 @@ def exported(network: PointerNetwork) -> dict[str, NDArray[np.float32]]:
         tensors[f"{name}.weight"], tensors[f"{name}.bias"] = layer.weight.flatten(1), layer.bias
     tensors |= {"word.weight": network.word.weight, "word.bias": network.word_bias.weight[:, 0]}
     tensors |= {"head.weight": network.head.weight, "head.bias": network.head_bias.weight[:, 0]}
-    tensors["side.weight"] = network.side
+    tensors |= {"side.weight": network.directions, "sharp": network.sharp}
     return {name: np.ascontiguousarray(tensor.detach().numpy(), np.float32) for name, tensor in tensors.items()}
 
 

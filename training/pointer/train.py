@@ -54,7 +54,7 @@ class PointerTraining:
 
     seed: int = 0
     scenes: int = 1200
-    epochs: int = 9
+    epochs: int = 15
     test_scenes: int = 200
     validation_scenes: int = 80
     threads: int = 1

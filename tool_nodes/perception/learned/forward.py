@@ -141,7 +141,7 @@ class PointerForward:
         """Log probability (cells,) that a cell is the one thing meant by its place, and log of that its reference is
         there."""
         w = self._weights
-        score, sure = log_sigmoid(self.what(seen, tokens.thing)), 0.0
+        score, sure = w["sharp"][0 if tokens.side else 1] * log_sigmoid(self.what(seen, tokens.thing)), 0.0
         if tokens.side:
             score = score + w["side.weight"][SIDE_KEYS.index(tokens.side)] @ seen.place
         if tokens.reference is not None:
@@ -173,6 +173,7 @@ def layer_shapes(words: int, heads: int) -> dict[str, tuple[int | None, ...]]:
         "head.weight": (heads, None),
         "head.bias": (heads,),
         "side.weight": (len(SIDE_KEYS), 2),
+        "sharp": (2,),
         "beside.0.weight": (None, 5),
         "beside.1.weight": (len(BESIDE), None),
         "beside.1.bias": (len(BESIDE),),
