@@ -50,7 +50,7 @@ def curves(log: Sequence[Mapping[str, Any]]) -> Image.Image:
 
 def model_card(result: Mapping[str, Any]) -> str:
     """The model card of `training.pointer.train.train_pointer`'s result, as Markdown."""
-    about, seconds = result["training"], result["seconds"]
+    about = result["training"]
     slots = {**THING_SLOTS, **PLACE_SLOTS}
     lines = [
         "# A pointer that sees",
@@ -68,11 +68,11 @@ def model_card(result: Mapping[str, Any]) -> str:
         f"Phrases: all descriptions of the catalogue but {HELD_OUT_SHARE:.0%}, compounds of them, what is not there, "
         f'side words, "the can left of the red box"; {", ".join(f"{n} {kind}" for kind, n in slots.items())} a '
         "scene and step.",
-        f"- **Training**: {about['epochs_done']} of {about['epochs']} epochs, AdamW, {about['threads']} threads; "
-        f"pictures {seconds['pictures']} s and epochs {seconds['epochs']} s by the clock, "
-        f"{sum(row['cpu_s'] for row in result['log']):.0f} s of processor time for the epochs.",
-        f"- **Certainty**: Platt's calibration on {about['validation_scenes']} scenes apart. AUC of right against "
-        f"wrong over phrases that mean one thing {_number(result['auc'])}; of there against not there "
+        f"- **Training**: {about['epochs_done']} of {about['epochs']} epochs, AdamW, {about['threads']} thread(s), "
+        f"{sum(row['cpu_s'] for row in result['log']):.0f} s of processor time.",
+        f"- **Certainty**: Platt's calibration on {about['validation_scenes']} scenes apart. Of phrases that mean one "
+        "thing, the probability that the surest point is meant and no other tells right from wrong with AUC "
+        f"{_number(result['auc'])}; the surest point's own tells there from not there with AUC "
         f"{_number(result['auc_present'])}.",
     ]
     if about["without"]:

@@ -227,6 +227,14 @@ class LearnedPerception:
         return [self._pixels.segment(frame, [point])[0].mask for point in chosen]
 
 
+def alone(candidates: Sequence[Candidate]) -> float:
+    """Probability that the surest candidate is meant and no other: how sure one point for a phrase is; 0 for none."""
+    if not candidates:
+        return 0.0
+    first, *others = (one.certainty for one in candidates)
+    return first * math.prod(1.0 - other for other in others)
+
+
 def _not_found(text: str, found: Sequence[Candidate], count: int, wanted: int) -> ToolError:
     if wanted > 1:
         return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"I see {count} of '{text[:80]}', not {wanted}.")
