@@ -12,6 +12,7 @@ from agent_node.policy import Message, Policy, Reply, reply_problem
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Tools
 
 
@@ -47,26 +48,36 @@ class Agent:
             memory=memory,
         )
 
-    def run(self, task: str) -> Episode:
-        """Carry out one command. Never raises for what a policy or a tool does."""
-        conversation = self._begin(task)
-        while not conversation.done:
-            try:
-                reply = self._ask(conversation.messages)
-            except ToolError as error:
-                conversation.abort(error)
-            else:
-                conversation.step(reply)
-        return conversation.episode
+    def run(self, task: str, pictures: Sequence[SessionImage] = ()) -> Episode:
+        """Carry out one command, or answer a question about pictures. Never raises for what a policy or a tool does.
 
-    def _ask(self, messages: Sequence[Message]) -> Reply:
-        """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
+        Args:
+            task: The operator's sentence.
+            pictures: What the operator shows with it, images 0, 1 ... of the conversation.
+        """
+        return converse(self._begin(task, pictures=pictures), self._policy)
+
+
+def converse(conversation: Conversation, policy: Policy) -> Episode:
+    """Have a policy take the turns of a conversation to its end. Never raises for what a policy or a tool does."""
+    while not conversation.done:
         try:
-            reply = self._policy.respond(messages)
-        except ToolError:
-            raise
-        except Exception as error:
-            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
-        if problem := reply_problem(reply):
-            raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {problem}")
-        return reply
+            reply = ask(policy, conversation.messages)
+        except ToolError as error:
+            conversation.abort(error)
+        else:
+            conversation.step(reply)
+    return conversation.episode
+
+
+def ask(policy: Policy, messages: Sequence[Message]) -> Reply:
+    """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
+    try:
+        reply = policy.respond(messages)
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
+    if problem := reply_problem(reply):
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {problem}")
+    return reply

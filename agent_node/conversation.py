@@ -18,7 +18,7 @@ import copy
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +38,7 @@ from agent_node.recovery import (
     too_many_calls,
 )
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Tools
 
 TURN_BUDGET = 24
@@ -67,6 +68,8 @@ class Conversation:
         protocol: How the policy writes and reads; SpaceTools' where None.
         recovery: What is done about failures.
         memory: How much of a long conversation is kept.
+        pictures: What the operator shows with the sentence: the policy sees them before its words, and calls name them
+            by the indices 0, 1 ...
 
     Attributes:
         episode: The record so far; complete when the conversation is done.
@@ -83,6 +86,7 @@ class Conversation:
         protocol: Protocol | None = None,
         recovery: Recovery | None = None,
         memory: Memory | None = None,
+        pictures: Sequence[SessionImage] = (),
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
@@ -92,11 +96,14 @@ class Conversation:
         self._protocol = protocol = protocol or load_protocol("spacetools")
         self._recovery = recovery or Recovery()
         self._memory = memory or Memory()
-        messages = [
-            Message("system", protocol.system_prompt(toolbox.schemas())),
-            Message("user", protocol.user_prompt(task), words=task),
-        ]
-        self.episode = Episode(task, messages, [], Session(), protocol)
+        messages = [Message("system", protocol.system_prompt(toolbox.schemas()))]
+        messages += [Message("user", f"<image {k}>", "", k, picture.rgb) for k, picture in enumerate(pictures[:-1])]
+        asked = Message("user", protocol.user_prompt(task), words=task)
+        if pictures:
+            last = len(pictures) - 1
+            asked = replace(asked, text=f"<image {last}>\n{asked.text}", image_index=last, picture=pictures[last].rgb)
+        messages.append(asked)
+        self.episode = Episode(task, messages, [], Session(images=list(pictures)), protocol)
         self.done = False
         self._stepping = threading.Lock()
         self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)

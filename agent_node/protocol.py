@@ -181,9 +181,13 @@ class Protocol:
         return "\n".join(part for part in parts if part)
 
     def _written(self, call: ToolCall) -> str:
+        """A call as its tag holds it; no string in it can end the tag."""
         if self.syntax == "json":
-            return json.dumps({"name": call.name, "arguments": call.arguments})
-        return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in call.arguments.items())})"
+            return json.dumps({"name": call.name, "arguments": call.arguments}).replace("</", "<\\/")
+        arguments = call.arguments if isinstance(call.arguments, Mapping) else {"arguments": call.arguments}
+        return f"{call.name}({', '.join(f'{name}={value!r}' for name, value in arguments.items())})".replace(
+            "</", "\\x3c/"
+        )
 
     def closed(self, text: str) -> str:
         """The text with the end that a server cut off when it stopped at one of the protocol's stop strings."""

@@ -27,13 +27,14 @@ from bench.perception_scores import CONFUSION_RATE, ratings
 from bench.perception_truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
 from bench.text import bench_text
+from bench.tools import parse_size
 from sim.backends import Truth as SimTruth
 from sim.perception import PerceptionNoise
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import Relation
-from tool_nodes import registry
+from tool_nodes import registry, workspace
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
@@ -83,9 +84,10 @@ class Findings:
 
 @dataclass(frozen=True)
 class SceneJob:
-    """One scene, for some perceptions, or for all where none is named."""
+    """One scene, for some perceptions or for all; `size` is (width, height) of the picture [px]."""
 
     seed: int
+    size: tuple[int, int] = workspace.IMAGE_SIZE
     perceptions: tuple[str, ...] = ()
 
 
@@ -100,7 +102,7 @@ class SceneRecord:
 
 def run_one(job: SceneJob) -> SceneRecord:
     """Show the same picture of a generated scene to each perception and compare."""
-    station = Station(generate_scene(job.seed), StationConfig(seed=job.seed))
+    station = Station(generate_scene(job.seed), StationConfig(seed=job.seed, image_size=job.size))
     truth, frame = truth_of(station), station.camera.capture()
     items = [placed.item for placed in station.scene.objects]
     setting = Setting(job.seed, truth=SimTruth(items))
@@ -298,6 +300,7 @@ def bench_perception(
     plot: Path | None = None,
     text: bool = False,
     reader: str = PIXELS.reader,
+    size: str = "640x480",
     as_json: AsJson = False,
 ) -> int:
     """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
@@ -311,18 +314,20 @@ def bench_perception(
         plot: Where to write a picture of how reliable the scores are (PNG).
         text: Measure the reading of text instead, in one process.
         reader: What reads it, with --text.
+        size: Width and height of the pictures; 4:3 keeps the field of view.
     """
     if scenes < 1 or jobs < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
+    seen_at = parse_size(size)
     if perception:
         registry.find("perception", perception)
     names = (perception,) if perception else presets()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
-    records = run_jobs(run_one, [SceneJob(seed, names) for seed in chosen], jobs, crashed, _note)
+    records = run_jobs(run_one, [SceneJob(seed, seen_at, names) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records
@@ -334,6 +339,7 @@ def bench_perception(
         "bench": "perception",
         "machine": machine(),
         "seeds": list(chosen),
+        "size": size,
         "jobs": jobs,
         "rows": rows,
         "scores": scores_of(records),

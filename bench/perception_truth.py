@@ -45,8 +45,9 @@ class PictureTruth:
     def visible(self) -> list[tuple[PlacedObject, BoolArray]]:
         """The objects with enough visible pixels, and those pixels (H, W)."""
         assert self.frame.ids is not None
+        least = MIN_VISIBLE_PX * (self.frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2
         masks = [(placed, self.frame.ids == index) for index, placed in enumerate(self.scene.objects)]
-        return [(placed, mask) for placed, mask in masks if np.count_nonzero(mask) >= MIN_VISIBLE_PX]
+        return [(placed, mask) for placed, mask in masks if np.count_nonzero(mask) >= least]
 
     def outline(self, placed: PlacedObject) -> FloatArray:
         """(K, 2) footprint of an object where it stands, base frame [m]."""

@@ -12,14 +12,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from bench.moments import Checks, bench_moments
+from bench.rollout_workers import compare_workers, report_lines
 from bench.stats import format_rows, machine, publish, rate_row
-from bench.tools import parse_sizes
+from bench.tools import parse_size
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from sim.world import check_timestep
@@ -52,7 +54,7 @@ class RolloutJob:
 
 
 @dataclass(frozen=True)
-class RolloutRecord:
+class MeasuredEpisode:
     """What one episode gave and took.
 
     Attributes:
@@ -144,7 +146,7 @@ _kept: Station | None = None
 """The station of this worker."""
 
 
-def run_one(job: RolloutJob) -> RolloutRecord:
+def run_one(job: RolloutJob) -> MeasuredEpisode:
     """Run and judge one episode in this process."""
     global _kept
     clock, policy = StageClock(), ScriptedPolicy()
@@ -161,7 +163,7 @@ def run_one(job: RolloutJob) -> RolloutRecord:
     with clock.stage("tools and agent"), _clocked(station, clock):
         outcome = run_episode(station, policy, task)
     episode, truth = outcome.episode, outcome.truth
-    return RolloutRecord(
+    return MeasuredEpisode(
         seed=job.seed,
         cpu_s=time.process_time() - began,
         stages=dict(clock.seconds),
@@ -200,7 +202,7 @@ def _interval(statistic: Callable[[np.ndarray], np.ndarray], n: int) -> tuple[fl
     return float(low), float(high)
 
 
-def speed_row(name: str, records: Sequence[RolloutRecord], workers: int, wall_s: float) -> dict[str, Any]:
+def speed_row(name: str, records: Sequence[MeasuredEpisode], workers: int, wall_s: float) -> dict[str, Any]:
     """Episodes per minute and core with interval, tool calls per second of CPU time, memory and shares of time."""
     cpu = np.array([record.cpu_s for record in records])
     low, high = _interval(lambda chosen: 60.0 / cpu[chosen].mean(axis=1), len(cpu))
@@ -220,7 +222,7 @@ def speed_row(name: str, records: Sequence[RolloutRecord], workers: int, wall_s:
     }
 
 
-def paired_ratio(plain: Sequence[RolloutRecord], fast: Sequence[RolloutRecord]) -> dict[str, float]:
+def paired_ratio(plain: Sequence[MeasuredEpisode], fast: Sequence[MeasuredEpisode]) -> dict[str, float]:
     """How many times as many episodes a core gives as in the plain loop, on the same tasks, with a 95 % interval."""
     a, b = (np.array([record.cpu_s for record in records]) for records in (plain, fast))
     low, high = _interval(lambda chosen: a[chosen].sum(axis=1) / b[chosen].sum(axis=1), len(a))
@@ -234,12 +236,16 @@ def bench_rollouts(
     timestep: float = 0.002,
     perception: str = DEFAULT_PRESET,
     workers: int = 2,
+    memory: int = 0,
+    groups: int = 0,
+    station: Literal["physics", "mock"] = "physics",
     as_json: AsJson = False,
 ) -> int:
     """Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.
 
-    The same tasks are done in turn by both, each in a process of its own, and then by all workers at once. The scripted
-    policy takes next to no time. Each process does one episode first that is not counted.
+    The same tasks are done in turn by both, each in a process of its own. The scripted policy takes next to no time.
+    Each process does one episode first that is not counted. Then one worker of the rollout engine and several collect
+    the same rollouts in turn.
 
     Args:
         n: Tasks.
@@ -248,21 +254,30 @@ def bench_rollouts(
         timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
         perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         workers: Processes at once; 1 leaves the last part out.
+        memory: Measure the memory of this process over so many episodes instead, without the garbage collector.
+        groups: Compare so many groups of 8 that start from one moment instead, and time resets.
+        station: "mock" counts picks on recorded frames instead, in this process: nothing of the physics is run.
     """
+    if min(memory, groups) < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "memory and groups must be 0 or more.")
     if min(n, workers) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and workers must be 1 or more and first-seed 0 or more.")
     PortNames().require_known(perception)
-    sizes = parse_sizes(size)
-    if len(sizes) > 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"size must be one width and height such as 320x240, got {size}.")
     check_timestep(timestep)
-    fast = StationConfig(perception=perception, image_size=sizes[0], timestep=timestep, sleep=True)
+    seen_at = parse_size(size)
+    if station == "mock":
+        from bench.mock_rollouts import measure_mock
+
+        return measure_mock(n, first_seed, StationConfig(perception=perception, image_size=seen_at), as_json)
+    fast = StationConfig(perception=perception, image_size=seen_at, timestep=timestep, sleep=True)
+    if memory or groups:
+        return bench_moments(Checks(fast, first_seed, memory, groups), as_json)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
     began = time.monotonic()
     forms = {PLAIN: (StationConfig(perception=perception), False), name: (fast, True)}
-    records: dict[str, list[RolloutRecord]] = {form: [] for form in forms}
+    records: dict[str, list[MeasuredEpisode]] = {form: [] for form in forms}
     walls: dict[str, float] = dict.fromkeys(forms, 0.0)
     with ExitStack() as pools:
         alone = {form: pools.enter_context(_workers(1)) for form in forms}
@@ -279,11 +294,9 @@ def bench_rollouts(
     speeds = [speed_row(form, records[form], 1, walls[form]) for form in forms]
     rates = [rate_row(f"true success, {form}", *_successes(records[form])) for form in forms]
     ratio = paired_ratio(records[PLAIN], records[name])
-    together: list[RolloutRecord] = []
-    if workers > 1:
-        together, wall = _at_once(seeds, fast, workers)
-        speeds.append(speed_row(f"{name}, {workers} workers", together, workers, wall))
-        rates.append(rate_row(f"true success, {workers} workers", *_successes(together)))
+    together = compare_workers(seeds, fast, workers) if workers > 1 else None
+    if together is not None:
+        rates.append(together["success"])
     document = {
         "bench": "rollouts",
         "perception": perception,
@@ -294,9 +307,10 @@ def bench_rollouts(
         "n": n,
         "speeds": speeds,
         "times_as_fast": ratio,
-        "workers_together": None if workers == 1 else _scaling(speeds[1], speeds[2]),
+        "workers_together": together,
         "rows": rates,
-        "unscored": sum(not record.scored for form in (*records.values(), together) for record in form),
+        "unscored": sum(not record.scored for form in records.values() for record in form)
+        + (together["unscored"] if together else 0),
         "failures": [
             {"form": form, "seed": record.seed, "false_success": record.false_success, "why": record.why}
             for form, done_by in records.items() for record in done_by if not record.success
@@ -307,24 +321,9 @@ def bench_rollouts(
     return 0
 
 
-def _at_once(seeds: Sequence[int], config: StationConfig, workers: int) -> tuple[list[RolloutRecord], float]:
-    """The tasks done by several processes, and the wall time that it took [s]."""
-    with _workers(workers) as pool:
-        list(pool.map(run_one, [RolloutJob(seeds[-1] + 1, config, kept=True)] * 2 * workers))
-        started = time.monotonic()
-        return list(pool.map(run_one, [RolloutJob(seed, config, kept=True) for seed in seeds])), (
-            time.monotonic() - started
-        )
-
-
-def _successes(records: Sequence[RolloutRecord]) -> tuple[int, int]:
+def _successes(records: Sequence[MeasuredEpisode]) -> tuple[int, int]:
     scored = [record for record in records if record.scored]
     return sum(record.success for record in scored), len(scored)
-
-
-def _scaling(one: Mapping[str, Any], several: Mapping[str, Any]) -> float:
-    """Wall-clock throughput of several workers over that of one."""
-    return round(float(several["episodes_per_min_wall"]) / float(one["episodes_per_min_wall"]), 2)
 
 
 def _report(document: Mapping[str, Any]) -> str:
@@ -339,7 +338,7 @@ def _report(document: Mapping[str, Any]) -> str:
     ratio = document["times_as_fast"]
     lines.append(f"{ratio['ratio']} times as fast ({ratio['low']} .. {ratio['high']}), the same tasks in turn")
     if document["workers_together"] is not None:
-        lines.append(f"the workers together: {document['workers_together']} times the episodes of one, wall clock")
+        lines += report_lines(document["workers_together"])
     lines.append(format_rows(document["rows"]))
     lines += [f"  {failure['form']}, seed {failure['seed']}: {failure['why']}" for failure in document["failures"]]
     described = ", ".join(str(value) for value in document["machine"].values())

@@ -67,6 +67,16 @@ def parse_sizes(text: str) -> list[Size]:
     return sizes
 
 
+def parse_size(text: str) -> Size:
+    """One size such as "320x240". Raises ToolError INVALID_ARGUMENT."""
+    sizes = parse_sizes(text)
+    if len(sizes) > 1:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"size must be one width and height such as 320x240, got {text[:60]!r}."
+        )
+    return sizes[0]
+
+
 def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str], n: int) -> Timings:
     """Time the examples of tools, n calls each, for every perception and size that make a difference.
 

@@ -1,15 +1,17 @@
-"""A film of what a station's arm did, from the log of its physics."""
+"""Pictures of what a station's arm did, from the log of its physics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import mujoco
 import numpy as np
 
-from sim.camera.ray import overview_camera
+from sim.camera.ray import CameraModel, overview_camera
 from sim.tasks.judge import JudgedStation
 from sim.world import LOG_PERIOD_S
+from tool_nodes.types import FloatArray
 
 ANIMATION_FRAMES = 60
 """Pictures in a film at most."""
@@ -17,27 +19,34 @@ ANIMATION_SIZE = (400, 300)
 """Width and height of each [px]."""
 
 
+def logged_pictures(
+    station: JudgedStation, states: Iterable[tuple[float, FloatArray]], model: CameraModel
+) -> Iterator[np.ndarray]:
+    """A picture of each logged state (time [s], qpos), uint8 RGB (H, W, 3).
+
+    While they are asked for the world is where they show it; afterwards it is as it was.
+    """
+    world = station.world
+    camera = station.make_camera(model)
+    saved_time, saved_qpos = world.data.time, world.data.qpos.copy()
+    try:
+        for time, qpos in states:
+            world.data.time, world.data.qpos[:] = time, qpos
+            mujoco.mj_kinematics(world.model, world.data)
+            yield camera.capture().rgb
+    finally:
+        world.data.time, world.data.qpos[:] = saved_time, saved_qpos
+        mujoco.mj_forward(world.model, world.data)
+
+
 def animate(
     station: JudgedStation, cancelled: Callable[[], bool] = lambda: False
 ) -> tuple[Sequence[np.ndarray], Sequence[float]]:
     """Pictures of the logged motion, at most ANIMATION_FRAMES, and their simulated times [s]."""
-    world = station.world
-    log = world.log
+    log = station.world.log
     if len(log) < 2 or log[-1][0] - log[0][0] < 2 * LOG_PERIOD_S:
         return [], []
     picks = np.unique(np.linspace(0, len(log) - 1, min(ANIMATION_FRAMES, len(log))).astype(int))
-    camera = station.make_camera(overview_camera(ANIMATION_SIZE))
-    saved_time, saved_qpos = world.data.time, world.data.qpos.copy()
-    frames, times = [], []
-    try:
-        for pick in picks:
-            if cancelled():
-                break
-            world.data.time, world.data.qpos[:] = log[pick]
-            mujoco.mj_kinematics(world.model, world.data)
-            frames.append(camera.capture().rgb)
-            times.append(log[pick][0] - log[0][0])
-    finally:
-        world.data.time, world.data.qpos[:] = saved_time, saved_qpos
-        mujoco.mj_forward(world.model, world.data)
-    return frames, times
+    states = itertools.takewhile(lambda state: not cancelled(), (log[pick] for pick in picks))
+    frames = list(logged_pictures(station, states, overview_camera(ANIMATION_SIZE)))
+    return frames, [log[pick][0] - log[0][0] for pick in picks[: len(frames)]]

@@ -205,7 +205,7 @@ class Station:
     def restore(self, state: StationState) -> None:
         """Go to a saved moment of this station or of one like it: the same calls give the same replies, bit for bit.
 
-        What a conversation has collected is its own (`training.environment.Environment.save` keeps both). A stop that
+        What a conversation has collected is its own (`training.session.EpisodeSession.save` keeps both). A stop that
         is latched stays.
 
         Raises:

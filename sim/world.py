@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.contacts import ContactReader, Contacts, touching
+from sim.memory import give_back_large_blocks
 from sim.scene.objects import add_object
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import ObjectState, Snapshot
@@ -32,6 +33,7 @@ SETTLE_S = 0.4
 
 # MuJoCo would append its warnings to a file in the current folder; `World.step` reports them instead.
 mujoco.set_mju_user_warning(lambda text: None)
+give_back_large_blocks()
 
 LOG_PERIOD_S = 0.04
 """Spacing of the states kept for the animation, and of the checks that the physics is sound [s]."""

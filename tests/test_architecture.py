@@ -33,9 +33,16 @@ HEAVY = {
     "rapidocr",
     "onnxruntime",
     "cv2",
+    "gymnasium",
+    "pyarrow",
 }
-ADAPTERS = {"tool_nodes.perception.text.rapid": {"rapidocr"}, "training.pointer.network": {"torch"}}
-"""The one file that imports such a package, and only when it is asked to read, or to train."""
+ADAPTERS = {
+    "tool_nodes.perception.text.rapid": {"rapidocr"},
+    "training.arrow": {"pyarrow"},
+    "training.gymnasium_view": {"gymnasium"},
+    "training.pointer.network": {"torch"},
+}
+"""The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|bench\.redteam\.ros_sequences")
 """The nodes and the transport: only these know ROS 2, and nothing that runs in process imports them at its top."""
 LAZY = {"tool_nodes.ros.client", "sim.ros.graph"}

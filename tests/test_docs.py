@@ -127,7 +127,7 @@ def test_the_example_result_of_the_readme_has_the_fields_of_a_result() -> None:
     assert shown["judged_against"] == {"goal": task.goal, "source": task.source}
 
 
-@pytest.mark.parametrize(("page", "words"), [("README.md", "success=True"), ("training/README.md", "'picked': True")])
+@pytest.mark.parametrize(("page", "words"), [("README.md", "success=True"), ("training/README.md", "'picked': 1.0")])
 def test_the_python_of_the_readmes_runs(page: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(block("python", (ROOT / page).read_text(encoding="utf-8")), {})
     assert words in capsys.readouterr().out

@@ -87,7 +87,8 @@ class ToolResult:
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
         facts: Plain data (numbers, text, lists, mappings) for reports, kept as long as the record of the call:
-            `points`, normalized points that were found in the picture; `placed`, see `robot.RobotTools`.
+            `points`, normalized points that were found in the picture; `placed`, see `robot.RobotTools`; those
+            of `mock_robot.MockRobot`.
     """
 
     value: Any = None

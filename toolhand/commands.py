@@ -72,6 +72,14 @@ BENCHMARKS = {
         "bench.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
+    "tasks": CliCommand(
+        "bench.tasks:bench_tasks",
+        "Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.",
+    ),
+    "sets": CliCommand(
+        "bench.sets:bench_sets",
+        "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",
+    ),
     "redteam": CliCommand(
         "bench.redteam.command:bench_redteam",
         "Attack the tools: no motion may leave the limits or begin without the approval that the operator asked for.",
@@ -87,6 +95,23 @@ BENCHMARKS = {
     "sentences": CliCommand(
         "bench.sentences:bench_sentences",
         "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",
+    ),
+}
+
+DATA = {
+    "export": CliCommand(
+        "toolhand.data:data_export",
+        "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
+    ),
+    "synth": CliCommand(
+        "toolhand.data_synth:data_synth",
+        "Make trajectories of a scripted teacher as the papers do; only what the task itself calls right is kept.",
+    ),
+    "show": CliCommand(
+        "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."
+    ),
+    "lerobot": CliCommand(
+        "toolhand.data:data_lerobot", "Record simulated episodes of the scripted policy as a LeRobot v3.0 data set."
     ),
 }
 
@@ -130,6 +155,19 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
     ),
+    "rollouts": Group(
+        "Collect rollouts of a policy for reinforcement learning, and look at them.",
+        {
+            "collect": CliCommand(
+                "toolhand.rollouts:rollouts_collect",
+                "Collect groups of rollouts of a policy into a folder; the same command goes on after a break.",
+            ),
+            "show": CliCommand(
+                "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
+            ),
+        },
+    ),
+    "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "train": Group(
         "Train what is learned here.",

@@ -1,20 +1,18 @@
-"""A task on a simulated station as an environment: whoever trains owns the loop.
+"""Tasks on stations as an environment: whoever trains owns the loop.
 
     environment = Environment()
-    observation = environment.reset(random_task(seed=7), seed=7)
-    done = False
-    while not done:
-        observation, rewards, done = environment.step(policy.respond(observation))
+    with environment.open(random_task(seed=7), seed=7) as session:
+        while not session.done:
+            session.say(policy.respond(session.messages()))
+        print(session.score().total)
 
-The rewards are the named terms of the task's own score, all at the end; what training adds, such as a cost of malformed
-turns, it reads from `episode`. One environment has one episode at a time; steps may come from
-any thread, one after the other. Environments share nothing.
+`open` gives any number of episodes at once, each on a station of its own; see `training.session.EpisodeSession` for
+their verbs. `reset` and `step` are the same for one episode at a time. Environments share nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from agent_node.conversation import TURN_BUDGET, Conversation
@@ -23,14 +21,16 @@ from agent_node.memory import Memory
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery
-from sim.station import Station, StationConfig, StationState
-from sim.tasks.judge import Judge, JudgedStation
-from sim.tasks.predicates import Snapshot
+from sim.station import StationConfig
+from sim.tasks.judge import JudgedStation
 from sim.tasks.task import Score, Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
-from training.episode import require_scene
-from training.failures import FACT, FailingToolbox, Failures
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Tools
+from training.backends import CallbackPool, StationLease, StationPool, make_pool
+from training.failures import FailingToolbox, Failures
+from training.grading import Grader, mean_of_terms
+from training.session import EpisodeSession, SavedEpisode
+from training.tasks.shown import shown_pictures
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -41,8 +41,8 @@ class Step(NamedTuple):
 
     Attributes:
         observation: The conversation with the turn and its results.
-        rewards: The terms of the task's score, each in 0..1 (a bool where there is nothing in between), when it is
-            done; empty before.
+        rewards: The terms of the grader when it is done, by default those of the task's score, each in 0..1; empty
+            before.
         done: The episode is over.
     """
 
@@ -51,34 +51,19 @@ class Step(NamedTuple):
     done: bool
 
 
-@dataclass(frozen=True)
-class SavedEpisode:
-    """An episode so far, with the station that it is at; any number of environments can go on from it.
-
-    Attributes:
-        station: The physics, the cameras and what the robot knows; this part can be pickled.
-        conversation: What was said and collected.
-        task: What is to be done.
-        before: The things before the robot moved.
-    """
-
-    station: StationState
-    conversation: Conversation
-    task: Task
-    before: Snapshot
-
-
 class Environment:
-    """Tasks to be done one after the other, on one station that each of them finds as new.
-
-    An infrastructure error (UNAVAILABLE or INTERNAL: a backend that is gone, a crash inside, physics that broke) is
-    never a reward: `step` raises it, and that episode is to be dropped. The environment can be reset after it.
+    """Tasks to be done, each on a station that it finds as new.
 
     Args:
-        config: Backends of the stations; the seed is that of `reset`.
-        make_station: Makes a station for each task instead, e.g. one over ROS 2.
+        config: Backends of the stations; the seed is each episode's.
+        make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
         turn_budget, protocol, recovery, memory: Of the conversations, see `agent_node.conversation.Conversation`.
         failures: What fails on purpose; nothing where None.
+        grader: Makes the total of an episode.
+        backend: Where the episodes happen, one of `training.backends.BACKENDS`, or stations of one's own.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown backend, or one that lacks something of the configuration.
     """
 
     def __init__(
@@ -90,26 +75,25 @@ class Environment:
         recovery: Recovery | None = None,
         memory: Memory | None = None,
         failures: Failures | None = None,
+        grader: Grader = mean_of_terms,
+        backend: str | StationPool = "physics",
     ) -> None:
-        self._config = config or StationConfig()
-        self._make_station = make_station
-        self._station: Station | None = None
+        config = config or StationConfig()
+        if make_station is not None:
+            backend = CallbackPool(make_station, config)
+        self._pool = make_pool(backend, config) if isinstance(backend, str) else backend
         self._turn_budget = turn_budget
         self._protocol = protocol
         self._recovery = recovery
         self._memory = memory
         self._failures = failures or Failures()
-        self._running: tuple[Conversation, Task, Judge] | None = None
+        self._grader = grader
+        self._session: EpisodeSession | None = None
         self.score: Score | None = None
-        """Of the episode that is over; None before its end, and where there is none."""
+        """Of the episode of `reset` that is over; None before its end, and where there is none."""
 
-    @property
-    def episode(self) -> Episode:
-        """The record of the episode so far. Raises ToolError INVALID_ARGUMENT before the first reset."""
-        return self._begun()[0].episode
-
-    def reset(self, task: Task, seed: int = 0, rollout: int = 0) -> Observation:
-        """Begin a task, whatever has become of the one before; the same seed and the same turns give the same bytes.
+    def open(self, task: Task, seed: int = 0, rollout: int = 0) -> EpisodeSession:
+        """Begin a task, beside whatever else is open; the same seed and the same turns give the same bytes.
 
         Args:
             task: What is to be done.
@@ -117,101 +101,99 @@ class Environment:
             rollout: Which of its group it is: each may fail by itself, see `training.failures.Failures`.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for a bad seed, and where `make_station` shows another scene;
+            ToolError: INVALID_ARGUMENT for a bad seed, and for a task that cannot be done or judged there;
                 the error that ended the conversation where it was over before its first turn.
         """
-        self._running = self.score = None
-        if self._make_station is not None:
-            station = self._make_station(task, replace(self._config, seed=seed))
-        else:
-            station = self._own_station(task, seed)
-        require_scene(station, task)
-        judge = Judge(station)
-        conversation = Conversation(
-            task.text,
-            FailingToolbox(station.toolbox, self._failures, seed, rollout),
-            self._turn_budget,
-            protocol=self._protocol,
-            recovery=self._recovery,
-            memory=self._memory,
-        )
-        if conversation.done:
-            raise ToolError(conversation.episode.error_code or ErrorCode.INTERNAL, conversation.episode.answer)
-        self._running = conversation, task, judge
-        return conversation.messages
 
-    def step(self, turn: Reply) -> Step:
+        lease = self._pool.take(task, seed)
+
+        def begin(tools: Tools) -> Conversation:
+            return Conversation(
+                task.text,
+                tools,
+                self._turn_budget,
+                protocol=self._protocol,
+                recovery=self._recovery,
+                memory=self._memory,
+                pictures=shown_pictures(task, lease.camera, lease.toolbox),
+            )
+
+        return self._session_at(lease, task, seed, rollout, begin)
+
+    def go_on(self, moment: SavedEpisode, rollout: int = 0) -> EpisodeSession:
+        """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
+
+        Args:
+            moment: Where to go on.
+            rollout: As of `open`.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a moment of another configuration, or where the backend is not `physics`.
+        """
+        lease = self._pool.go_on(moment.task, moment.station, moment.before)
+        return self._session_at(lease, moment.task, moment.station.config.seed, rollout, moment.conversation.fork)
+
+    def _session_at(
+        self, lease: StationLease, task: Task, seed: int, rollout: int, begin: Callable[[Tools], Conversation]
+    ) -> EpisodeSession:
+        try:
+            tools = FailingToolbox(lease.toolbox, self._failures, seed, rollout)
+            return EpisodeSession(task, begin(tools), tools, lease, self._grader, seed, rollout)
+        except ToolError:
+            lease.release(True)
+            raise
+
+    def close(self) -> None:
+        """End what the backend has started, such as graphs of ROS 2."""
+        self._leave()
+        self._pool.close()
+
+    # -- one episode at a time -------------------------------------------------------------------------
+
+    @property
+    def episode(self) -> Episode:
+        """The record of the episode so far. Raises ToolError INVALID_ARGUMENT before the first reset."""
+        return self._begun().episode
+
+    def reset(self, task: Task, seed: int = 0, rollout: int = 0) -> Observation:
+        """As `open`, whatever has become of the episode before."""
+        self._leave()
+        self._session = self.open(task, seed, rollout)
+        return self._session.messages()
+
+    def step(self, turn: str | Reply) -> Step:
         """Take one assistant turn; when it is the last, let the task score the episode.
 
         Args:
             turn: What the policy says to the last observation, with its tokens where they are to be kept.
 
         Raises:
-            ToolError: INVALID_ARGUMENT before a reset, after the end and for what is no Reply; any other is an
-                infrastructure error: the episode has no score.
+            ToolError: INVALID_ARGUMENT before a reset, after the end and for what is no turn; any other is an
+                infrastructure error: the episode has no score and is to be dropped.
         """
-        conversation, task, judge = self._begun()
-        conversation.step(turn)
-        episode = conversation.episode
-        if any(_late(record) for record in episode.turns[-1].calls):
-            self._station = None  # what did not end in time may still change something
-        if not conversation.done:
-            return Step(conversation.messages, {}, False)
-        try:
-            if episode.error_code in INFRASTRUCTURE_ERRORS:
-                raise ToolError(episode.error_code, f"The episode has no score: {episode.answer}")
-            self.score = judge.score(task, episode)
-        except ToolError:
-            self._station = None
-            raise
-        return Step(conversation.messages, dict(self.score.terms), True)
+        session = self._begun()
+        if not session.say(turn).done:
+            return Step(session.messages(), {}, False)
+        score = session.score()
+        self.score = score.truth
+        return Step(session.messages(), dict(score.terms), True)
 
     def save(self) -> SavedEpisode:
-        """The episode so far, between two steps: a whole group can start from it.
-
-        Raises:
-            ToolError: INVALID_ARGUMENT before a reset, and for a station that is not in this process.
-        """
-        conversation, task, judge = self._begun()
-        if self._station is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
-        return SavedEpisode(self._station.save(), conversation.fork(), task, judge.before)
+        """As `EpisodeSession.save`. Raises also ToolError INVALID_ARGUMENT before a reset."""
+        return self._begun().save()
 
     def restore(self, moment: SavedEpisode, rollout: int = 0) -> Observation:
-        """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
+        """As `go_on`, whatever has become of the episode before."""
+        self._leave()
+        self._session = self.go_on(moment, rollout)
+        return self._session.messages()
 
-        Args:
-            moment: Where to go on.
-            rollout: As of `reset`.
+    def _leave(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._session = self.score = None
 
-        Raises:
-            ToolError: INVALID_ARGUMENT for a moment of another configuration, or where `make_station` was given.
-        """
-        if self._make_station is not None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an environment with stations of its own restores.")
-        if self._station is None or self._station.scene != moment.task.scene:
-            self._station = self._own_station(moment.task, moment.station.config.seed)
-        self._station.restore(moment.station)
-        seed = moment.station.config.seed
-        conversation = moment.conversation.fork(FailingToolbox(self._station.toolbox, self._failures, seed, rollout))
-        self._running = conversation, moment.task, Judge(self._station, moment.before)
-        self.score = None
-        return conversation.messages
-
-    def _own_station(self, task: Task, seed: int) -> Station:
-        """The station as new, with a task's things on its table."""
-        if self._station is None:
-            self._station = Station(task.scene, replace(self._config, seed=seed))
-        else:
-            self._station.reset(seed, task.scene)
-        return self._station
-
-    def _begun(self) -> tuple[Conversation, Task, Judge]:
-        if self._running is None:
+    def _begun(self) -> EpisodeSession:
+        if self._session is None:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(task) first.")
-        return self._running
-
-
-def _late(record: CallRecord) -> bool:
-    error = record.result.error
-    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts
+        return self._session

@@ -3,7 +3,8 @@
     failures = Failures({"*": {"TIMEOUT": 0.02, "empty": 0.05}, "roborefer.detect_one": {"wrong_point": 0.2}})
     toolbox = FailingToolbox(station.toolbox, failures, seed=7, rollout=3)
 
-LAST (section 3.3, stage 2) simulates "empty returns or execution errors" in about 3,000 of its 16,000 samples, and
+LAST (section 3.3, stage 2) simulates "empty returns or execution errors" in about 3,000 of its 16,000 samples and calls
+an answer partially correct that has only one of two things, and
 SpaceTools' tools are stochastic by themselves: real ones, which fail and point beside what was meant. Neither gives
 rates.
 
@@ -11,6 +12,7 @@ rates.
 |---|---|---|
 | `empty` | all that move nothing | the call succeeds and returns nothing: no words, no picture, no `$variable` |
 | `wrong_point` | pointing | the point of another thing in the picture; as always where there is none |
+| `partial` | pointing at all of a kind | some of the points alone; as always where there is one |
 | TIMEOUT, EXECUTION_FAILED | all | the error, at once |
 | OBJECT_NOT_FOUND, NOT_RECOGNISED | those that are asked by words | the error |
 | EMPTY_MASK | segmentation | the error |
@@ -20,7 +22,8 @@ rates.
 | GRIPPER_EMPTY | grasping | the error; nothing has moved |
 | PLACE_BLOCKED | placing | the error; nothing has moved, and what is held stays held |
 
-Only `wrong_point` runs the tool. A call that could not run, for its arguments or its repetition, is answered as always.
+Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is
+answered as always.
 That perception misses, blurs and confuses things is `sim.perception.PerceptionNoise`; things that really slip are
 `training.difficulty.slippery`.
 """
@@ -53,7 +56,7 @@ FACT = "failed_on_purpose"
 ALL_TOOLS = "*"
 """In place of a tool's name: all tools that can fail so and have no rates of their own."""
 
-EMPTY, WRONG_POINT = "empty", "wrong_point"
+EMPTY, WRONG_POINT, PARTIAL = "empty", "wrong_point", "partial"
 
 _ANOTHER = 0.03
 """Points at least so far from all right ones are on another thing, in shares of the picture; chosen by hand."""
@@ -92,6 +95,7 @@ _BY_WORDS = _named(
 KINDS: Mapping[str, _Kind] = {
     EMPTY: _Kind(lambda spec: not spec.motion),
     WRONG_POINT: _Kind(lambda spec: _pointing(spec) is not None),
+    PARTIAL: _Kind(lambda spec: _pointing(spec) is not None and spec.name.endswith("detect_all")),
     ErrorCode.TIMEOUT: _Kind(_any, "no result within {time:g} s.", "Try again, or use another tool."),
     ErrorCode.EXECUTION_FAILED: _Kind(_any, "the call failed."),
     ErrorCode.OBJECT_NOT_FOUND: _Kind(_BY_WORDS, "nothing that fits these words is in the picture."),
@@ -242,7 +246,8 @@ class FailingToolbox:
         left = rng.random()
         for kind, rate in self._rates[spec.name].items():
             if left < rate:
-                return _wrong_point(spec, rng) if kind == WRONG_POINT else _failed(spec, kind)
+                ran = _RAN.get(kind)
+                return _failed(spec, kind) if ran is None else ran(spec, rng)
             left -= rate
         return None
 
@@ -276,6 +281,26 @@ def _wrong_point(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., Tool
         return replace(wrong, facts={**wrong.facts, FACT: WRONG_POINT})
 
     return run
+
+
+def _partial(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., ToolResult]:
+    """Does a pointing tool and keeps some of its points, in their order."""
+
+    def run(obj_name: str, image_index: SessionImage) -> ToolResult:
+        result, tools = spec.function(obj_name=obj_name, image_index=image_index), _pointing(spec)
+        assert tools is not None
+        points = result.facts["points"]
+        if len(points) < 2:
+            return result
+        kept = sorted(rng.choice(len(points), int(rng.integers(1, len(points))), replace=False).tolist())
+        some = tools.report(obj_name, image_index, Answer([points[k] for k in kept], result.backend), only_one=False)
+        return replace(some, facts={**some.facts, FACT: PARTIAL})
+
+    return run
+
+
+_RAN = {WRONG_POINT: _wrong_point, PARTIAL: _partial}
+"""What does the tool and spoils its result, by kind."""
 
 
 def _check(tool: str, kind: str, rate: object) -> None:

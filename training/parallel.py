@@ -2,28 +2,54 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
+import functools
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from typing import TypeVar
 
 from agent_node.console.terminal import say
+from training.workers import Workers
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def _bar(done: int, total: int, started: float, note: str) -> str:
-    width = 30
-    filled = width * done // max(total, 1)
-    elapsed = time.monotonic() - started
-    left = elapsed / done * (total - done) if done else 0.0
-    return f"\r[{'#' * filled}{'.' * (width - filled)}] {done}/{total}  {elapsed:.0f} s, {left:.0f} s left  {note}"
+class ProgressLine:
+    """A progress bar on stderr: one line that changes at a terminal, else a line now and then.
+
+    Args:
+        total: What is to be done.
+    """
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._started = time.monotonic()
+        self._live = sys.stderr.isatty()
+        self._shown = False
+
+    def show(self, done: int, note: str) -> None:
+        """So much is done."""
+        bar = self._bar(done, note)
+        if self._live:
+            print(f"\r{bar.ljust(100)}", end="", file=sys.stderr, flush=True)
+            self._shown = True
+        elif done % 20 == 0 or done == self._total:
+            say(bar)
+
+    def end(self) -> None:
+        """Leave the line."""
+        if self._shown:
+            say("")
+
+    def _bar(self, done: int, note: str) -> str:
+        width = 30
+        filled = width * done // max(self._total, 1)
+        elapsed = time.monotonic() - self._started
+        left = elapsed / done * (self._total - done) if done else 0.0
+        return (
+            f"[{'#' * filled}{'.' * (width - filled)}] {done}/{self._total}  {elapsed:.0f} s, {left:.0f} s left  {note}"
+        )
 
 
 def run_jobs(
@@ -42,19 +68,13 @@ def run_jobs(
         failed: (job, why) -> the result of a job that raised, or whose process died.
         note: Summarises the results so far, beside the progress bar on stderr.
     """
-    started = time.monotonic()
-    live = sys.stderr.isatty()
+    line = ProgressLine(len(jobs))
     results: list[Result] = []
     outcomes = _in_processes(work, jobs, processes) if processes > 1 else (_attempt(work, job) for job in jobs)
     for job, (result, problem) in zip(jobs, outcomes, strict=True):
         results.append(failed(job, problem) if result is None else result)
-        if live:
-            bar = _bar(len(results), len(jobs), started, note(results)).ljust(100)
-            print(bar, end="", file=sys.stderr, flush=True)
-        elif len(results) % 20 == 0 or len(results) == len(jobs):
-            say(_bar(len(results), len(jobs), started, note(results))[1:])
-    if live:
-        say("")
+        line.show(len(results), note(results))
+    line.end()
     return results
 
 
@@ -69,34 +89,17 @@ def _attempt(work: Callable[[Job], Result], job: Job) -> tuple[Result | None, st
 def _in_processes(
     work: Callable[[Job], Result], jobs: Sequence[Job], processes: int
 ) -> Iterator[tuple[Result | None, str]]:
-    """Outcomes in order. A process that dies breaks its pool; the job that was waited for is then tried alone."""
-    done = 0
-    while done < len(jobs):
-        for outcome in _until_broken(work, jobs[done:], processes):
-            done += 1
-            yield outcome
-        if done < len(jobs):
-            yield next(_until_broken(work, jobs[done : done + 1], 1), (None, "its process died"))
-            done += 1
+    """Outcomes in order; a job whose process died is tried once more."""
+    done: dict[int, tuple[Result | None, str]] = {}
+    following = 0
+    with Workers(functools.partial(_numbered, work), min(processes, max(len(jobs), 1))) as workers:
+        for end in workers.run(list(enumerate(jobs))):
+            done[end.job[0]] = end.result or (None, str(end.problem))
+            while following in done:
+                yield done.pop(following)
+                following += 1
 
 
-def _until_broken(
-    work: Callable[[Job], Result], jobs: Sequence[Job], processes: int
-) -> Iterator[tuple[Result | None, str]]:
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ.setdefault(variable, "1")  # which the new processes inherit
-    # Processes start from scratch: one that was forked would share the state of native libraries.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(min(processes, len(jobs)), context, _die_silently)
-    try:
-        for future in [pool.submit(_attempt, work, job) for job in jobs]:
-            yield future.result()
-    except BrokenProcessPool:
-        return
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _die_silently() -> None:
-    """In a new process: Ctrl-C ends it without a word, the parent reports."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _numbered(work: Callable[[Job], Result]) -> Callable[[tuple[int, Job]], tuple[Result | None, str]]:
+    """The work on a job with its number."""
+    return lambda numbered: _attempt(work, numbered[1])

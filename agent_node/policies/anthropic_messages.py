@@ -91,7 +91,7 @@ class AnthropicMessages(ChatServer):
         return blocks or [{"type": "text", "text": "(empty)"}]
 
     def _native_messages(self, turn: NativeTurn) -> list[dict[str, Any]]:
-        content = self._content((turn.words,)) if turn.words.strip() or not turn.calls else []
+        content = self._content(turn.parts) if turn.shown or turn.words.strip() or not turn.calls else []
         content += [
             {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in turn.calls
         ]

@@ -168,12 +168,18 @@ class NativeResult:
 
 @dataclass
 class NativeTurn:
-    """One step of native mode: what was said, the calls made with it, and their results."""
+    """One step of native mode: what was said and shown, the calls made with it, and their results."""
 
     role: Literal["system", "user", "assistant"]
     words: str
     calls: list[NativeCall] = field(default_factory=list)
     results: list[NativeResult] = field(default_factory=list)
+    shown: tuple[ContentPart, ...] = ()
+
+    @property
+    def parts(self) -> tuple[ContentPart, ...]:
+        """The picture that the operator shows, where there is one, and the words."""
+        return (*self.shown, self.words) if self.words else self.shown
 
 
 def native_turns(conversation: Sequence[Message], protocol: Protocol, names: ToolNames) -> list[NativeTurn]:
@@ -195,12 +201,20 @@ def native_turns(conversation: Sequence[Message], protocol: Protocol, names: Too
             words = without_control(as_data(message.said))
             turns[-1].results.append(NativeResult(call.id, words, message.image_index, message.picture))
         else:
-            role: Literal["system", "user"] = "system" if message.role == "system" else "user"
-            turns.append(NativeTurn(role, message.text if role == "system" else without_control(message.said)))
+            turns.append(_told(message))
     for turn in turns:
         answered = {result.id for result in turn.results}
         turn.results += [NativeResult(call.id, "Not run.") for call in turn.calls if call.id not in answered]
     return turns
+
+
+def _told(message: Message) -> NativeTurn:
+    if message.role == "system":
+        return NativeTurn("system", message.text)
+    if message.picture is None:
+        return NativeTurn("user", without_control(message.said))
+    marker = f"<image {message.image_index}>"
+    return NativeTurn("user", without_control(message.words), shown=(marker, message.picture))
 
 
 def _spoken(message: Message, protocol: Protocol, names: ToolNames, number: int) -> NativeTurn:

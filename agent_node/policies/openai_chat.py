@@ -93,7 +93,8 @@ class OpenAIChat(ChatServer):
         ]
 
     def _native_messages(self, turn: NativeTurn) -> list[dict[str, Any]]:
-        message: dict[str, Any] = {"role": turn.role, "content": turn.words or (None if turn.calls else "(empty)")}
+        content = self._content(turn.parts) if turn.shown else turn.words or (None if turn.calls else "(empty)")
+        message: dict[str, Any] = {"role": turn.role, "content": content}
         if turn.calls:
             message["tool_calls"] = [
                 {

@@ -68,7 +68,7 @@ def write_report(
 {slots["details"]}
 {slots["script"]}"""
     script = SCRIPT if len(frames) else ""
-    write_atomically(path, encode(_page(f"Toolhand: {clip(episode.task, 80)}", script, body)))
+    write_atomically(path, encode(page(f"Toolhand: {clip(episode.task, 80)}", script, body)))
 
 
 def complete_report(
@@ -136,7 +136,15 @@ def _digest(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _page(title: str, script: str, body: str) -> str:
+def page(title: str, script: str, body: str, more_style: str = "") -> str:
+    """A page in the look of the reports that loads nothing and runs no script but this one.
+
+    Args:
+        title: As text.
+        script: The only one that may run; the body has it, in its tag.
+        body: HTML, with everything from outside escaped.
+        more_style: CSS after that of the reports.
+    """
     digest = _digest(script)
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
     style = Path(__file__).with_name("report.css").read_text(encoding="utf-8")
@@ -148,7 +156,7 @@ def _page(title: str, script: str, body: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{escape(title)}</title>
 <style>
-{style}</style>
+{style}{more_style}</style>
 </head>
 <body>
 {body}

@@ -23,7 +23,7 @@ import reprlib
 import shutil
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,32 @@ class MockFrame:
     def focal_length_px(self) -> float:
         """fx [px]."""
         return float(self.frame.K[0, 0])
+
+    def scaled(self, size: tuple[int, int]) -> MockFrame:
+        """The frame with fewer pixels: each n-th of each n-th row, with ids and depth of the same ones.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a size (width, height) [px] that is not a whole part of the frame's.
+        """
+        frame = self.frame
+        every = frame.size[0] // max(size[0], 1)
+        if every < 1 or frame.size != (size[0] * every, size[1] * every):
+            (w, h), (width, height) = size, frame.size
+            raise _invalid(f"A frame of {width}x{height} px can have a whole part of that size, not {w}x{h}.")
+        if every == 1:
+            return self
+        K = frame.K.copy()
+        K[:2] /= every
+
+        def thinned(pixels: NDArray[Any]) -> NDArray[Any]:
+            return np.ascontiguousarray(pixels[::every, ::every])
+
+        ids = None if frame.ids is None else thinned(frame.ids)
+        cloud = None
+        if self.cloud is not None:
+            cloud = thinned(self.cloud.reshape(*frame.depth.shape, 3)).reshape(-1, 3)
+        smaller = replace(frame, rgb=thinned(frame.rgb), depth=thinned(frame.depth), ids=ids, K=K)
+        return MockFrame(smaller, self.scene_seed, cloud)
 
     def point_cloud(self) -> NDArray[np.float32]:
         """The cloud (H*W, 3) [m], recorded or back-projected."""

@@ -10,6 +10,7 @@ import numpy as np
 from sim.camera.ray import RayCamera, jittered, scene_camera
 from sim.mock.data import MockFrame
 from sim.scene.generator import generate_scene
+from sim.scene.scenes import Scene
 from sim.world import World
 
 
@@ -21,13 +22,17 @@ def record_frame(seed: int, size: tuple[int, int], stamp: float = 0.0) -> MockFr
         size: (width, height) [px].
         stamp: Time that the frame is given [s].
     """
-    scene = generate_scene(seed)
+    return record_scene(generate_scene(seed), seed, size, stamp)
+
+
+def record_scene(scene: Scene, seed: int, size: tuple[int, int], stamp: float = 0.0) -> MockFrame:
+    """The scene camera's picture of a scene; `seed` is that of the sensor's noise, the rest as of `record_frame`."""
     world = World(scene)
     model = jittered(scene_camera(size), scene)
     lamp = np.asarray(scene.light_position_m)
     camera = RayCamera(world.model, world.data, model, world.body_index, seed=seed, lamp_position=lamp)
     labels = tuple(placed.item for placed in scene.objects)
-    return MockFrame(replace(camera.capture(), stamp=stamp, labels=labels), scene_seed=seed)
+    return MockFrame(replace(camera.capture(), stamp=stamp, labels=labels), scene_seed=scene.seed)
 
 
 def record_frames(n: int, seed: int, size: tuple[int, int]) -> Iterator[MockFrame]:

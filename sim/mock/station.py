@@ -45,6 +45,7 @@ class MockStation:
 
     def __init__(self, recorded: MockFrame, config: StationConfig | None = None) -> None:
         self.config = config = config or StationConfig()
+        self.recorded = recorded
         self.robot = load_robot(config.robot)
         setting = Setting(config.seed, truth=Truth((), config.noise), robot=self.robot)
         self.ports = make_ports(config.perception, config.ports, setting)

@@ -51,20 +51,59 @@ def ros_station(scene: Scene, config: StationConfig, lockstep: bool = True) -> I
     Raises:
         ToolError: UNAVAILABLE where the graph does not start.
     """
+    with lockstep_graph(config, scene, lockstep) as graph:
+        from sim.ros.station import RosStation
+        from tool_nodes.ros.link import RosLink
+
+        with RosLink(graph.environment) as link:
+            yield RosStation(link, config)
+
+
+@contextlib.contextmanager
+def lockstep_graph(config: StationConfig, scene: Scene | None = None, lockstep: bool = True) -> Iterator[LaunchedGraph]:
+    """A graph with the backends of a configuration until the block ends; arguments and errors as of `ros_station`.
+
+    Args:
+        config: Perception and seed.
+        scene: What stands on the table; the example where None.
+        lockstep: As of `ros_station`.
+    """
     use_client()
-    from sim.ros.station import RosStation
     from sim.scene.files import scene_yaml
-    from tool_nodes.ros.link import RosLink
 
     with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "scene.yaml"
-        file.write_text(scene_yaml(scene), encoding="utf-8")
         arguments = {
-            "scene": str(file), "perception": config.perception, "seed": str(config.seed),
-            "lockstep": str(lockstep).lower(), "runs_dir": folder, "robot": config.robot, **config.ports.chosen,
+            "perception": config.perception, "seed": str(config.seed), "lockstep": str(lockstep).lower(),
+            "runs_dir": folder, "robot": config.robot, **config.ports.chosen,
         }  # fmt: skip
-        with started_graph(arguments) as graph, RosLink(graph.environment) as link:
-            yield RosStation(link, config)
+        if scene is not None:
+            file = Path(folder) / "scene.yaml"
+            file.write_text(scene_yaml(scene), encoding="utf-8")
+            arguments["scene"] = str(file)
+        with started_graph(arguments) as graph:
+            yield graph
+
+
+@contextlib.contextmanager
+def station_anew(graph: LaunchedGraph, scene: Scene, config: StationConfig) -> Iterator[RosStation]:
+    """A station over a graph that runs, as freshly started with another scene and seed; ended with the block.
+
+    A stop that is latched stays: only a person resets it.
+
+    Args:
+        graph: In lockstep, with the backends of the configuration.
+        scene: What stands on the table.
+        config: As the graph's, with the seed.
+
+    Raises:
+        ToolError: UNAVAILABLE or TIMEOUT where a node does not answer, INTERNAL where it refuses.
+    """
+    from sim.ros.station import RosStation, begin_anew
+    from tool_nodes.ros.link import RosLink
+
+    with RosLink(graph.environment) as link:
+        begin_anew(link, scene, config.seed)
+        yield RosStation(link, config)
 
 
 @contextlib.contextmanager

@@ -11,12 +11,14 @@ from typing import Any
 
 import mujoco
 import numpy as np
-from simulation_interfaces.msg import SimulationState
-from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, StepSimulation
+from rcl_interfaces.srv import SetParameters
+from rclpy.parameter import Parameter
+from simulation_interfaces.msg import Resource, SimulationState
+from simulation_interfaces.srv import GetCurrentWorld, GetSimulationState, LoadWorld, StepSimulation
 
 from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
 from sim.contacts import Contacts
-from sim.scene.files import parse_scene
+from sim.scene.files import parse_scene, scene_yaml
 from sim.scene.scenes import Scene
 from sim.station import StationConfig
 from sim.tasks.predicates import ObjectState, Snapshot
@@ -30,6 +32,8 @@ from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.types import FloatArray
 
 TRUTH, MARK, STEP = "/sim/get_truth", "/sim/mark", "/step_simulation"
+SEEDED = ("pointing", "segmentation", "depth", "grasping", "text_reading", "motion")
+"""Nodes, beside sim, with a parameter `seed`: each is as freshly started when it is set."""
 _POLL_S = 0.02
 """How often the clock is looked at while time passes, wall clock [s]; chosen by hand."""
 
@@ -37,6 +41,32 @@ _POLL_S = 0.02
 def has_simulator(link: RosLink) -> bool:
     """True if the graph has the simulator's truth; a real arm has none."""
     return link.offers(TRUTH)
+
+
+def begin_anew(link: RosLink, scene: Scene, seed: int) -> None:
+    """Let a graph be as freshly started with another scene and seed, between two episodes.
+
+    Raises:
+        ToolError: INTERNAL where a node refuses, e.g. because a motion runs; UNAVAILABLE or TIMEOUT where none answers.
+    """
+    _set_seed(link, "sim", seed)  # first: it counts from the next world on
+    request = LoadWorld.Request()
+    if hasattr(request, "world_resource"):
+        request.world_resource = Resource(resource_string=scene_yaml(scene))
+    else:
+        request.resource_string = scene_yaml(scene)
+    result = link.call(LoadWorld, "/load_world", request).result
+    if result.result != result.RESULT_OK:
+        raise ToolError(ErrorCode.INTERNAL, f"The simulator does not load the scene: {result.error_message}")
+    for node in SEEDED:
+        _set_seed(link, node, seed)
+
+
+def _set_seed(link: RosLink, node: str, seed: int) -> None:
+    request = SetParameters.Request(parameters=[Parameter("seed", value=seed).to_parameter_msg()])
+    (result,) = link.call(SetParameters, f"/{node}/set_parameters", request).results
+    if not result.successful:
+        raise ToolError(ErrorCode.INTERNAL, f"The node {node} does not take the seed {seed}: {result.reason}")
 
 
 class RemoteWorld:
@@ -174,7 +204,8 @@ class RosStation:
     @cached_property
     def toolbox(self) -> Toolbox:
         """The tools, in this process, with every backend in its node."""
-        return remote_toolbox(self._link.node, self._link.deadlines, self.arm.stopped)
+        config = self.config
+        return remote_toolbox(self._link.node, self._link.deadlines, self.arm.stopped, config.suites, config.role)
 
     def scene_camera(self) -> CameraModel:
         """Calibration and true pose of the scene camera."""

@@ -30,6 +30,7 @@ import numpy as np
 
 from sim.contacts import Contacts, touching
 from sim.scene.objects import cavity, hull_points
+from sim.scene.scenes import Scene
 from sim.tasks.predicates import (
     THRESHOLDS,
     ObjectState,
@@ -244,22 +245,9 @@ class _Watched:
             x, y = self._poses[index, :2]
             return bool(x0 <= x <= x1 and y0 <= y <= y1)
         objects = {name: self._state(name, index) for name in reference_ids}
-        down = self._let_down(self._state(self._name, index), objects[reference_ids[0]], relation)
+        down = let_down(history.scene, self._state(self._name, index), objects[reference_ids[0]], relation)
         placed = {**objects, self._name: down}
         return relation_fault(relation, self._name, reference_ids, history.scene, placed, history.T_base_camera) is None
-
-    def _let_down(self, state: ObjectState, reference: ObjectState, relation: PlaceRelation) -> ObjectState:
-        """The thing straight below, on what it is to stand on, touching that alone."""
-        scene = self._history.scene
-        support, height = "table", workspace.TABLE_Z
-        if relation in ("in", "on"):
-            support, product = reference.id, scene.find(reference.id).product
-            inside = cavity(product)
-            top = float(_points(product.name, reference)[:, 2].max())
-            height = reference.position_m[2] + inside.floor_z if relation == "in" and inside is not None else top
-        lowest = float(_points(scene.find(self._name).item, state)[:, 2].min())
-        position = state.position_m + np.array([0.0, 0.0, height - lowest])
-        return replace(state, position_m=position, touching=frozenset({support}))
 
     def _state(self, name: str, index: int) -> ObjectState:
         history = self._history
@@ -291,6 +279,19 @@ class _Watched:
         last = np.flatnonzero(flags)
         index = int(last[-1]) + 1 if len(last) else 0
         return Stage(True, float(self._times[min(index, len(self._times) - 1)]))
+
+
+def let_down(scene: Scene, state: ObjectState, reference: ObjectState, relation: PlaceRelation) -> ObjectState:
+    """A thing straight below where it is, on what it is to stand on, touching that alone."""
+    support, height = "table", workspace.TABLE_Z
+    if relation in ("in", "on"):
+        support, product = reference.id, scene.find(reference.id).product
+        inside = cavity(product)
+        top = float(_points(product.name, reference)[:, 2].max())
+        height = reference.position_m[2] + inside.floor_z if relation == "in" and inside is not None else top
+    lowest = float(_points(scene.find(state.id).item, state)[:, 2].min())
+    position = state.position_m + np.array([0.0, 0.0, height - lowest])
+    return replace(state, position_m=position, touching=frozenset({support}))
 
 
 def _points(item: str, state: ObjectState) -> FloatArray:

@@ -130,8 +130,8 @@ def test_misuse_is_told_in_one_sentence() -> None:
     with pytest.raises(ToolError, match=r"has no episode. Call reset\(task\) first"):
         environment.step(DONE)
     environment.reset(PICK)
-    with pytest.raises(ToolError, match="not str: wrap its text"):
-        environment.step("pick")  # type: ignore[arg-type]
+    with pytest.raises(ToolError, match="not int: wrap its text"):
+        environment.step(7)  # type: ignore[arg-type]
     environment.step(DONE)
     with pytest.raises(ToolError, match="The conversation is over"):
         environment.step(DONE)

@@ -27,8 +27,21 @@ def test_every_function_that_is_named_exists() -> None:
     assert not [f"{module}.{name}" for module, name in named if not hasattr(import_module(module), name)]
 
 
+def program(with_words: str) -> str:
+    (found,) = (block for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if with_words in block)
+    return str(found)
+
+
 def test_the_program_runs_and_prints_the_advantages_of_four_turns(capsys: pytest.CaptureFixture[str]) -> None:
-    program = re.search(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert program is not None
-    exec(program[1], {})
+    exec(program("or_gigpo"), {})
     assert capsys.readouterr().out.count("array(") == 2
+
+
+def test_the_program_with_a_session_prints_its_roles_a_look_and_its_score(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(program("environment.open"), {})
+    roles, tools, looked, score = capsys.readouterr().out.splitlines()
+    assert roles == "['system', 'user']"
+    assert int(tools) > 10
+    assert looked.startswith("Captured 320x240 image")
+    assert looked.endswith("(240, 320, 3) None False")
+    assert score == "0.0 {'grasp_point': 0.0} ('the last grasp closes on nothing',) {}"

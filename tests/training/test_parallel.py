@@ -33,7 +33,7 @@ def test_an_error_that_cannot_be_pickled_is_told_all_the_same() -> None:
 
 def test_a_process_that_dies_costs_one_job() -> None:
     results = run_jobs(eval, ["1", "2", DIES, "4", "5"], 2, told)
-    assert results == [1, 2, f"{DIES}: its process died", 4, 5]
+    assert results == [1, 2, f"{DIES}: Its process died (exit status 3).", 4, 5]
 
 
 def test_no_jobs_give_no_results() -> None:

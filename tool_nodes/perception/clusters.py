@@ -38,6 +38,8 @@ _CONTAINER_SIDES_M = (0.09, 0.30)
 _WALL_M = 0.010
 """As wide is the band along the outline that belongs to the walls, and as high the layer over the floor [m]; chosen
 by hand."""
+_SHELL_PIXELS = 50
+"""Walls and floor of a container show so many pixels at 640x480, each; chosen by hand."""
 _FLOOR_M = 0.008
 """A container's floor is at most this high over the table [m]; chosen by hand."""
 _TALLEST_M = 0.20
@@ -156,7 +158,11 @@ def _closed(cells: BoolArray) -> BoolArray:
 
 def _group(grid: _Grid, pixels: NDArray[np.intp], under: NDArray[np.intp]) -> NDArray[np.int32]:
     """Labels (nx, ny) of the cells `under` pixels: 1, 2, ... per connected footprint, 0 where there is nothing."""
-    occupied = grid.counts(under) >= 2
+    counts = grid.counts(under)
+    occupied = counts >= 2
+    if grid.surface.coarse > 1.0:
+        # A rim is thinner than a pixel there, and falls apart where a cell holds one point of it.
+        occupied |= (counts == 1) & dilated(occupied, diagonally=True)
     joined = _closed(occupied) | occupied
     labels, n = ndimage.label(joined, _EIGHT)
     cells = labels.astype(np.int32)
@@ -204,10 +210,11 @@ def _things(picture: _Picture, mask: BoolArray, window: Window, number: int) -> 
     `number` is the index that the thing gets.
     """
     points = picture.surface.points[window]
-    extents = measure(points[mask], 0.0, picture.eye)
+    coarse = picture.surface.coarse
+    extents = measure(points[mask], 0.0, picture.eye, coarse)
     if len(extents.outline) < 3:
         return []
-    shell = _find_shell(points, mask & picture.surface.inside[window], extents.outline)
+    shell = _find_shell(points, mask & picture.surface.inside[window], extents.outline, coarse)
     if shell is None:
         return [Cluster(_placed(filled(mask), window, picture.surface), window, extents)]
     return _opened(picture, _placed(mask, window, picture.surface), window, extents.outline, shell, number)
@@ -239,11 +246,12 @@ def _opened(
     contents: list[Cluster] = []
     for part in _parts_of(picture, dilated(eroded(content)), window):
         full = _placed(part, window, surface)
-        extents = measure(points[part], shell.floor, picture.eye)
+        extents = measure(points[part], shell.floor, picture.eye, surface.coarse)
         contents.append(Cluster(full, window_of(full), extents, shell.floor, within=number))
         content &= ~part
     full = _placed(body | content, window, surface)
-    container = Cluster(full, window_of(full), measure(points[walls], 0.0, picture.eye), rim=shell.rim)
+    extents = measure(points[walls], 0.0, picture.eye, surface.coarse)
+    container = Cluster(full, window_of(full), extents, rim=shell.rim)
     return [container, *contents]
 
 
@@ -267,7 +275,7 @@ class _Shell:
     floor: float
 
 
-def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArray) -> _Shell | None:
+def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArray, coarse: float) -> _Shell | None:
     """Rim and floor if the pixels of a footprint (H, W) are those of an open container, else None."""
     centre, sides, _ = rectangle(corners)
     low, high = _CONTAINER_SIDES_M
@@ -277,7 +285,7 @@ def _find_shell(points: NDArray[np.float32], mask: BoolArray, corners: FloatArra
     z = points[:, :, 2]
     border = mask & (depth < _WALL_M) & (z > 0.02)
     interior = (depth > 2 * _WALL_M) & (z > -SOLID_M)
-    if np.count_nonzero(border) < 50 or np.count_nonzero(interior) < 50:
+    if min(np.count_nonzero(border), np.count_nonzero(interior)) < _SHELL_PIXELS / coarse**2:
         return None
     # The top of a rim is level and fills one height; walls spread over all heights.
     counts, edges = np.histogram(z[border], bins=np.arange(0.02, 0.40, 0.004))

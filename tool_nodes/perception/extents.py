@@ -13,6 +13,11 @@ from tool_nodes.types import FloatArray
 _TOP_QUANTILE = 0.985
 """Of the heights that are seen; the stem of a fruit lies above it."""
 
+_CELL_M = 0.004
+"""Two pixels of a flat thing fall into a cell of this side at 640x480 [m]; in coarser pictures it is larger."""
+_FEW = 200
+"""Of fewer points at 640x480 none is taken for noise; chosen by hand."""
+
 
 @dataclass(frozen=True)
 class Extents:
@@ -85,7 +90,7 @@ def distance_to_outline(xy: NDArray[np.floating], corners: FloatArray) -> FloatA
     return np.where(inside < 0.0, inside, np.sqrt(square)).astype(float)
 
 
-def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Extents:
+def measure(points: NDArray[np.floating], support: float, eye: FloatArray, coarse: float = 1.0) -> Extents:
     """The box around a thing of which points (N, 3) are seen; its hidden back and foot are completed.
 
     What stands on the table shows its whole top, so the outline of all points is that of the thing except where
@@ -95,11 +100,12 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray) -> Ex
         points: (N, 3) seen surface, z up, N >= 1 [m].
         support: Height of what it stands on [m].
         eye: (3,) where the camera is [m].
+        coarse: As of `Surface`.
     """
     points = np.array(points, dtype=float)
     top = _quantile(points[:, 2], _TOP_QUANTILE)
     height = max(top - support, 1e-3)
-    corners = outline(_without_strays(points[:, :2]))
+    corners = outline(_without_strays(points[:, :2], coarse))
     if len(corners) < 3:
         centre = points[:, :2].mean(axis=0)
         return Extents(np.append(centre, support + height / 2), np.array([1e-3, 1e-3, height]), 0.0, corners, 1.0)
@@ -129,12 +135,12 @@ def _quantile(values: NDArray[np.floating], share: float) -> float:
     return float(near[0] + (near[-1] - near[0]) * (place - low))
 
 
-def _without_strays(points: NDArray[np.floating], cell: float = 0.004) -> FloatArray:
-    """Points (N, 2) without those that are alone in their 4 mm cell, which are noise at an edge."""
+def _without_strays(points: NDArray[np.floating], coarse: float) -> FloatArray:
+    """Points (N, 2) without those that are alone in their cell, which are noise at an edge."""
     xy: FloatArray = np.asarray(points, dtype=np.float64)
-    if len(xy) < 200:
+    if len(xy) < _FEW / coarse**2:
         return xy
-    cells = np.floor((xy - xy.min(axis=0)) / cell).astype(int)
+    cells = np.floor((xy - xy.min(axis=0)) / (_CELL_M * coarse)).astype(int)
     flat = cells[:, 0] * (cells[:, 1].max() + 1) + cells[:, 1]
     kept = xy[np.bincount(flat)[flat] >= 2]
     return kept if len(kept) >= 3 else xy

@@ -22,7 +22,7 @@ _THINNEST_M = 0.02
 """Either part is at least this wide across the line [m]."""
 
 _MIN_PIXELS = 80
-"""Either part has at least so many pixels; chosen by hand, as in clusters.py."""
+"""Either part has at least so many pixels at 640x480; chosen by hand, as in clusters.py."""
 _LINES = 24
 """So many lines are compared in earnest."""
 
@@ -44,7 +44,8 @@ def split_neighbours(frame: Frame, surface: Surface, cluster: Cluster) -> Iterat
         cluster: What stands on the table.
     """
     rows, columns = np.nonzero(cluster.mask & surface.inside)
-    if len(rows) < 2 * _MIN_PIXELS:
+    least = _MIN_PIXELS / surface.coarse**2
+    if len(rows) < 2 * least:
         return
     points = surface.points[rows, columns].astype(float)
     middle = points[:, :2].mean(axis=0)
@@ -53,7 +54,7 @@ def split_neighbours(frame: Frame, surface: Surface, cluster: Cluster) -> Iterat
     for angle in np.arange(_ANGLES) * np.pi / _ANGLES:
         normal = np.array([np.cos(angle), np.sin(angle)])
         along = (points[:, :2] - middle) @ normal
-        lines += [(rank, normal, offset) for rank, offset in _likely_offsets(along, features)]
+        lines += [(rank, normal, offset) for rank, offset in _likely_offsets(along, features, least)]
     lines.sort(key=lambda line: -line[0])
     eye = frame.T_base_camera[:3, 3]
     for _, normal, offset in lines[:_LINES]:
@@ -62,8 +63,11 @@ def split_neighbours(frame: Frame, surface: Surface, cluster: Cluster) -> Iterat
         yield parts[0], parts[1]
 
 
-def _likely_offsets(along: FloatArray, features: FloatArray) -> list[tuple[float, float]]:
-    """(how likely, offset [m]) of lines across a direction, of pixels at `along` (N,) [m] with features (N, F)."""
+def _likely_offsets(along: FloatArray, features: FloatArray, least: float) -> list[tuple[float, float]]:
+    """(how likely, offset [m]) of lines across a direction, of pixels at `along` (N,) [m] with features (N, F).
+
+    `least` is the fewest pixels of either part.
+    """
     low, high = float(along.min()), float(along.max())
     bins = int((high - low) / _BIN_M) + 1
     if high - low < 2 * _THINNEST_M:
@@ -84,7 +88,7 @@ def _likely_offsets(along: FloatArray, features: FloatArray) -> list[tuple[float
     around = np.convolve(count, np.ones(21) / 21, mode="same")
     waist = 1.0 - (smooth / np.maximum(around, 1.0))[:-1]
     allowed = (edges > low + _THINNEST_M) & (edges < high - _THINNEST_M)
-    allowed &= (left >= _MIN_PIXELS) & (right >= _MIN_PIXELS)
+    allowed &= (left >= least) & (right >= least)
     found = []
     for rank in (contrast, 0.6 * waist):
         usable = np.where(allowed, np.nan_to_num(rank), -1.0)
@@ -99,6 +103,6 @@ def _part(
 ) -> Cluster:
     mask: BoolArray = np.zeros_like(cluster.mask)
     mask[rows, columns] = True
-    extents = measure(surface.points[rows, columns], cluster.support, eye)
+    extents = measure(surface.points[rows, columns], cluster.support, eye, surface.coarse)
     window = (slice(int(rows.min()), int(rows.max()) + 1), slice(int(columns.min()), int(columns.max()) + 1))
     return replace(cluster, mask=mask, window=window, extents=extents)

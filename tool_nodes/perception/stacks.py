@@ -20,7 +20,7 @@ _LEAST_M = 0.025
 _LEVEL_M = 0.003
 """The upper part begins this far above the level between the two [m]; chosen by hand."""
 _MIN_PIXELS = 80
-"""Either part has at least so many pixels; chosen by hand, as in clusters.py."""
+"""Either part has at least so many pixels at 640x480; chosen by hand, as in clusters.py."""
 _CANDIDATES = 5
 """Levels that are tried, those with the most pixels first; chosen by hand."""
 
@@ -47,10 +47,10 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
         level = float(edges[index]) + _BIN_M / 2
         upper = mask & (points[:, :, 2] > level + _LEVEL_M)
         lower = mask & ~upper
-        if min(np.count_nonzero(upper), np.count_nonzero(lower)) >= _MIN_PIXELS:
+        if min(np.count_nonzero(upper), np.count_nonzero(lower)) >= _MIN_PIXELS / surface.coarse**2:
             yield (
-                _part(cluster, lower, measure(points[lower], cluster.support, eye), cluster.support),
-                _part(cluster, upper, measure(points[upper], level, eye), level),
+                _part(cluster, lower, measure(points[lower], cluster.support, eye, surface.coarse), cluster.support),
+                _part(cluster, upper, measure(points[upper], level, eye, surface.coarse), level),
             )
 
 

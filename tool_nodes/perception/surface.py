@@ -37,11 +37,13 @@ class Surface:
         points: float32 (H, W, 3) x, y in the base frame and height over the table [m]; NaN where unknown.
         plane: (3,) a, b, c of the table's height a + b*x + c*y in the base frame.
         inside: bool (H, W), pixels whose point lies over the table and below `MAX_HEIGHT_M`.
+        coarse: How many times as wide a pixel is as in the scene camera's 640x480, 1 in sharper pictures [-].
     """
 
     points: NDArray[np.float32]
     plane: FloatArray
     inside: BoolArray
+    coarse: float = 1.0
 
     @property
     def height(self) -> NDArray[np.float32]:
@@ -73,7 +75,8 @@ def find_surface(frame: Frame) -> Surface:
     a, b, c = plane.astype(np.float32)
     planes[2] -= a + b * planes[0] + c * planes[1]
     inside = np.zeros((height, width), dtype=bool)
-    surface = Surface(np.moveaxis(planes, 0, 2), plane, inside)
+    coarse = max(1.0, workspace.SCENE_CAMERA_FOCAL_PX / float(frame.K[0, 0]))
+    surface = Surface(np.moveaxis(planes, 0, 2), plane, inside, coarse)
     (x0, y0), (x1, y1) = surface.area
     x, y, z = planes
     inside[:] = (x > x0) & (x < x1) & (y > y0) & (y < y1) & (z > -0.02) & (z < MAX_HEIGHT_M)

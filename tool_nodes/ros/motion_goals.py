@@ -17,6 +17,7 @@ from tool_nodes.motion.stages import SHARES
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.messages import RosFrame, pose_to_matrix, rigid
+from tool_nodes.toolbox.arguments import FARTHEST_M
 from tool_nodes.types import FloatArray
 
 TRANSFORM_WAIT_S = 1.0
@@ -119,7 +120,9 @@ class Frames:
 
     def grasp_pose(self, request: Any, frame: RosFrame) -> FloatArray:
         """T_base_gripper (4, 4) of a request for a grasp. Raises ToolError, BadMessage."""
-        return self._of(request.grasp.header, frame) @ pose_to_matrix(request.grasp.pose)
+        T = pose_to_matrix(request.grasp.pose)
+        _require_near(T[:3, 3], "execute_grasp: the grasp")
+        return self._of(request.grasp.header, frame) @ T
 
     def place_point(self, request: Any, frame: RosFrame) -> FloatArray:
         """The point (3,) in the base frame of a request to place. Raises ToolError, BadMessage."""
@@ -136,6 +139,7 @@ class Frames:
         xyz = np.array([point.x, point.y, point.z])
         if not np.isfinite(xyz).all():
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "place: point_3d must not hold NaN or infinite numbers.")
+        _require_near(xyz, "place: point_3d")
         return transform(self._of(request.point_3d.header, frame), xyz[None])[0]
 
     def _of(self, header: Any, frame: RosFrame) -> FloatArray:
@@ -161,3 +165,11 @@ class Frames:
             ) from error
         p, q = found.translation, found.rotation
         return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
+
+
+def _require_near(point: FloatArray, what: str) -> None:
+    """Refuse a point (3,) [m] that is farther than any tool may ask for. Raises ToolError INVALID_ARGUMENT."""
+    if np.abs(point).max() > FARTHEST_M:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"{what} must lie within {FARTHEST_M:g} m along each axis of its frame."
+        )

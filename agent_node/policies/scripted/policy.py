@@ -12,8 +12,8 @@ from functools import partial
 from agent_node.calls import ToolCall
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import at, describe, near, nearest, still_stands, still_there, the, untried
-from agent_node.policies.scripted.steps import Done, Script, ScriptStep, Setback, Unseen, unmet
-from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
+from agent_node.policies.scripted.steps import Done, Script, ScriptStep, Setback, Unseen, next_calls, unmet
+from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable, refusal, untagged
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
@@ -73,22 +73,14 @@ class ScriptedPolicy:
         except ToolError as error:
             return self._answer("That is not a command I can carry out.", f"{error.code}: {refusal(error)}")
         episode = _Episode(command, self._max_retries)
-        script = episode.run()
         one_call = self._protocol.calls_in_a_turn != "all"
         try:
-            step = next(script)
-            done: list[Response] = []
-            for responses in turns:
-                asked = 1 if one_call else len(step.calls)
-                done += (responses + [MISSING] * asked)[:asked]
-                if len(done) >= len(step.calls):
-                    step, done = script.send(done), []
+            thought, calls = next_calls(episode.run(), turns, one_call)
             if len(turns) >= self._max_turns - 1:
                 raise Done("No turns are left.", episode.failure(ErrorCode.TURN_BUDGET, "no turns are left to finish"))
         except Done as end:
             return self._answer(end.thought, end.answer)
-        calls = step.calls[len(done) : len(done) + 1] if one_call else step.calls
-        return Reply(self._protocol.render_turn(untagged(step.thought), calls))
+        return Reply(self._protocol.render_turn(untagged(thought), calls))
 
     def _answer(self, thought: str, answer: str) -> Reply:
         return Reply(self._protocol.render_turn(untagged(thought), (), untagged(answer)))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 from agent_node.calls import ToolCall
-from agent_node.policies.scripted.transcript import Response
+from agent_node.policies.scripted.transcript import MISSING, Response
 from tool_nodes.results import ErrorCode
 
 
@@ -47,3 +47,24 @@ def unmet(doing: str, response: Response) -> Setback:
 
 Script = Generator[ScriptStep, list[Response], None]
 """Yields steps, receives the responses to their calls, and ends by raising `Done`."""
+
+
+def next_calls(script: Script, turns: Sequence[list[Response]], one_call: bool) -> tuple[str, tuple[ToolCall, ...]]:
+    """The thought and the calls that come next when a script is replayed against what the tools have answered.
+
+    Args:
+        script: From its beginning.
+        turns: The responses to each turn so far.
+        one_call: The protocol allows one call in a turn: a step of several is spread over turns.
+
+    Raises:
+        Done: The script is over.
+    """
+    step = next(script)
+    done: list[Response] = []
+    for responses in turns:
+        asked = 1 if one_call else len(step.calls)
+        done += (responses + [MISSING] * asked)[:asked]
+        if len(done) >= len(step.calls):
+            step, done = script.send(done), []
+    return step.thought, step.calls[len(done) : len(done) + 1] if one_call else step.calls

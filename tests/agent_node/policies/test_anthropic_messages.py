@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 
 from agent_node.policies.anthropic_messages import AnthropicMessages
+from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -90,6 +91,14 @@ def test_native_mode_ties_results_to_calls_and_keeps_their_pictures(server, poli
     assert [(call.name, call.arguments) for call in turn.calls] == [
         ("roborefer.detect_one", {"obj_name": "</tool_call>"})
     ]
+
+
+def test_native_mode_shows_the_picture_that_comes_with_a_question(server, policy, picture):
+    server.will(server.json(message({"type": "text", "text": "Red."})))
+    asked = Message("user", "<image 0>\nWhich colour?", "Which colour?", 0, picture)
+    policy(NATIVE).respond([Message("system", "Be brief."), asked])
+    (request,) = server.requests
+    assert [block["type"] for block in request["messages"][0]["content"]] == ["text", "image", "text"]
 
 
 def test_a_streamed_turn_is_joined_and_heard(server, policy, conversation):

@@ -9,6 +9,7 @@ from PIL import Image
 
 from agent_node.policies.openai_chat import OpenAIChat
 from agent_node.policies.registry import make_policy
+from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -63,6 +64,15 @@ def test_native_mode_sends_tools_and_ids_and_the_picture_after_the_results(serve
     assert request["messages"][3]["content"] == "Captured. <image 0>"
     assert [part["type"] for part in request["messages"][5]["content"]] == ["text", "image_url"]
     assert NATIVE.parse(reply.text).calls[0].name == "robot.capture_image"
+
+
+def test_native_mode_shows_the_picture_that_comes_with_a_question(server, policy, picture):
+    server.will(server.completion("Red."))
+    asked = Message("user", "<image 0>\nWhich colour?", "Which colour?", 0, picture)
+    policy(NATIVE).respond([Message("system", "Be brief."), asked])
+    (request,) = server.requests
+    marker, shown, words = request["messages"][1]["content"]
+    assert (marker["text"], shown["type"], words["text"]) == ("<image 0>", "image_url", "Which colour?")
 
 
 def test_a_streamed_turn_reaches_the_operator_piece_by_piece(server, policy, conversation):

@@ -36,6 +36,7 @@ def hostile_poses(T: np.ndarray) -> list[Any]:
     return poses
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")  # numbers that overflow are refused before they do
 @pytest.mark.parametrize("mode", ["ask-motion", "dry-run"])
 def test_no_direct_call_moves_an_arm_whose_operator_asks_or_only_plans(
     make_cell: Callable[..., Any], target: Any, mode: str
@@ -62,6 +63,11 @@ def test_no_direct_call_moves_an_arm_whose_operator_asks_or_only_plans(
         stamped = PoseStamped(header=Header(frame_id="base_link"), pose=pose)
         request = {"grasp": stamped, "approval_mode": "auto"}
         statuses.append(cell.call(ExecuteGraspOnce, "execute_grasp_once", **request).status)
+        if abs(pose.position.x) > 100.0:
+            assert statuses[-1].error_code == "INVALID_ARGUMENT"
+            assert "within 100 m along each axis" in statuses[-1].message
+    statuses.append(cell.place((0.4, -1e300, 0.1)).end()[1].status)
+    assert statuses[-1].error_code == "INVALID_ARGUMENT", statuses[-1]
     for k in range(12):
         token = ("", "0" * 32, "approved", "x" * 2000)[k % 4]
         answer = cell.call(ApproveMotion, "approve_motion", hash="0" * 64, approve=True, proof=token, reason="operator")

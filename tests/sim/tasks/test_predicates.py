@@ -1,3 +1,5 @@
+"""Relations and verdicts: what counts as what. Numbers at both sides of each threshold: test_thresholds.py."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -111,13 +113,6 @@ def test_a_direction_needs_45_degrees_with_a_centimetre_to_spare(dx: float, expe
 
 
 @pytest.mark.parametrize("relation", ["left_of", "next_to"])
-@pytest.mark.parametrize(("gap", "expected"), [(-0.01, False), (0.002, True), (0.148, True), (0.152, False)])
-def test_beside_is_apart_and_within_fifteen_centimetres(relation: Relation, gap: float, expected: bool) -> None:
-    moved = state("milk_1", (HERE[0], -0.029 - 0.032 - gap))
-    assert holds(relation, ("cola_1",), moved, state("cola_1", HERE)) is expected
-
-
-@pytest.mark.parametrize("relation", ["left_of", "next_to"])
 def test_what_touches_or_floats_is_not_beside(relation: Relation) -> None:
     cola = state("cola_1", HERE)
     assert holds(relation, ("cola_1",), state("milk_1", (0.48, -0.1)), cola)
@@ -138,21 +133,6 @@ def test_left_of_a_group_is_left_of_all_of_it_and_near_the_nearest() -> None:
     assert not holds("left_of", names, state("milk_2", (0.55, -0.10)), *group)
     assert not holds("left_of", names, state("milk_2", (0.48, 0.12)), *group)
     assert not holds("left_of", names, state("milk_2", (0.48, -0.40)), *group)
-
-
-@pytest.mark.parametrize(
-    ("xy", "expected"),
-    [
-        ((0.48, 0.0), True),
-        ((0.55, 0.05), True),
-        ((0.48, 0.29), False),
-        ((0.64, 0.0), False),
-        ((0.48, 0.45), False),
-    ],
-)
-def test_between_is_a_corridor_from_one_to_the_other(xy: tuple[float, float], expected: bool) -> None:
-    ends = (state("milk_1", (0.48, 0.30)), state("milk_2", (0.48, -0.30)))
-    assert holds("between", ("milk_1", "milk_2"), state("cola_1", xy), *ends) is expected
 
 
 # ---- In and on ----
@@ -203,21 +183,17 @@ def test_only_containers_take_things_in() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dx", "lift", "touching", "expected"),
+    ("dx", "touching", "expected"),
     [
-        (0.0, 0.0, "red_box_1", True),
-        (0.025, 0.0, "red_box_1", True),
-        (0.035, 0.0, "red_box_1", False),
-        (0.0, 0.015, "red_box_1", False),
-        (0.0, -0.015, "red_box_1", False),
-        (0.0, 0.0, "red_box_1 table", False),
-        (0.0, 0.0, "gripper", False),
+        (0.0, "red_box_1", True),
+        (0.025, "red_box_1", True),
+        (0.035, "red_box_1", False),
+        (0.0, "red_box_1 table", False),
+        (0.0, "gripper", False),
     ],
 )
-def test_on_needs_contact_the_centre_over_the_top_and_the_bottom_at_it(
-    dx: float, lift: float, touching: str, expected: bool
-) -> None:
-    moved = state("tuna_can_1", (0.5 + dx, 0.0), 0.075 + 0.018 + lift, touching)
+def test_on_needs_contact_and_the_centre_over_the_top(dx: float, touching: str, expected: bool) -> None:
+    moved = state("tuna_can_1", (0.5 + dx, 0.0), 0.075 + 0.018, touching)
     assert holds("on", ("red_box_1",), moved, state("red_box_1", (0.5, 0.0))) is expected
 
 
@@ -227,11 +203,11 @@ def test_on_needs_contact_the_centre_over_the_top_and_the_bottom_at_it(
 @pytest.mark.parametrize(
     ("relation", "references", "said"),
     [
-        ("under", ("cola_1",), "is not a relation"),
-        ("between", ("cola_1",), "takes 2"),
-        ("in", ("cola_1", "cola_1"), "takes 1"),
-        ("left_of", (), "at least one"),
-        ("left_of", ("tea_1",), "no object"),
+        ("under", ("cola_1",), r"is not a relation.* the relations are in, on, left_of, "),
+        ("between", ("cola_1",), r"^\"between\" takes 2 reference\(s\), not 1\.$"),
+        ("in", ("cola_1", "cola_1"), r"^\"in\" takes 1 reference\(s\), not 2\.$"),
+        ("next_to", (), r"^\"next_to\" takes at least one reference\(s\), not 0\.$"),
+        ("left_of", ("tea_1",), r"^There is no object \"tea_1\", there are milk_1, cola_1\.$"),
     ],
 )
 def test_questions_that_make_no_sense_are_refused(relation: Relation, references: tuple[str, ...], said: str) -> None:
@@ -258,22 +234,6 @@ def rest(*but: str) -> list[ObjectState]:
     return [each for name, each in BEFORE.objects.items() if name not in but]
 
 
-@pytest.mark.parametrize(
-    ("rise", "seconds", "touching", "expected"),
-    [
-        (0.06, 2.0, "gripper", True),
-        (0.0501, 2.0, "gripper", True),
-        (0.049, 2.0, "gripper", False),
-        (0.06, 2.0, "red_box_1", False),
-    ],
-)
-def test_a_pick_is_five_centimetres_up_in_the_gripper(
-    rise: float, seconds: float, touching: str, expected: bool
-) -> None:
-    history = over(seconds, lifted("cola_1", rise, touching), *rest("cola_1"))
-    assert judge_pick(BEFORE, history, ["cola_1"]) is expected
-
-
 def test_any_of_the_targets_counts_and_nothing_else() -> None:
     history = over(2.0, lifted("milk_2", 0.1), *rest("milk_2"))
     assert judge_pick(BEFORE, history, ["milk_1", "milk_2"])
@@ -285,61 +245,14 @@ def test_two_objects_in_the_air_are_no_pick() -> None:
     assert not judge_pick(BEFORE, history, ["cola_1"])
 
 
-def test_an_object_dropped_during_the_hold_is_no_pick() -> None:
-    history = over(2.0, lifted("cola_1", 0.1), *rest("cola_1"))
-    history[1] = replace(BEFORE, time=11.0)
-    assert not judge_pick(BEFORE, history, ["cola_1"])
-
-
 # ---- Placing ----
 
 PLACED = state("cola_1", (0.48, -0.20))
 
 
-def judge(*states: ObjectState, relation: Relation = "right_of", seconds: float = 0.5) -> PlaceVerdict:
-    changed = [each.id for each in states]
-    history = over(seconds, *states, *rest(*changed))
-    return judge_place(scene_of(*STANDING), BEFORE, history, "cola_1", relation, ["milk_2"], T_BASE_CAMERA)
-
-
-def test_a_clean_place_counts() -> None:
-    assert judge(PLACED) == PlaceVerdict(True, ())
-
-
-@pytest.mark.parametrize(
-    ("placed", "said"),
-    [
-        (replace(PLACED, touching=frozenset({"table", "gripper"})), "not released"),
-        (replace(PLACED, velocity=np.array([0.03, 0, 0, 0, 0, 0])), "not lie still"),
-        (replace(PLACED, velocity=np.array([0, 0, 0, 0, 0, 0.5])), "not lie still"),
-        (tilted(replace(PLACED, position_m=np.array([0.48, -0.2, 0.029])), 90), "cola_1 toppled"),
-        (state("cola_1", (0.48, 0.10)), "more than 15 cm"),
-    ],
-)
-def test_a_place_that_is_not_finished_does_not_count(placed: ObjectState, said: str) -> None:
-    verdict = judge(placed)
-    assert not verdict.ok
-    assert any(said in reason for reason in verdict.reasons), verdict
-
-
-@pytest.mark.parametrize(("shift", "expected"), [(0.018, True), (0.022, False)])
-def test_the_reference_may_move_by_less_than_two_centimetres(shift: float, expected: bool) -> None:
-    verdict = judge(PLACED, state("milk_2", (0.48 + shift, -0.30)))
-    assert verdict.ok is expected
-    assert expected or any("milk_2 was moved" in reason for reason in verdict.reasons)
-
-
-@pytest.mark.parametrize(("degrees", "expected"), [(28, True), (32, False)])
-def test_nothing_else_may_topple(degrees: float, expected: bool) -> None:
-    assert judge(PLACED, tilted(state("red_box_1", STANDING["red_box_1"]), degrees)).ok is expected
-
-
-def test_what_is_put_in_a_bin_may_lie_on_its_side() -> None:
-    before = snapshot(state("cola_1", HERE), BIN)
-    lying = tilted(state("cola_1", (0.5, 0.3), 0.033, "black_bin_1"), 90)
-    scene = scene_of("cola_1", "black_bin_1")
-    verdict = judge_place(scene, before, over(0.5, lying, BIN), "cola_1", "in", ["black_bin_1"], T_BASE_CAMERA)
-    assert verdict.ok, verdict
+def judge(*states: ObjectState) -> PlaceVerdict:
+    history = over(0.5, *states, *rest(*(each.id for each in states)))
+    return judge_place(scene_of(*STANDING), BEFORE, history, "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA)
 
 
 def test_a_ball_that_rolled_over_has_not_toppled() -> None:
@@ -378,21 +291,6 @@ def test_broken_physics_is_an_error_and_never_a_score(broken: dict) -> None:
     with pytest.raises(ToolError, match="red_box_1") as caught:
         judge_pick(BEFORE, over(2.0, lifted("cola_1", 0.1), bad, *rest("cola_1", "red_box_1")), ["cola_1"])
     assert caught.value.code is ErrorCode.INTERNAL
-
-
-def test_an_object_knocked_off_the_table_is_a_failure_and_not_an_error() -> None:
-    fallen = replace(state("red_box_1", STANDING["red_box_1"]), position_m=np.array([0.5, 0.7, -0.3]))
-    verdict = judge(PLACED, fallen)
-    assert not verdict.ok
-    assert any("fell off the table" in reason for reason in verdict.reasons)
-
-
-def test_too_short_a_history_is_an_error_and_never_a_score() -> None:
-    with pytest.raises(ToolError, match="cover") as caught:
-        judge(PLACED, seconds=0.3)
-    assert caught.value.code is ErrorCode.INTERNAL
-    with pytest.raises(ToolError, match="cover"):
-        judge_pick(BEFORE, [], ["cola_1"])
 
 
 def test_a_pick_and_a_place_give_a_point_each() -> None:

@@ -72,9 +72,17 @@ def over(seconds: float, *states: ObjectState) -> list[Snapshot]:
 # -- picking -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("up_m", "picked"), [(0.0505, True), (0.0495, False), (-0.06, False)])
-def test_a_pick_is_five_centimetres_up(up_m: float, picked: bool) -> None:
-    history = over(2.0, state("cola_1", 0.48, 0.0, up_m, "gripper"))
+@pytest.mark.parametrize(
+    ("up_m", "touching", "picked"),
+    [
+        (0.0505, "gripper", True),
+        (0.0495, "gripper", False),
+        (-0.06, "gripper", False),
+        (0.06, "red_box_1", False),
+    ],
+)
+def test_a_pick_is_five_centimetres_up_in_the_gripper(up_m: float, touching: str, picked: bool) -> None:
+    history = over(2.0, state("cola_1", 0.48, 0.0, up_m, touching))
     assert judge_pick(BEFORE, history, ["cola_1"]) is picked
 
 
@@ -282,6 +290,8 @@ def test_no_history_is_no_evidence() -> None:
     with pytest.raises(ToolError, match=r"cover 0\.00 s, judging needs 0\.5 s") as caught:
         judge_place(SCENE, BEFORE, [], "cola_1", "right_of", ["milk_2"], T_BASE_CAMERA)
     assert caught.value.code is ErrorCode.INTERNAL
+    with pytest.raises(ToolError, match=r"cover 0\.00 s, judging needs 2 s"):
+        judge_pick(BEFORE, [], ["cola_1"])
 
 
 def test_every_fault_is_told() -> None:
@@ -347,14 +357,15 @@ def test_on_is_within_a_centimetre_of_the_top(up_m: float, on: bool) -> None:
     assert found == (None if on else "tuna_can_1 is not on top of red_box_1.")
 
 
+@pytest.mark.parametrize("relation", ["left_of", "next_to"])
 @pytest.mark.parametrize(("gap_m", "near"), [(0.001, True), (0.149, True), (0.151, False)])
-def test_beside_is_apart_and_at_most_fifteen_centimetres_away(gap_m: float, near: bool) -> None:
+def test_beside_is_apart_and_at_most_fifteen_centimetres_away(relation: Relation, gap_m: float, near: bool) -> None:
     half = SCENE.find("milk_1").product.size_m[1] / 2 + SCENE.find("cola_1").product.size_m[1] / 2
     moved = state("cola_1", 0.48, 0.3 - half - gap_m)
-    found = fault("next_to", ("milk_1",), moved, BEFORE.objects["milk_1"])
+    found = fault(relation, ("milk_1",), moved, BEFORE.objects["milk_1"])
     assert found == (None if near else "cola_1 is 15 cm away, more than 15 cm.")
     touching = replace(moved, touching=frozenset({"table", "milk_1"}))
-    assert fault("next_to", ("milk_1",), touching, BEFORE.objects["milk_1"]) == "cola_1 is not apart from milk_1."
+    assert fault(relation, ("milk_1",), touching, BEFORE.objects["milk_1"]) == "cola_1 is not apart from milk_1."
 
 
 def test_apart_is_not_to_touch_and_not_to_overlap() -> None:
@@ -368,14 +379,6 @@ def test_a_fault_names_the_relation_and_every_reference() -> None:
     group = (BEFORE.objects["milk_1"], state("tuna_can_1", 0.48, 0.2))
     found = fault("in_front_of", ("milk_1", "tuna_can_1"), state("cola_1", 0.36, 0.25), *group)
     assert found == "cola_1 is not in front of milk_1 and tuna_can_1."
-    with pytest.raises(ToolError, match=r"^\"on\" takes 1 reference\(s\), not 2\.$"):
-        fault("on", ("milk_1", "tuna_can_1"), state("cola_1", 0.36, 0.25), *group)
-    with pytest.raises(ToolError, match=r"^There is no object \"tea\", there are cola_1, milk_1, tuna_can_1\.$"):
-        fault("on", ("tea",), state("cola_1", 0.36, 0.25), *group)
-    with pytest.raises(ToolError, match=r"^\"next_to\" takes at least one reference\(s\), not 0\.$"):
-        fault("next_to", (), state("cola_1", 0.36, 0.25), *group)
-    with pytest.raises(ToolError, match=r"the relations are in, on, left_of, "):
-        fault("under", ("milk_1",), state("cola_1", 0.36, 0.25), *group)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("roll", [0.0, 0.4, -0.4])

@@ -15,6 +15,8 @@ from scipy import ndimage
 from sim.camera.ray import make_camera, scene_camera
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
+from sim.station import Station, StationConfig
+from sim.tasks.tasks import random_task
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_z
@@ -74,6 +76,15 @@ def view_on(views: list[ObjectView], frame: Frame, mask: BoolArray) -> ObjectVie
     """The view whose point lies on a mask."""
     height, width = mask.shape
     return next((view for view in views if mask[int(view.point[1] * height), int(view.point[0] * width)]), None)
+
+
+@pytest.mark.parametrize("seed", [121, 123, 130], ids=["baseball", "clear bin", "orange"])
+def test_a_small_picture_shows_the_same_things_as_a_large_one(seed: int) -> None:
+    scene = random_task(seed, "pick_and_place").scene
+    config = StationConfig(perception="pixels", seed=seed)
+    stations = [Station(scene, replace(config, image_size=size)) for size in ((640, 480), (320, 240))]
+    large, small = ([view.name for view in PERCEPTION.views(each.camera.capture())] for each in stations)
+    assert sorted(small) == sorted(large)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -5,17 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sim.scene.files import load_scene
 from sim.scene.scenes import Scene
-from sim.station import Station
-from tests.gen3 import NAMED_STATES, pad_depth
-from tool_nodes.geometry import invert, pose, rotation_z
-from tool_nodes.results import ErrorCode, ToolError
+from tests.tool_nodes.tools.cell import Cell
+from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import FloatArray
 
@@ -34,66 +31,6 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     path: Path = tmp_path_factory.mktemp("scene") / "two.yaml"
     path.write_text(SCENE)
     return load_scene(path)
-
-
-class Cell:
-    """A station with one conversation."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.station = Station(scene)
-        self.world = self.station.world
-        self.session = Session()
-        self.T_base_camera = self.station.camera.capture().T_base_camera
-        self.call("robot.capture_image")
-
-    def call(self, name: str, **arguments: Any) -> Any:
-        return self.station.toolbox.call(name, arguments, self.session).result
-
-    def refusal(self, name: str, **arguments: Any) -> ToolError:
-        result = self.call(name, **arguments)
-        assert result.error is not None, result.text
-        assert result.error.message.endswith(".")
-        assert "\n" not in result.error.message
-        assert result.text == f"Error {result.error.code}: {result.error}"
-        assert result.image is None
-        return result.error
-
-    def grasp(self, name: str = "toy block") -> Any:
-        self.call("robot.get_depth_with_pointcloud")
-        (point,) = self.call("roborefer.detect_one", obj_name=name, image_index=0).variables.values()
-        self.call("sam2.segment_from_point", x=point[0], y=point[1], image_index=0)
-        self.call(
-            "grasp_generator.compute_grasp", point_cloud="$point_cloud", mask="$segmentation_mask",
-            focal_length_px="$focal_length_px", image_index=0,
-        )  # fmt: skip
-        return self.call("robot.execute_grasp", grasp_pose="$grasp_pose")
-
-    def in_camera(self, x: float, y: float, z: float = 0.0) -> list[float]:
-        """A point of the base frame as the tools want it [m]."""
-        return (invert(self.T_base_camera) @ (x, y, z, 1.0))[:3].tolist()
-
-    def in_picture(self, x: float, y: float) -> list[float]:
-        """Where the picture shows a point of the table."""
-        u, v, w = self.station.camera.capture().K @ self.in_camera(x, y)
-        return [(u / w + 0.5) / 640, (v / w + 0.5) / 480]
-
-    def down_at(self, x: float, y: float, z: float) -> list[list[float]]:
-        """Grasp pose in the camera frame with the closed pads at a point, from straight above."""
-        R = rotation_z(0.0) @ np.diag([1.0, -1.0, -1.0])
-        return (invert(self.T_base_camera) @ pose(R, (x, y, z + pad_depth(0.0)))).tolist()
-
-    @property
-    def block(self) -> FloatArray:
-        """Where the block is (3,) [m]."""
-        return self.world.snapshot().objects["toy_block_1"].position_m
-
-    @property
-    def holds_block(self) -> bool:
-        return self.world.snapshot().objects["toy_block_1"].touching == {"gripper"}
-
-    @property
-    def parked(self) -> bool:
-        return bool(np.abs(self.world.arm_position - NAMED_STATES["Park"]).max() < 0.02)
 
 
 @pytest.fixture
@@ -143,8 +80,11 @@ def test_a_place_in_the_picture_is_where_the_thing_ends_up(holding: Cell) -> Non
 
 
 def test_a_place_in_space_is_where_the_thing_ends_up(holding: Cell) -> None:
-    assert holding.call("robot.place_object_at_3d_location", point_3d=holding.in_camera(*FREE)).ok
+    result = holding.call("robot.place_object_at_3d_location", point_3d=holding.in_camera(*FREE))
+    assert result.ok
     assert np.linalg.norm(holding.block[:2] - FREE) < 0.03
+    assert result.facts["placed"]["verified"]
+    assert "Not verified" not in result.text
 
 
 def test_a_thing_that_was_placed_can_be_grasped_again(holding: Cell) -> None:

@@ -6,7 +6,9 @@ nothing, and says so. It serves to exercise an agent and its tools, and is no ev
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +61,11 @@ class MockCamera(CameraTools):
 
 
 class MockRobot(MockCamera):
-    """Recorded pictures, and motions that always succeed."""
+    """Recorded pictures, and motions that always succeed.
+
+    A motion leaves what it was asked for as facts, for judges: `grasp_pose` (4, 4) and `place_point_3d` [m] in the
+    camera frame, `place_point_2d` normalized.
+    """
 
     @tool("robot.execute_grasp", aliases=["mock_robot.execute_grasp"])
     def execute_grasp(self, grasp_pose: Pose) -> ToolResult:
@@ -69,8 +75,8 @@ class MockRobot(MockCamera):
             grasp_pose: 4x4 pose of the gripper's base in the camera frame (OpenCV), approach along +Z,
                 fingers closing along X; usually $grasp_pose.
         """
-        require_rigid(grasp_pose)
-        return self._succeeded("Grasp executed successfully")
+        pose = require_rigid(grasp_pose).tolist()
+        return self._succeeded("Grasp executed successfully", {"grasp_pose": pose})
 
     @tool(
         "robot.place_object_at_2d_location",
@@ -84,7 +90,9 @@ class MockRobot(MockCamera):
             placement_point_2d: Normalized [x, y] image point where the object should be placed.
         """
         x, y = placement_point_2d
-        return self._succeeded(f"Object placed successfully at image point ({x:.3f}, {y:.3f})")
+        return self._succeeded(
+            f"Object placed successfully at image point ({x:.3f}, {y:.3f})", {"place_point_2d": [float(x), float(y)]}
+        )
 
     @tool(
         "robot.place_object_at_3d_location",
@@ -98,11 +106,15 @@ class MockRobot(MockCamera):
             placement_point_3d: [x, y, z] in metres in the camera frame (OpenCV).
         """
         x, y, z = placement_point_3d
-        return self._succeeded(f"Object placed successfully at ({x:.3f}, {y:.3f}, {z:.3f}) m")
+        return self._succeeded(
+            f"Object placed successfully at ({x:.3f}, {y:.3f}, {z:.3f}) m",
+            {"place_point_3d": [float(x), float(y), float(z)]},
+        )
 
-    def _succeeded(self, what: str) -> ToolResult:
+    def _succeeded(self, what: str, facts: Mapping[str, Any]) -> ToolResult:
         return ToolResult(
             value={"success": True, "execution_time_s": EXECUTION_TIME_S},
             text=f"{what} in {EXECUTION_TIME_S:.2f} s (simulated: no robot moved).",
             backend=self.backend,
+            facts=facts,
         )

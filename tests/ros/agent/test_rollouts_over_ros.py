@@ -1,0 +1,75 @@
+"""Rollouts over graphs of ROS 2 in lockstep: the same conversations, rewards and measured stages as in process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import StationConfig
+from sim.tasks.place import PlaceTask
+from tool_nodes.results import ErrorCode, ToolError
+from training.backends import RosPool
+from training.environment import Environment
+from training.failures import Failures
+from training.session import EpisodeScore, EpisodeSession
+
+PLACE = PlaceTask(
+    "Pick up the cinnamon and place it in front of the rice box",
+    load_scene(EXAMPLE_SCENE),
+    ("cinnamon_1",),
+    "in_front_of",
+    ("rice_box_1",),
+)
+FAILURES = Failures({"*": {"OBJECT_NOT_FOUND": 0.1, "NO_GRASP": 0.3, "PLACE_BLOCKED": 0.5}})
+SEED = 3
+
+
+@pytest.fixture(scope="module")
+def over_ros() -> Iterator[Environment]:
+    """Episodes over two graphs."""
+    environment = Environment(failures=FAILURES, backend=RosPool(StationConfig(), graphs=2))
+    yield environment
+    environment.close()
+
+
+def play(session: EpisodeSession) -> tuple[list[str], EpisodeScore]:
+    """What was said, and what came of it."""
+    policy = ScriptedPolicy()
+    with session:
+        while not session.done:
+            session.say(policy.respond(session.messages()))
+        return [message.text for message in session.messages()], session.score()
+
+
+def test_a_group_of_four_over_two_graphs_has_the_rewards_and_stages_of_this_process(over_ros: Environment) -> None:
+    here = Environment(failures=FAILURES)
+    expected = [play(here.open(PLACE, SEED, rollout)) for rollout in range(4)]
+    got = []
+    for first in (0, 2):  # each graph has two of them, one after the other
+        pair = [over_ros.open(PLACE, SEED, rollout) for rollout in (first, first + 1)]
+        with pytest.raises(ToolError, match="All 2 graphs are in use: close a session before the next") as refused:
+            over_ros.open(PLACE, SEED)
+        assert refused.value.code is ErrorCode.INVALID_ARGUMENT
+        with ThreadPoolExecutor(2) as both:
+            got += list(both.map(play, pair))
+    assert [texts for texts, _ in got] == [texts for texts, _ in expected]
+    assert [score.terms for _, score in got] == [score.terms for _, score in expected]
+    assert len({score.total for _, score in got}) > 1, "the group is not all alike"
+    for (_, score), (_, wanted) in zip(got, expected, strict=True):
+        assert list(score.stages) == list(wanted.stages)
+        assert score.stages == wanted.stages
+    assert {name for _, score in got for name, stage in score.stages.items() if stage} >= {"held", "let_go", "at_rest"}
+
+
+def test_what_a_graph_does_not_have_is_refused_before_one_is_started() -> None:
+    with pytest.raises(ToolError, match="has its own image_size") as refused:
+        Environment(StationConfig(image_size=(320, 240)), backend="ros")
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(ToolError, match="There must be 1 graph or more, got 0"):
+        RosPool(StationConfig(), graphs=0)
+    with pytest.raises(ToolError, match="seed must be 0 or greater"):
+        RosPool(StationConfig()).take(PLACE, -1)

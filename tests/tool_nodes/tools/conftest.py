@@ -1,0 +1,19 @@
+"""A station with the example scene, and a conversation about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station
+from tests.tool_nodes.tools.looking import Table
+
+
+@pytest.fixture(scope="module")
+def station() -> Station:
+    return Station(load_scene(EXAMPLE_SCENE))
+
+
+@pytest.fixture
+def table(station: Station) -> Table:
+    return Table(station)

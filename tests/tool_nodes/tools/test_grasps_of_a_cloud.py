@@ -1,0 +1,98 @@
+"""Grasps of what is outlined: what is reported, and what follows when they are asked for again."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sim.station import Station
+from tests.tool_nodes.tools.looking import CLOUD, Table
+from tool_nodes.results import ErrorCode
+from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.tools.spacetools.grasping import GraspTools
+from tool_nodes.types import GraspSet
+
+N = r"\d\.\d{3}"
+
+
+def test_a_grasp_is_reported_as_in_the_papers_figure_6(table: Table) -> None:
+    table.segment("cinnamon")
+    result = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
+    masked = int(table.session.variables["segmentation_mask"].sum())
+    point = r"\(-?\d\.\d{3}, -?\d\.\d{3}\)"
+    match = re.fullmatch(
+        rf"Generated collision-free grasp with confidence ({N}) from {masked}/307200 masked points\. "
+        rf"Filtered (\d+) → (\d+) collision-free grasps\. "
+        rf"Projected 2D gripper points: \[({point}(?:, {point}){{4}})\]\. "
+        r"Use \$grasp_pose \(numpy array, 4x4\) to reference it\. \(backend: analytic\)",
+        result.text,
+    )
+    assert match
+    assert int(match[2]) >= int(match[3]) > 0
+    T, score = result.value
+    assert score == pytest.approx(float(match[1]), abs=5e-4)
+    assert np.array_equal(result.variables["grasp_pose"], T)
+    assert T[:3, :3] @ T[:3, :3].T == pytest.approx(np.eye(3), abs=1e-6)
+    assert T[3].tolist() == [0, 0, 0, 1]
+
+
+def test_the_five_points_of_a_grasp_surround_the_thing_and_its_axes_are_drawn(table: Table) -> None:
+    table.segment("cinnamon")
+    record = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result
+    shown = re.findall(r"\((-?\d\.\d{3}), (-?\d\.\d{3})\)", record.text)
+    points = np.array(shown, float) * (640, 480)
+    rows, columns = np.nonzero(table.session.variables["segmentation_mask"])
+    middle, size = np.array([columns.mean(), rows.mean()]), max(np.ptp(columns), np.ptp(rows))
+    assert np.linalg.norm(points[0] - middle) < size
+    assert np.linalg.norm(points[3:].mean(axis=0) - middle) < size
+    assert record.image is not None
+    drawn = record.image[(record.image != table.session.images[0].rgb).any(axis=2)]
+    assert {(230, 30, 30), (30, 200, 60), (40, 90, 240)} <= {tuple(colour) for colour in drawn.tolist()}
+
+
+class FixedGrasps:
+    """Three grasps along the optical axis."""
+
+    backend = "fixed"
+
+    def generate(self, cloud: Any, mask: Any, T_base_camera: Any) -> GraspSet:
+        T = np.tile(np.eye(4), (3, 1, 1))
+        T[:, 2, 3] = [0.5, 0.6, 0.7]
+        return GraspSet(T, np.full(3, 0.05), np.array([0.9, 0.8, 0.7]), sampled=10)
+
+
+def asked_again(station: Station, reachable: Any, times: int) -> list[float]:
+    """Distance along the optical axis of the grasps that the same call gives one after the other [m]."""
+    table = Table(station)
+    table.segment("cinnamon")
+    table.toolbox = Toolbox([GraspTools(FixedGrasps(), reachable)])
+    found = []
+    for _ in range(times):
+        T, _score = table.do("grasp_generator.compute_grasp", **CLOUD, image_index=0).result.value
+        found.append(float(T[2, 3]))
+    return found
+
+
+def test_asking_again_gives_the_next_best_grasp_and_starts_over_after_the_last(station: Station) -> None:
+    assert asked_again(station, None, 4) == [0.5, 0.6, 0.7, 0.5]
+
+
+def test_grasps_out_of_reach_are_passed_over(station: Station) -> None:
+    T_base_camera = station.camera.capture().T_base_camera
+
+    def reachable(T_base_gripper: Any, frame: Any) -> bool:
+        return (np.linalg.inv(T_base_camera) @ T_base_gripper)[2, 3] > 0.55
+
+    assert asked_again(station, reachable, 3) == [0.6, 0.7, 0.6]
+
+
+def test_no_grasp_in_reach_is_an_error_that_says_how_many_there_were(station: Station) -> None:
+    table = Table(station)
+    table.segment("cinnamon")
+    table.toolbox = Toolbox([GraspTools(FixedGrasps(), lambda T, frame: False)])
+    error = table.refusal("grasp_generator.compute_grasp", **CLOUD, image_index=0)
+    assert error.code is ErrorCode.NO_GRASP
+    assert error.message == "None of the 3 collision-free grasps can be reached by the arm."

@@ -1,0 +1,13 @@
+"""One task of every kind, made once."""
+
+import pytest
+
+from training.tasks.kinds import TASK_KINDS, make_task
+
+SEED = 11
+
+
+@pytest.fixture(scope="session")
+def tasks():
+    """Kind -> its task of SEED in the training's split."""
+    return {kind: make_task(kind, SEED) for kind in TASK_KINDS}

@@ -1,0 +1,115 @@
+"""Tasks by kind: made, written down, balanced, and with one meaning a sentence."""
+
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tool_nodes.results import ErrorCode, ToolError
+from training.splits import SPLITS
+from training.tasks.kinds import QUESTIONS, TASK_KINDS, make_task, task_document, task_from_document
+from training.tasks.question import QuestionTask
+from training.tasks.wordings import FORMS, WORDINGS
+from training.teacher.reading import read_question
+
+DRAWN = ("map_route", "map_stations", "small_print")
+
+
+@pytest.mark.parametrize("kind", TASK_KINDS)
+def test_a_document_makes_the_same_task_again(tasks, kind):
+    task = tasks[kind]
+    again = task_from_document(task_document(task))
+    assert again == task
+    assert again.text == task.text
+    assert task.goal
+    assert task.text.strip()
+    assert task_document(task) == {"kind": kind, "seed": 11, "split": "train"}
+
+
+def test_other_seeds_and_splits_are_other_tasks():
+    tasks = [make_task("small_print", seed, split) for seed in range(5) for split in SPLITS]
+    assert len({(task.text, task.truth) for task in tasks}) == len(tasks)
+
+
+@pytest.mark.parametrize("kind", DRAWN)
+def test_a_pickled_question_is_the_same(tasks, kind):
+    twin = pickle.loads(pickle.dumps(tasks[kind]))
+    assert twin == tasks[kind]
+
+
+def test_the_same_drawing_is_drawn_each_time(tasks):
+    first, second = (task.drawing() for task in (tasks["map_route"], make_task("map_route", 11)))
+    assert np.array_equal(first.rgb, second.rgb)
+
+
+@pytest.mark.parametrize(
+    ("document", "told"),
+    [
+        ({"kind": "juggle", "seed": 1, "split": "train"}, "There is no task kind 'juggle', only pick, "),
+        ({"kind": "depth", "seed": -1, "split": "train"}, "must be a whole number from 0"),
+        ({"kind": "depth", "seed": 1.5, "split": "train"}, "must be a whole number from 0"),
+        ({"kind": "depth", "seed": True, "split": "train"}, "must be a whole number from 0"),
+        ({"kind": "depth", "seed": 1, "split": "exam"}, "There is no split 'exam', only train, validation, test."),
+        ({"kind": "depth", "seed": 1}, "exactly the keys kind, seed and split"),
+    ],
+)
+def test_what_is_no_task_is_told_in_a_sentence(document, told):
+    with pytest.raises(ToolError, match=told) as caught:
+        task_from_document(document)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_every_wording_is_read_as_its_own_kind_and_no_other():
+    blanks = {"a": "rice box", "b": "cola", "where": "left of", "line": "red"}
+    for kind, wordings in WORDINGS.items():
+        for wording in wordings:
+            form = FORMS[kind].format(options="A) left of it, B) behind it, C) right of it, D) in front of it.")
+            question = read_question(f"{wording.format(**blanks)} {form}")
+            assert question is not None, wording
+            assert question.kind == kind, wording
+            for name in ("a", "b", "where", "line"):
+                assert question.blanks.get(name, blanks[name]) == blanks[name]
+
+
+def test_a_command_is_no_question():
+    assert read_question("Pick up the rice box") is None
+    assert read_question("How tall is the rice box?") is None  # without the form of its answer
+
+
+def even(counts: Counter, options: int) -> bool:
+    """Whether draws are as even as chance leaves them: chi square below its 99.9 % quantile."""
+    expected = sum(counts.values()) / options
+    statistic = sum((counts.get(option, 0) - expected) ** 2 / expected for option in counts)
+    statistic += (options - len(counts)) * expected
+    return statistic < {2: 10.83, 4: 16.27}[options]
+
+
+@pytest.mark.parametrize(("kind", "options"), [("depth", 2), ("yes_no", 2), ("choice", 4), ("count", 4)])
+def test_answers_are_as_frequent_as_each_other(kind, options, monkeypatch):
+    # Which answer a seed has is drawn before any scene, and no scene can be refused for it: the scenes are left out.
+    fates = []
+
+    def taken(rng, seed, split, fate):
+        fates.append(fate)
+        return object()
+
+    monkeypatch.setitem(QUESTIONS, kind, taken)
+    for seed in range(200):
+        make_task(kind, seed)
+    assert even(Counter(int(fate * options) for fate in fates), options)
+    assert not even(Counter({0: 150, 1: 50} if options == 2 else {0: 90, 1: 50, 2: 40, 3: 20}), options)
+
+
+@pytest.mark.parametrize(
+    ("kind", "answers"), [("depth", "AB"), ("choice", "ABCD"), ("count", (1, 2, 3, 4)), ("yes_no", ("yes", "no"))]
+)
+def test_the_fate_of_a_seed_is_its_answer(kind, answers):
+    for k, answer in enumerate(answers):
+        fate = (k + 0.5) / len(answers)
+        for attempt in range(60):
+            task = QUESTIONS[kind](np.random.default_rng([k, attempt]), 0, "train", fate)
+            if task is not None:
+                break
+        assert isinstance(task, QuestionTask)
+        assert task.truth == answer

@@ -1,0 +1,113 @@
+"""`toolhand data`: rollouts as training data, and a page to look through them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+
+from agent_node.console.terminal import AsJson, emit, say
+from tool_nodes.port_names import DEFAULT_PRESET
+from toolhand.options import Perception
+
+NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty.")]
+Kept = Annotated[
+    Literal["all", "accepted", "successful"],
+    tyro.conf.arg(
+        help="Which rollouts: all; those that were not rejected when they were made; or those whose task was done, by "
+        "the simulator's truth."
+    ),
+]
+
+
+def data_export(
+    rollouts: Annotated[Path, tyro.conf.arg(name="from", metavar="DIR", help="A folder of rollouts.")],
+    out: NewFolder,
+    format: Literal["chat", "parquet", "sharegpt"] = "chat",
+    layout: Literal["calls", "text"] = "calls",
+    keep: Kept = "accepted",
+    as_json: AsJson = False,
+) -> int:
+    """Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.
+
+    Shards appear whole, one after the other, and a manifest when all are there; nothing is ever replaced.
+
+    Args:
+        format: "chat" is JSONL with pictures as files, "parquet" has them inside, "sharegpt" comes with its
+            dataset_info.json.
+        layout: "calls" are tool calls in the function-calling form with the tools' schemas beside them, "text" is what
+            the policy read and wrote, word by word, the tools in its system prompt.
+    """
+    from training.data.formats.export import export
+
+    written = export(rollouts, out, format, layout, keep, say)
+    if as_json:
+        emit(written.document())
+    else:
+        print(written)
+    return 0
+
+
+def data_show(
+    rollouts: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR", help="A folder of rollouts.")],
+    html: Annotated[Path, tyro.conf.arg(metavar="FILE", help="The page.")] = Path("sample.html"),
+    n: int = 100,
+    as_json: AsJson = False,
+) -> int:
+    """Write a page that shows the rollouts of a folder, to be looked through.
+
+    Args:
+        n: So many rollouts at most, spread evenly over the folder.
+    """
+    from training.data.formats.export import show
+
+    shown, of = show(rollouts, html, n, say)
+    if as_json:
+        emit({"page": str(html), "rollouts": shown, "of": of})
+    else:
+        print(f"{html}: {shown} of {of} rollouts")
+    return 0
+
+
+def data_lerobot(
+    out: NewFolder,
+    n: int = 10,
+    seed: int = 0,
+    category: Literal["pick", "relational_pick", "pick_and_place"] | None = None,
+    size: str = "320x240",
+    fps: int = 5,
+    perception: Perception = DEFAULT_PRESET,
+    as_json: AsJson = False,
+) -> int:
+    """Record simulated episodes of the scripted policy as a LeRobot v3.0 data set.
+
+    Whole episodes appear, file by file; nothing is ever replaced. Episodes that fail are kept and say so.
+
+    Args:
+        n: Episodes, of random tasks with the seeds from --seed on.
+        seed: Of the first task and its station.
+        category: What kind of task; any where it is not given.
+        size: Width and height of the pictures, e.g. 320x240.
+        fps: Frames a second of simulated time; a divisor of 25.
+    """
+    from bench.tools import parse_sizes
+    from sim.station import StationConfig
+    from training.data.demonstrations import demonstrations
+    from training.data.formats.lerobot import LeRobotWriter
+
+    image_size = parse_sizes(size)[0]
+    config = StationConfig(perception=perception, image_size=image_size, sleep=True)
+    writer = LeRobotWriter(out)
+    try:
+        for shown in demonstrations(n, seed, config, category, fps, say):
+            writer.add(shown)
+            say(f"  episode {writer.episodes}: {shown.text}: {'done' if shown.success else 'not done'}")
+    finally:
+        writer.flush()  # after Ctrl-C too
+    writer.finish()
+    if as_json:
+        emit({"folder": str(out), **writer.document()})
+    else:
+        print(writer)
+    return 0

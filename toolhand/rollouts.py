@@ -1,0 +1,233 @@
+"""`toolhand rollouts`: groups of episodes for reinforcement learning, and a look into what was collected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import tyro
+
+from agent_node.console.terminal import INTERRUPTED, AsJson, emit, say
+from agent_node.policies.options import ModelSettings
+from tool_nodes.port_names import DEFAULT_PRESET
+from tool_nodes.results import ErrorCode, ToolError
+from toolhand.options import Perception, Suite
+from toolhand.run import PolicySpec, ProtocolName
+
+if TYPE_CHECKING:
+    from training.rollouts.engine import CollectReport
+    from training.rollouts.record import RolloutRecord
+
+_DEFAULT_MODEL = ModelSettings()
+_SHOWN = 100
+"""Characters of a text that are shown of it."""
+
+
+def rollouts_collect(
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
+    tasks: tuple[str, ...] = ("pick_and_place",),
+    recipe: str | None = None,
+    split: str = "train",
+    n: int = 32,
+    group: int = 4,
+    workers: int = 1,
+    seed: int = 0,
+    difficulty: float = 0.0,
+    policy: PolicySpec = "scripted",
+    protocol: ProtocolName | None = None,
+    reward: str | None = None,
+    turns: int = 24,
+    backend: str = "physics",
+    perception: Perception = DEFAULT_PRESET,
+    suite: Suite | None = None,
+    size: str = "320x240",
+    timestep: float = 0.002,
+    shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    deadline: float = 600.0,
+    tries: int = 3,
+    stop_alike: int = 8,
+    stop_silent: int = 4,
+    stop_dropped: int = 16,
+    model: ModelSettings = _DEFAULT_MODEL,
+    as_json: AsJson = False,
+) -> int:
+    """Collect groups of rollouts of a policy into a folder; the same command goes on after a break.
+
+    Each group has one task, from --seed on, and its rollouts differ in what the policy samples and in what fails on
+    purpose. Ctrl-C keeps what is whole.
+
+    Args:
+        out: Where the rollouts go: a new folder, or one of the same plan.
+        tasks: Kinds of tasks, in turn.
+        recipe: Whose tasks, protocol, suite and reward, where they are not given: dirl, peria, evic or last.
+        split: Of which split the tasks are: train, validation or test.
+        n: Rollouts of all groups together; a multiple of --group.
+        group: Rollouts of each task, 2 or more.
+        workers: Processes at once; one that hangs or dies is replaced.
+        seed: Of the first task, and of noise, failures on purpose and the policy's sampling.
+        difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, things that slip.
+        reward: What an episode is worth: mean (of the task's own terms), stages (partial credit), or a recipe's name.
+        turns: Assistant turns of an episode.
+        backend: Where the episodes happen, e.g. physics.
+        size: Width and height of the pictures.
+        timestep: Of the physics: 0.001, 0.002 or 0.004 s.
+        shared_failures: The rollouts of a group fail alike; else each fails by itself.
+        deadline: Longest wall time of a rollout, in seconds.
+        tries: How often a rollout may cost a process before it is dropped.
+        stop_alike: Stop after so many groups in a row whose rewards are all equal; 0 never does.
+        stop_silent: Stop after so many groups in a row in which no tool was called; 0 never does.
+        stop_dropped: Stop after so many rollouts in a row that were dropped; 0 never does.
+    """
+    from bench.tools import parse_sizes
+    from tool_nodes.tools.suites import parse_suites
+    from training.parallel import ProgressLine
+    from training.recipes import recipe_named
+    from training.rollouts.engine import StopRules, collect, document_of_report
+    from training.rollouts.plan import RolloutPlan, tasks_of, tasks_of_recipe
+
+    sizes = parse_sizes(size)
+    if n < 1 or (group > 0 and n % group) or len(sizes) != 1:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"n must be a multiple of group and size one width and height, got {n}, {group} and {size}.",
+        )
+    settings = {name: value for name, value in asdict(model).items() if value != getattr(_DEFAULT_MODEL, name)}
+    groups = n // max(group, 1)
+    followed = None if recipe is None else recipe_named(recipe)
+    plan = RolloutPlan(
+        tasks=tasks_of(tasks, groups, seed, split) if recipe is None else tasks_of_recipe(recipe, groups, seed, split),
+        group=group,
+        seed=seed,
+        policy=policy,
+        settings=settings,
+        protocol=protocol or (followed.protocol if followed else "spacetools"),
+        reward=reward or recipe or "mean",
+        turns=turns,
+        backend=backend,
+        perception=perception,
+        suites=parse_suites(suite) if suite else followed.suites if followed else ("spacetools",),
+        image_size=sizes[0],
+        timestep=timestep,
+        difficulty=difficulty,
+        shared_failures=shared_failures,
+    )
+    line = ProgressLine(n)
+    try:
+        report = collect(
+            plan,
+            out,
+            workers,
+            deadline_s=deadline,
+            tries=tries,
+            stops=StopRules(stop_alike, stop_silent, stop_dropped),
+            progress=lambda report: line.show(report.whole + report.dropped.total(), _note(report)),
+        )
+    finally:
+        line.end()
+    for sentence in report.bad_rows:
+        say(f"Drawn again: {sentence}")
+    if as_json:
+        emit({"out": str(out), **document_of_report(report)})
+    else:
+        print(_table(report, out))
+    return INTERRUPTED if report.cancelled else 0 if report.whole == report.planned else 1
+
+
+def _note(report: CollectReport) -> str:
+    dropped = f", {report.dropped.total()} dropped" if report.dropped else ""
+    return f"{report.true_success} true successes{dropped}"
+
+
+def _table(report: CollectReport, out: Path) -> str:
+    whole = report.whole
+    rows = [
+        ("rollouts", f"{whole} of {report.planned} in {out} ({report.found} were there)"),
+        (
+            "true success",
+            f"{report.true_success} of {whole}" + (f", {report.true_success / whole:.1%}" if whole else ""),
+        ),
+        ("groups", f"{report.groups} whole, {report.alike} with one and the same reward"),
+        ("dropped", _counts(report.dropped)),
+        ("drawn again", _counts(report.again)),
+    ]
+    if report.done:
+        per_min, per_core = 60 * report.done / report.wall_s, 60 * report.done / report.cpu_s
+        rows += [
+            ("speed", f"{per_min:.1f} rollouts/min ({per_core:.1f} a minute of CPU time), "
+                      f"{report.calls / report.wall_s:.1f} calls/s, {report.peak_mb:.0f} MB a worker"),
+            ("time", ", ".join(f"{stage} {share:.0%}" for stage, share in report.shares.items())),
+        ]  # fmt: skip
+    if report.cancelled:
+        rows.append(("cancelled", "the same command goes on"))
+    return "\n".join(f"{name:14}{value}" for name, value in rows)
+
+
+def _counts(counted: Mapping[str, int]) -> str:
+    return ", ".join(f"{code} {count}" for code, count in sorted(counted.items())) or "none"
+
+
+def rollouts_show(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    rollout: str = "",
+    as_json: AsJson = False,
+) -> int:
+    """List the rollouts of a folder, or show the turns of one.
+
+    Args:
+        folder: As it was collected.
+        rollout: Its name, such as 00003-001; all are listed where it is left out.
+    """
+    from training.rollouts.collection import read_rollouts
+
+    bad: list[str] = []
+    records = list(read_rollouts(folder, lambda error: bad.append(str(error))))
+    if rollout:
+        records = [record for record in records if record.id == rollout]
+        if not records:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no rollout {rollout[:40]!r} in {folder}.")
+    for sentence in bad:
+        say(f"Passed over: {sentence}")
+    if as_json:
+        emit({"rollouts": [_document(record) for record in records], "bad_rows": bad})
+    elif rollout:
+        print("\n".join(_turns(records[0])))
+    else:
+        print(f"{'rollout':12}{'reward':>8}{'turns':>7}{'calls':>7}  {'ended':20}task")
+        for record in records:
+            calls = sum(len(turn.calls) for turn in record.turns)
+            ended = record.error_code or ("done" if record.true_success else "not done")
+            print(f"{record.id:12}{record.total:8.3f}{len(record.turns):7}{calls:7}  {ended:20}{_short(record.text)}")
+    return 0
+
+
+def _document(record: RolloutRecord) -> dict[str, Any]:
+    return {
+        "id": record.id, "task": dict(record.task), "text": record.text, "total": record.total,
+        "terms": dict(record.terms), "true_success": record.true_success, "success": record.success,
+        "error_code": record.error_code, "answer": record.answer, "stages": dict(record.stages),
+        "turns": len(record.turns), "calls": sum(len(turn.calls) for turn in record.turns),
+        "seeds": dict(record.seeds), "times": dict(record.times),
+    }  # fmt: skip
+
+
+def _turns(record: RolloutRecord) -> list[str]:
+    lines = [f"{record.id}: {_short(record.text)}"]
+    for number, turn in enumerate(record.turns, start=1):
+        lines.append(f"{number:3}  {_short(turn.thought or turn.problem or turn.text)}")
+        for call in turn.calls:
+            purpose = f" (on purpose: {call.failed_on_purpose})" if call.failed_on_purpose else ""
+            lines.append(f"       {call.tool}: {_short(call.words)}{purpose}")
+    terms = ", ".join(f"{name} {value:g}" for name, value in record.terms.items())
+    return [*lines, f"answer: {_short(record.answer)}", f"reward {record.total:g} ({terms}); {_reasons(record)}"]
+
+
+def _reasons(record: RolloutRecord) -> str:
+    return "true success" if record.true_success else _short(" ".join(record.truth.get("reasons", ())) or "not done")
+
+
+def _short(text: str) -> str:
+    """One line of at most so many characters, none of which steers a terminal."""
+    line = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 4 * _SHOWN]).split())
+    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"

@@ -1,0 +1,99 @@
+"""Parquet files. The only module that imports pyarrow (extra `data`), and only when a file is read or written."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from tool_nodes.extras import install_extra
+from tool_nodes.results import ErrorCode, ToolError
+
+MAX_PARQUET_BYTES = 4 << 30
+"""Largest Parquet file that is read [bytes]: its columns are held in memory; chosen by hand."""
+
+
+def arrow() -> Any:
+    """The module pyarrow. Raises ToolError UNAVAILABLE without the extra, with the command that installs it."""
+    try:
+        return import_module("pyarrow")
+    except ImportError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, "Parquet needs pyarrow, which is not installed.", f"Run {install_extra('data')}."
+        ) from error
+
+
+def parquet() -> Any:
+    """The module pyarrow.parquet. Raises as `arrow`."""
+    arrow()
+    return import_module("pyarrow.parquet")
+
+
+def parquet_bytes(tables: Sequence[Any]) -> bytes:
+    """Tables of one schema as one Parquet file, a row group each."""
+    buffer = io.BytesIO()
+    with parquet().ParquetWriter(buffer, tables[0].schema, compression="snappy") as writer:
+        for table in tables:
+            writer.write_table(table)
+    return buffer.getvalue()
+
+
+def read_parquet(path: Path, columns: Sequence[str]) -> Any:
+    """Columns of a Parquet file as a table.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where it is cut off, damaged, too large or lacks a column, in one sentence with its
+            name; UNAVAILABLE without pyarrow.
+    """
+    pa = arrow()
+    try:
+        if path.stat().st_size > MAX_PARQUET_BYTES:
+            raise OSError(f"it is larger than {MAX_PARQUET_BYTES >> 30} GiB")
+        with parquet().ParquetFile(path) as file:
+            missing = [name for name in columns if name not in file.schema_arrow.names]
+            if not missing:
+                return file.read(columns=list(columns))
+    except (OSError, pa.ArrowException) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The Parquet file {path} cannot be read: {reason}.") from error
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The Parquet file {path} has no column {', '.join(missing)}.")
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
+    """Rows as a table of a schema (with its metadata), in which JSON types may stand anywhere.
+
+    Args:
+        rows: A value for each column; lists are never None, JSON is text.
+        schema: A pyarrow.Schema.
+    """
+    pa = arrow()
+    arrays = [_typed(pa.array([row[field.name] for row in rows], _stored(field.type)), field.type) for field in schema]
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+@functools.cache
+def _extension() -> Any:
+    return arrow().BaseExtensionType
+
+
+def _stored(kind: Any) -> Any:
+    """The type below a type: pyarrow makes no nested arrays of extension types from Python's lists."""
+    pa = arrow()
+    if pa.types.is_list(kind):
+        return pa.list_(_stored(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _stored(field.type)) for field in kind])
+    return kind.storage_type if isinstance(kind, _extension()) else kind
+
+
+def _typed(array: Any, kind: Any) -> Any:
+    pa = arrow()
+    if pa.types.is_list(kind):
+        return pa.ListArray.from_arrays(array.offsets, _typed(array.values, kind.value_type), type=kind)
+    if pa.types.is_struct(kind):
+        fields = list(kind)
+        return pa.StructArray.from_arrays([_typed(array.field(k), f.type) for k, f in enumerate(fields)], fields=fields)
+    return pa.ExtensionArray.from_storage(kind, array) if isinstance(kind, _extension()) else array

@@ -1,0 +1,309 @@
+"""Chat data: JSONL with pictures as files, or Parquet with the pictures inside, as TRL and `datasets` take them.
+
+A row, the same in both:
+
+    {"id", "messages": [{"role", "content": [{"type": "text", "text"} | {"type": "image"}, ...],
+                         "tool_calls": [{"id", "type": "function", "function": {"name", "arguments"}}, ...],
+                         "tool_call_id", "name", "sampled"}, ...],
+     "tools": [schema, ...], "images": [picture, ...], "total", "success", "about": {...}}
+
+The k-th part of type "image" is the k-th of `images`: a path relative to the folder in JSONL, {"bytes", "path"} in
+Parquet. `sampled` is true where an assistant's turn is to be learned. Parquet has every key in every message, empty
+where it has no meaning, and the type Json of `datasets` for calls, tools and `about`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal, NamedTuple
+
+from agent_node.policies.chat import NativeCall
+from tool_nodes.results import ErrorCode, ToolError
+from training.arrow import arrow, parquet_bytes, read_parquet, table_of
+from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, Layout, PicturePart
+from training.data.formats.shards import IMAGES, SHARD_ROWS, read_shards
+from training.data.formats.writing import PictureCopies, WrittenSet, checked_png, json_text, write_set
+from training.rollouts.pictures import PictureStore
+from training.rollouts.record import RolloutRecord
+
+OnSkip = Callable[[str], None] | None
+"""Hears why a row or a rollout was left out; None where the first such is an error."""
+
+
+def write_chat_jsonl(
+    records: Iterable[RolloutRecord],
+    pictures: PictureStore,
+    folder: Path,
+    layout: Layout = "calls",
+    on_skip: OnSkip = None,
+    shard_rows: int = SHARD_ROWS,
+) -> WrittenSet:
+    """Write rollouts as chat JSONL with their pictures as files. Arguments and errors are those of `write_set`."""
+    return write_set(records, pictures, folder, ChatJsonl(), layout, on_skip, shard_rows)
+
+
+def write_chat_parquet(
+    records: Iterable[RolloutRecord],
+    pictures: PictureStore,
+    folder: Path,
+    layout: Layout = "calls",
+    on_skip: OnSkip = None,
+    shard_rows: int = SHARD_ROWS,
+) -> WrittenSet:
+    """Write rollouts as Parquet with their pictures inside.
+
+    Arguments and errors are those of `write_set`; UNAVAILABLE also without pyarrow.
+    """
+    return write_set(records, pictures, folder, ChatParquet(), layout, on_skip, shard_rows)
+
+
+class ChatJsonl:
+    """Rows as lines of JSON."""
+
+    name, suffix = "chat-jsonl", "jsonl"
+
+    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[bytes, int]:
+        """See `RowFormat`."""
+        document = _document(example) | {"images": [pictures.file(name) for name in example.pictures]}
+        line = f"{json_text(document)}\n".encode("ascii")
+        return line, len(line)
+
+    def packed(self, rows: list[bytes]) -> bytes:
+        """See `RowFormat`."""
+        return b"".join(rows)
+
+    def beside(self, folder: Path) -> None:
+        """Nothing."""
+
+
+class ChatParquet:
+    """Rows as Parquet."""
+
+    name, suffix = "chat-parquet", "parquet"
+
+    def __init__(self) -> None:
+        self._schema = _schema()
+
+    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[dict[str, Any], int]:
+        """See `RowFormat`."""
+        document = _document(example)
+        row = document | {
+            "messages": [_column(message) for message in document["messages"]],
+            "tools": [json_text(tool) for tool in document["tools"]],
+            "images": [{"bytes": pictures.png(name), "path": f"{name}.png"} for name in example.pictures],
+            "about": json_text(document["about"]),
+        }
+        return row, sum(len(image["bytes"]) for image in row["images"]) + len(str(row["messages"]))
+
+    def packed(self, rows: list[dict[str, Any]]) -> bytes:
+        """See `RowFormat`."""
+        return parquet_bytes([table_of(rows, self._schema)])
+
+    def beside(self, folder: Path) -> None:
+        """Nothing."""
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def _document(example: ChatExample) -> dict[str, Any]:
+    return {
+        "id": example.id,
+        "messages": [_message(entry) for entry in example.entries],
+        "tools": [dict(tool) for tool in example.tools],
+        "total": float(example.about["total"]),
+        "success": bool(example.about["success"]),
+        "about": dict(example.about),
+    }
+
+
+def _message(entry: ChatEntry) -> dict[str, Any]:
+    message: dict[str, Any] = {
+        "role": entry.role,
+        "content": [
+            {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"} for part in entry.parts
+        ],
+        "sampled": entry.sampled,
+    }
+    if entry.calls:
+        message["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": dict(call.arguments)}}
+            for call in entry.calls
+        ]
+    if entry.call_id:
+        message |= {"tool_call_id": entry.call_id, "name": entry.name}
+    return message
+
+
+def _column(message: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "role": message["role"],
+        "content": [{"type": part["type"], "text": part.get("text")} for part in message["content"]],
+        "tool_calls": [json_text(call) for call in message.get("tool_calls", ())],
+        "tool_call_id": message.get("tool_call_id"),
+        "name": message.get("name"),
+        "sampled": message["sampled"],
+    }
+
+
+def _schema() -> Any:
+    """The columns, with the features that `datasets` reads from the metadata."""
+    pa = arrow()
+    text, document = pa.string(), pa.json_(pa.string())
+    part = pa.struct([("type", text), ("text", text)])
+    message = pa.struct([
+        ("role", text), ("content", pa.list_(part)), ("tool_calls", pa.list_(document)),
+        ("tool_call_id", text), ("name", text), ("sampled", pa.bool_()),
+    ])  # fmt: skip
+    image = pa.struct([("bytes", pa.binary()), ("path", text)])
+    words = {"dtype": "string", "_type": "Value"}
+    features = {
+        "id": words,
+        "messages": _list({
+            "role": words,
+            "content": _list({"type": words, "text": words}),
+            "tool_calls": _list({"_type": "Json"}),
+            "tool_call_id": words,
+            "name": words,
+            "sampled": {"dtype": "bool", "_type": "Value"},
+        }),
+        "tools": _list({"_type": "Json"}),
+        "images": _list({"_type": "Image"}),
+        "total": {"dtype": "float64", "_type": "Value"},
+        "success": {"dtype": "bool", "_type": "Value"},
+        "about": {"_type": "Json"},
+    }  # fmt: skip
+    columns = [
+        ("id", text), ("messages", pa.list_(message)), ("tools", pa.list_(document)), ("images", pa.list_(image)),
+        ("total", pa.float64()), ("success", pa.bool_()), ("about", document),
+    ]  # fmt: skip
+    return pa.schema(columns, metadata={"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def _list(feature: Mapping[str, Any]) -> dict[str, Any]:
+    return {"feature": dict(feature), "_type": "List"}
+
+
+# -- reading ---------------------------------------------------------------------------------------
+
+
+class ChatRow(NamedTuple):
+    """A row as it was read.
+
+    Attributes:
+        example: The conversation.
+        images: PNG files of `example.pictures`, in order.
+    """
+
+    example: ChatExample
+    images: tuple[bytes, ...]
+
+
+def read_chat(folder: Path, on_skip: OnSkip = None) -> Iterator[ChatRow]:
+    """Read what `write_chat_jsonl` or `write_chat_parquet` wrote; of a killed run its whole shards.
+
+    Args:
+        folder: Of the data set.
+        on_skip: Hears of each bad row or shard in a sentence with its file and row, and the rest is read on; where
+            None, the first is an error.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where there is no such data set or something of it is bad, in one sentence.
+    """
+    shards = read_shards(folder, on_skip)
+    for file in shards.files:
+        rows = _parquet_rows(file) if file.suffix == ".parquet" else _lines(file)
+        number = 0
+        try:
+            for number, row in enumerate(rows, 1):
+                try:
+                    yield _row(row, folder)
+                except (ValueError, LookupError, TypeError, AttributeError, RecursionError, ToolError) as error:
+                    if on_skip is None:
+                        raise _bad(file, number, error) from error
+                    on_skip(str(_bad(file, number, error)))
+        except ToolError as error:
+            if on_skip is None or number:
+                raise
+            on_skip(str(error))
+
+
+def _bad(file: Path, number: int, error: Exception) -> ToolError:
+    reason = f"it has no {error}" if isinstance(error, LookupError) else str(error).rstrip(".")
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{file}, row {number}, is no chat: {reason}.")
+
+
+def _lines(file: Path) -> Iterator[Any]:
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The shard {file} cannot be read: {error.strerror}.") from error
+    yield from lines
+
+
+def _parquet_rows(file: Path) -> Iterator[Any]:
+    names = ("id", "messages", "tools", "images", "about")
+    yield from read_parquet(file, names).to_pylist()
+
+
+def _row(row: Any, folder: Path) -> ChatRow:
+    if isinstance(row, bytes):
+        document = json.loads(row)
+        names = [_hash_in(path) for path in document["images"]]
+        files = [_png_file(folder / IMAGES / f"{name}.png") for name in names]
+    else:
+        document = row | {"tools": [json.loads(tool) for tool in row["tools"]], "about": json.loads(row["about"])}
+        names = [_hash_in(image["path"]) for image in row["images"]]
+        files = [image["bytes"] for image in row["images"]]
+    left = iter(names)
+    entries = tuple(_entry(message, left) for message in document["messages"])
+    if next(left, None) is not None:
+        raise ValueError("it has more images than parts of type image")
+    example = ChatExample(str(document["id"]), entries, tuple(document["tools"]), dict(document["about"]))
+    return ChatRow(example, tuple(checked_png(file, name) for file, name in zip(files, names, strict=True)))
+
+
+def _hash_in(path: Any) -> str:
+    name = PurePosixPath(str(path)).name
+    if not name.endswith(".png"):
+        raise ValueError(f"{str(path)[:80]!r} is no picture of the data set")
+    return name.removesuffix(".png")
+
+
+def _png_file(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"its picture {path.name[:12]} cannot be read ({error.strerror})") from error
+
+
+def _entry(message: Mapping[str, Any], images: Iterator[str]) -> ChatEntry:
+    if message["role"] not in ("system", "user", "assistant", "tool"):
+        raise ValueError(f"there is no role {str(message['role'])[:20]!r}")
+    return ChatEntry(
+        message["role"],
+        tuple(_part(part, images) for part in message["content"]),
+        tuple(_call(call) for call in message.get("tool_calls") or ()),
+        message.get("tool_call_id") or "",
+        message.get("name") or "",
+        bool(message["sampled"]),
+    )
+
+
+def _part(part: Mapping[str, Any], images: Iterator[str]) -> ChatPart:
+    kind: Literal["text", "image"] = part["type"]
+    if kind == "image":
+        name = next(images, None)
+        if name is None:
+            raise ValueError("it has fewer images than parts of type image")
+        return PicturePart(name)
+    if kind != "text" or not isinstance(part["text"], str):
+        raise ValueError(f"a part of a message is text or image, not {str(kind)[:20]!r}")
+    return part["text"]
+
+
+def _call(call: Any) -> NativeCall:
+    document = json.loads(call) if isinstance(call, str) else call
+    return NativeCall(document["id"], document["function"]["name"], document["function"]["arguments"])

@@ -1,0 +1,212 @@
+"""A data set in files that appear whole or not at all: shards as they fill, and a manifest when all are there.
+
+    DIR/data/train-00000.jsonl ...    the rows
+    DIR/images/HASH.png ...           the pictures, where they are not inside the rows
+    DIR/manifest.json                 format, rows, and each shard's rows, bytes and SHA-256; written last
+
+A run that is killed leaves whole shards without a manifest; `read_shards` reads those too. A folder that holds anything
+is refused, so nothing is ever replaced.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from tool_nodes.results import ErrorCode, ToolError
+
+MANIFEST = "manifest.json"
+ROWS, IMAGES = "data", "images"
+"""Folders of the rows and of the pictures."""
+
+SHARD_ROWS = 256
+"""So many rows a shard has at most; chosen by hand: a killed run loses some seconds of writing."""
+SHARD_BYTES = 64 << 20
+"""Bytes after which a shard is full; chosen by hand: readers of Parquet hold a shard's row group in memory."""
+
+_SHARD = re.compile(r"train-\d{5}\.(?:jsonl|parquet)")
+
+
+@dataclass(frozen=True)
+class ShardEntry:
+    """One shard as the manifest has it.
+
+    Attributes:
+        file: Its name within `data/`.
+        rows, bytes: How many it has.
+        sha256: Of the file, in hexadecimal digits.
+    """
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+def write_durably(path: Path, content: bytes) -> None:
+    """Write a file that is absent or complete, also after a power cut; its folder is made if needed.
+
+    Raises:
+        ToolError: UNAVAILABLE where it cannot be written, e.g. on a full disk; nothing is left of it then.
+    """
+    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with part.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)  # the name lasts as long as what it names
+        finally:
+            os.close(folder)
+    except OSError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"Cannot write {path}: {error.strerror or type(error).__name__}.",
+            "Check the folder and its free space.",
+        ) from error
+
+
+def require_empty(folder: Path) -> None:
+    """Raises ToolError INVALID_ARGUMENT where a folder holds anything or is no folder; UNAVAILABLE unreadable."""
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            unfinished = folder.is_dir() and (folder / ROWS).is_dir() and not (folder / MANIFEST).exists()
+            what = "an unfinished data set" if unfinished else "something already"
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{folder} holds {what}, and nothing is replaced.",
+                "Name a folder that does not exist yet or is empty.",
+            )
+    except OSError as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot read {folder}: {error.strerror}.") from error
+
+
+class ShardWriter:
+    """Writes the shards of one data set.
+
+    Args:
+        folder: Where it goes; not there yet, or empty.
+        form: Name of the format, for the manifest.
+        suffix: Of the shards: "jsonl" or "parquet".
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the folder holds something.
+    """
+
+    def __init__(self, folder: Path, form: str, suffix: str) -> None:
+        require_empty(folder)
+        self.folder, self._form, self._suffix = folder, form, suffix
+        self.entries: list[ShardEntry] = []
+
+    def write(self, content: bytes, rows: int) -> None:
+        """Write one shard. Raises ToolError UNAVAILABLE where it cannot be written."""
+        name = f"train-{len(self.entries):05d}.{self._suffix}"
+        write_durably(self.folder / ROWS / name, content)
+        self.entries.append(ShardEntry(name, rows, len(content), hashlib.sha256(content).hexdigest()))
+
+    def finish(self, more: Mapping[str, Any]) -> None:
+        """Write the manifest, with what else is to be known of the set. Raises ToolError UNAVAILABLE."""
+        document = {
+            "format": self._form,
+            "rows": sum(entry.rows for entry in self.entries),
+            "shards": [asdict(entry) for entry in self.entries],
+            **more,
+        }
+        write_durably(self.folder / MANIFEST, f"{json.dumps(document, indent=2)}\n".encode())
+
+
+@dataclass(frozen=True)
+class ShardFolder:
+    """The whole shards of a data set.
+
+    Attributes:
+        folder: Where it lies.
+        files: The shards, in order.
+        manifest: The document; empty where the run was killed before it.
+    """
+
+    folder: Path
+    files: tuple[Path, ...]
+    manifest: Mapping[str, Any]
+
+    @property
+    def finished(self) -> bool:
+        """The manifest is there."""
+        return bool(self.manifest)
+
+
+def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> ShardFolder:
+    """The shards of a data set, each checked against the manifest where there is one.
+
+    Args:
+        folder: Of the data set.
+        on_skip: Hears in a sentence of each shard that is missing or is not what was written, which is left out; where
+            None, the first is an error.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where there is no data set, or for such a shard.
+    """
+    try:
+        files = tuple(sorted(file for file in (folder / ROWS).iterdir() if _SHARD.fullmatch(file.name)))
+    except OSError:
+        files = ()
+    if not files and not (folder / MANIFEST).exists():
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"{folder} is no data set: it has no {ROWS}/train-00000 and no {MANIFEST}."
+        )
+    manifest: dict[str, Any] = {}
+    if (folder / MANIFEST).exists():
+        manifest = _manifest(folder / MANIFEST)
+        files = tuple(_whole(folder / ROWS, manifest["shards"], on_skip))
+    return ShardFolder(folder, files, manifest)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_bytes())
+        for entry in manifest["shards"]:
+            if not _SHARD.fullmatch(entry["file"]) or not isinstance(entry["sha256"], str):
+                raise ValueError(f"{str(entry['file'])[:40]!r} is no shard")
+    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no manifest of a data set: {error}.") from error
+    return dict(manifest)
+
+
+def _whole(folder: Path, entries: Sequence[Mapping[str, Any]], on_skip: Callable[[str], None] | None) -> Iterator[Path]:
+    for entry in entries:
+        path = folder / entry["file"]
+        try:
+            _check(path, entry)
+        except ToolError as error:
+            if on_skip is None:
+                raise
+            on_skip(str(error))
+        else:
+            yield path
+
+
+def _check(path: Path, entry: Mapping[str, Any]) -> None:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The shard {path} cannot be read: {error.strerror}.") from error
+    if hashlib.sha256(content).hexdigest() != entry["sha256"]:
+        wanted = entry.get("bytes")
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The shard {path} is not what was written: it has {len(content)} bytes, its manifest says {wanted}.",
+        )

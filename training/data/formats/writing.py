@@ -1,0 +1,187 @@
+"""What the formats have in common: rollouts in, rows of one format out, pictures before the rows that name them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from training.data.formats.conversation import ChatExample, Layout, example_of
+from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter, write_durably
+from training.rollouts.pictures import PictureStore, hash_of
+from training.rollouts.record import RolloutRecord
+
+Row = Any
+"""A row as its format packs it."""
+
+
+def checked_png(content: bytes, name: str) -> bytes:
+    """The bytes of a PNG file that shows the picture of a hash. Raises ToolError INVALID_ARGUMENT for any other."""
+    try:
+        with opened(content, ("PNG",)) as picture:
+            right = hash_of(np.asarray(picture.convert("RGB"))) == name
+    except PictureFileError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} cannot be read: {error}.") from error
+    if not right:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} is not what it was.")
+    return content
+
+
+def json_text(document: Any) -> str:
+    """A document as a line of ASCII. Raises ToolError INVALID_ARGUMENT for what JSON cannot hold."""
+    try:
+        return json.dumps(document, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"It holds something that JSON cannot: {error}.") from error
+
+
+class PictureCopies:
+    """The pictures of a data set.
+
+    Args:
+        store: Has them.
+        folder: Of the data set: they go into `images/` there, by their hash.
+    """
+
+    def __init__(self, store: PictureStore, folder: Path) -> None:
+        self._store, self._folder = store, folder
+        self.copied: set[str] = set()
+
+    def png(self, name: str) -> bytes:
+        """The file of a picture. Raises ToolError INVALID_ARGUMENT where it is missing or damaged."""
+        path = self._store.path(name)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} is missing: {error.strerror}."
+            ) from error
+        return checked_png(content, name)
+
+    def file(self, name: str) -> str:
+        """Copy a picture, once; its path relative to the data set. Raises as `png`; UNAVAILABLE on a full disk."""
+        path = f"{IMAGES}/{name}.png"
+        if name not in self.copied:
+            write_durably(self._folder / path, self.png(name))
+            self.copied.add(name)
+        return path
+
+
+class RowFormat(Protocol):
+    """One way to write rows.
+
+    Attributes:
+        name: For the manifest.
+        suffix: Of the shards.
+    """
+
+    name: str
+    suffix: str
+
+    def row(self, example: ChatExample, pictures: PictureCopies) -> tuple[Row, int]:
+        """A row, and about how many bytes it takes. Raises ToolError INVALID_ARGUMENT for what it cannot hold."""
+
+    def packed(self, rows: list[Row]) -> bytes:
+        """A shard."""
+
+    def beside(self, folder: Path) -> None:
+        """Write what belongs beside the shards, before the manifest."""
+
+
+@dataclass
+class WrittenSet:
+    """What was written.
+
+    Attributes:
+        folder: Where it lies.
+        form, layout: Of the rows.
+        rows, shards, pictures, bytes: How many; a picture that many rows show counts once where it is a file.
+        skipped: A sentence for each rollout that could not be written.
+    """
+
+    folder: Path
+    form: str
+    layout: str
+    rows: int = 0
+    shards: int = 0
+    pictures: int = 0
+    bytes: int = 0
+    skipped: list[str] = field(default_factory=list)
+
+    def document(self) -> dict[str, Any]:
+        """The same as a JSON document."""
+        names = ("form", "layout", "rows", "shards", "pictures", "bytes", "skipped")
+        return {"folder": str(self.folder), **{name: getattr(self, name) for name in names}}
+
+    def __str__(self) -> str:
+        skipped = f", {len(self.skipped)} skipped" if self.skipped else ""
+        return (
+            f"{self.folder}: {self.rows} rows ({self.form}, layout {self.layout}) in {self.shards} shards, "
+            f"{self.pictures} pictures, {self.bytes / 1e6:.1f} MB{skipped}"
+        )
+
+
+def write_set(
+    records: Iterable[RolloutRecord],
+    store: PictureStore,
+    folder: Path,
+    form: RowFormat,
+    layout: Layout = "calls",
+    on_skip: Callable[[str], None] | None = None,
+    shard_rows: int = SHARD_ROWS,
+) -> WrittenSet:
+    """Write rollouts as a data set.
+
+    Args:
+        records: Read one after the other, never held together.
+        store: Has their pictures.
+        folder: Where it goes; not there yet, or empty.
+        form: How rows are written.
+        layout: See `training.data.formats.conversation`.
+        on_skip: Hears in a sentence why a rollout was left out; where None, the first such ends the writing.
+        shard_rows: Rows of a shard; fewer where they are large.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the folder holds something, and for a rollout that cannot be written if
+            nobody hears of it; UNAVAILABLE where the disk is full: the shards before it are whole.
+    """
+    writer = ShardWriter(folder, form.name, form.suffix)
+    written, pictures = WrittenSet(folder, form.name, layout), PictureCopies(store, folder)
+    rows: list[Row] = []
+    size = shown = 0
+
+    def flush() -> None:
+        nonlocal size
+        if rows:
+            writer.write(form.packed(rows), len(rows))
+            rows.clear()
+            size = 0
+
+    for record in records:
+        try:
+            example = example_of(record, layout)
+            row, took = form.row(example, pictures)
+        except ToolError as error:
+            if on_skip is None or error.code in INFRASTRUCTURE_ERRORS:
+                raise
+            written.skipped.append(f"Rollout {record.id} is left out: {error}")
+            on_skip(written.skipped[-1])
+            continue
+        rows.append(row)
+        size += took
+        shown += len(example.pictures)
+        if len(rows) >= shard_rows or size >= SHARD_BYTES:
+            flush()
+    flush()
+    form.beside(folder)
+    written.pictures = len(pictures.copied) or shown
+    writer.finish({"layout": layout, "pictures": written.pictures, "skipped": written.skipped})
+    written.rows = sum(entry.rows for entry in writer.entries)
+    written.shards, written.bytes = len(writer.entries), sum(entry.bytes for entry in writer.entries)
+    return written

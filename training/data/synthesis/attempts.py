@@ -1,0 +1,100 @@
+"""One attempt at a task: a policy in a session, to the end, with the task's own score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from agent_node.episode import Episode
+from agent_node.policy import Message, Policy, Reply
+from sim.tasks.task import Task
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from training.environment import Environment
+from training.session import EpisodeScore, EpisodeSession
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of one attempt.
+
+    Attributes:
+        task: What was to be done.
+        episode: What was said and done; None where it could not even begin.
+        score: The task's own score, graded; None where an infrastructure error left none.
+        tools: Schemas of the tools that were offered.
+        seed, rollout: Of the session.
+        labels: How it was made, for its record.
+        trouble: The infrastructure error in one sentence, or empty.
+    """
+
+    task: Task
+    episode: Episode | None
+    score: EpisodeScore | None
+    tools: Sequence[Mapping[str, Any]] = ()
+    seed: int = 0
+    rollout: int = 0
+    labels: Mapping[str, Any] = field(default_factory=dict)
+    trouble: str = ""
+
+    @property
+    def right(self) -> bool:
+        """The task's own score says that all is as it should be."""
+        return self.score is not None and self.score.truth.success
+
+
+def attempt(
+    environment: Environment,
+    task: Task,
+    policy: Policy,
+    seed: int,
+    rollout: int = 0,
+    labels: Mapping[str, Any] = MappingProxyType({}),
+) -> Attempt:
+    """Let a policy try a task from its beginning to its end.
+
+    Args:
+        environment: Where.
+        task: What is to be done.
+        policy: Who does it.
+        seed, rollout: As of `Environment.open`.
+        labels: Of the attempt.
+
+    Raises:
+        ToolError: What the policy raises; infrastructure errors of the tools are `trouble` instead.
+    """
+    return played(task, lambda: _to_the_end(environment.open(task, seed, rollout), policy), labels)
+
+
+def played(task: Task, play: Callable[[], EpisodeSession], labels: Mapping[str, Any]) -> Attempt:
+    """The attempt that `play` makes, which gives its session when all is said; the session is closed then."""
+    try:
+        with play() as session:
+            return Attempt(
+                task, session.episode, session.score(), session.tools(), session.seed, session.rollout, labels
+            )
+    except ToolError as error:
+        if error.code not in INFRASTRUCTURE_ERRORS:
+            raise
+        return Attempt(task, None, None, labels=labels, trouble=f"{error.code}: {error}")
+
+
+def asked(policy: Policy, messages: Sequence[Message]) -> Reply:
+    """The policy's next turn. Raises ToolError: the policy's own, INTERNAL for whatever else goes wrong in it."""
+    try:
+        return policy.respond(messages)
+    except ToolError:
+        raise
+    except Exception as error:
+        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
+
+
+def _to_the_end(session: EpisodeSession, policy: Policy) -> EpisodeSession:
+    try:
+        while not session.done:
+            session.say(asked(policy, session.messages()))
+    except BaseException:
+        session.close()
+        raise
+    return session

@@ -1,0 +1,214 @@
+"""Many trajectories by many processes, into a folder that always holds whole blocks.
+
+    DIR/synthesis.json              what was asked for; a call for the same, or for more of it, goes on from there
+    DIR/shards/, pictures/, texts/  the kept ones, a collection as `training.rollouts.collection` reads it
+    DIR/rejected/                   the others, one more collection, each with its reason among its labels
+    DIR/jobs/00012.json             what became of each job of a block; written last, so that a block counts with it
+
+Jobs are numbered, and judged in that order: how many processes there are, and which is faster, changes nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from agent_node.runs.folder import write_atomically
+from tool_nodes.results import ErrorCode, ToolError
+from training.data.synthesis import checks
+from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
+from training.data.synthesis.methods import SynthesisJob, job_of, shares_of
+from training.rollouts.collection import write_shard
+from training.splits import Split, split_named
+from training.workers import JobEnd, Workers
+
+BLOCK = 20
+"""Jobs of a block: a killed run loses no more. Chosen by hand, some ten seconds of work."""
+DEADLINE_S = 300.0
+"""A job that takes longer costs its process [s]; chosen by hand, ten times the longest on a busy machine."""
+PATIENCE = 5
+"""So many jobs for each trajectory that is asked for, and the collection gives up; chosen by hand."""
+
+PLAN, JOBS = "synthesis.json", "jobs"
+
+
+@dataclass(frozen=True)
+class SynthesisPlan:
+    """What is asked for.
+
+    Attributes:
+        recipe: One of `methods.RECIPES`.
+        n: So many kept trajectories.
+        seed: Decides everything else.
+        split: Of the tasks.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another recipe or split, a number below 1, and a negative seed.
+    """
+
+    recipe: str
+    n: int
+    seed: int = 0
+    split: Split = "train"
+
+    def __post_init__(self) -> None:
+        shares_of(self.recipe)
+        split_named(self.split)
+        if self.n < 1 or self.seed < 0:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more and the seed 0 or more, got {self.n} and {self.seed}."
+            )
+
+
+@dataclass(frozen=True)
+class AttemptEntry:
+    """What became of one attempt; the line of a table is made of many.
+
+    Attributes:
+        job: Number of the job.
+        method, kind: Of the job.
+        why: One of `checks.REASONS`, or empty: it is kept.
+        turns, tokens, calls, trouble: As of `making.Made`.
+        cpu_s: Of the whole job, with its first attempt; 0 with the others [s].
+    """
+
+    job: int
+    method: str
+    kind: str
+    why: str
+    turns: int
+    tokens: int
+    calls: dict[str, int]
+    trouble: str
+    cpu_s: float
+
+
+def collect_data(
+    plan: SynthesisPlan, folder: Path, workers: int, told: Callable[[int, int], None] = lambda kept, jobs: None
+) -> list[AttemptEntry]:
+    """Make trajectories until as many are kept as asked for, and write them.
+
+    Args:
+        plan: What is asked for.
+        folder: Where to; it may hold a part of the same plan, which is gone on from.
+        workers: Processes.
+        told: Hears after each block how many are kept, and of how many jobs.
+
+    Returns:
+        What became of every attempt.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the folder holds something else; UNAVAILABLE where it cannot be written;
+            EXECUTION_FAILED where fewer than one of PATIENCE jobs are worth keeping: what there is stays.
+    """
+    _claim(plan, folder)
+    entries, seen = _done(folder, plan.n)
+    kept = sum(not entry.why for entry in entries)
+    first = len({entry.job for entry in entries}) // BLOCK
+    if kept >= plan.n:
+        return entries
+    jobs = [job_of(plan.recipe, plan.seed, number) for number in range(first * BLOCK, PATIENCE * plan.n + BLOCK)]
+    with Workers(functools.partial(Maker, folder, plan.split), workers, DEADLINE_S) as pool:
+        for number, block in enumerate(_blocks(pool.run(jobs), first * BLOCK), start=first):
+            fresh = _write_block(folder, number, block, plan.n - kept, seen)
+            entries += fresh
+            kept += sum(not entry.why for entry in fresh)
+            told(kept, (number + 1) * BLOCK)
+            if kept >= plan.n:
+                return entries
+    raise ToolError(
+        ErrorCode.EXECUTION_FAILED,
+        f"Only {kept} of {plan.n} trajectories could be kept after {len(jobs)} jobs.",
+        "What there is stays in the folder.",
+    )
+
+
+def _blocks(
+    ends: Iterator[JobEnd[SynthesisJob, JobResult]], first: int
+) -> Iterator[list[JobEnd[SynthesisJob, JobResult]]]:
+    """Whole blocks in order, of ends in no order."""
+    waiting: dict[int, JobEnd[SynthesisJob, JobResult]] = {}
+    for end in ends:
+        waiting[end.job.number] = end
+        while all(number in waiting for number in range(first, first + BLOCK)):
+            yield [waiting.pop(number) for number in range(first, first + BLOCK)]
+            first += BLOCK
+
+
+def _write_block(
+    folder: Path, number: int, block: list[JobEnd[SynthesisJob, JobResult]], wanted: int, seen: set[str]
+) -> list[AttemptEntry]:
+    """Write a block whose first `wanted` are kept; `seen` learns of their fingerprints."""
+    lines: dict[bool, list[str]] = {True: [], False: []}
+    entries: list[tuple[AttemptEntry, str]] = []
+    for end in block:
+        if len(lines[True]) >= wanted:
+            break
+        made: tuple[Made, ...] = (Made(checks.INFRASTRUCTURE, trouble=str(end.problem)),)
+        cpu_s = 0.0
+        if end.result is not None:
+            made, cpu_s = end.result.made, end.result.cpu_s
+        for k, one in enumerate(made):
+            why = one.why or (checks.DUPLICATE if one.fingerprint in seen else "")
+            if not why:
+                seen.add(one.fingerprint)
+            if one.line and why != checks.DUPLICATE:
+                lines[not why].append(one.line)
+            entry = AttemptEntry(
+                end.job.number, end.job.method, end.job.kind, why, one.turns, one.tokens, dict(one.calls), one.trouble,
+                round(cpu_s, 3) if k == 0 else 0.0,
+            )  # fmt: skip
+            entries.append((entry, "" if why else one.fingerprint))
+    write_shard(folder / REJECTED, number, lines[False])
+    write_shard(folder, number, lines[True])
+    document = [{**asdict(entry), "fingerprint": fingerprint} for entry, fingerprint in entries]
+    write_atomically(folder / JOBS / f"{number:05d}.json", f"{json.dumps(document)}\n".encode())
+    return [entry for entry, _ in entries]
+
+
+def _claim(plan: SynthesisPlan, folder: Path) -> None:
+    """Note the plan in the folder. Raises ToolError INVALID_ARGUMENT where that holds anything else."""
+    path, document = folder / PLAN, {key: value for key, value in asdict(plan).items() if key != "n"}
+    if path.exists():
+        try:
+            found = json.loads(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
+        if found != document:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{folder} holds trajectories of another plan: {found}.",
+                "Name another folder, or ask for the same.",
+            )
+        return
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"{folder} holds something else.", "Name a folder that is new or empty."
+        )
+    write_atomically(path, f"{json.dumps(document)}\n".encode())
+
+
+def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:
+    """The attempts that are written, and the fingerprints of the kept ones; without a last block that was ended early,
+    because it had as many as were asked for then, where more are wanted now."""
+    blocks: list[list[tuple[AttemptEntry, str]]] = []
+    for path in sorted((folder / JOBS).glob("*.json")):
+        try:
+            rows: list[dict[str, Any]] = json.loads(path.read_bytes())
+            blocks.append([_entry(row) for row in rows])
+        except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
+    kept = sum(not entry.why for block in blocks for entry, _ in block)
+    if kept < wanted and blocks and len({entry.job for entry, _ in blocks[-1]}) < BLOCK:
+        blocks.pop()
+    entries = [entry for block in blocks for entry, _ in block]
+    return entries, {fingerprint for block in blocks for _, fingerprint in block} - {""}
+
+
+def _entry(row: dict[str, Any]) -> tuple[AttemptEntry, str]:
+    fingerprint = str(row.pop("fingerprint"))
+    return AttemptEntry(**row), fingerprint

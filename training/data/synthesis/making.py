@@ -1,0 +1,149 @@
+"""From a job to records: made, checked, said in other words, and written down with what became of them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from agent_node.episode import Episode
+from agent_node.policy import Policy
+from sim.tasks.task import Task
+from training.data.synthesis import checks
+from training.data.synthesis.attempts import Attempt
+from training.data.synthesis.last import ViewTask
+from training.data.synthesis.methods import METHODS, SynthesisJob
+from training.data.synthesis.wording import Templates, Writer, diversified
+from training.data.synthesis.workshop import VIEW, Workshop
+from training.grading import Grade
+from training.rollouts.from_episode import of_episode
+from training.rollouts.pictures import PictureStore
+from training.splits import Split
+from training.tasks.kinds import task_document
+from training.tasks.manipulation import ManipulationTask
+from training.tasks.question import QuestionTask
+
+REJECTED = "rejected"
+"""Folder of what was not kept, a collection of its own within the one of what was."""
+
+CHARACTERS_PER_TOKEN = 4
+"""Tokens are counted as characters / 4, rounded up, pictures left out: there is no tokenizer."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """One attempt that is over.
+
+    Attributes:
+        why: One of `checks.REASONS`, or empty: it is kept.
+        line: Its record; empty where there is none.
+        fingerprint: See `checks.fingerprint`.
+        turns, tokens: Of the policy; tokens by the rule of CHARACTERS_PER_TOKEN.
+        calls: How often each tool was called.
+        trouble: The infrastructure error, or empty.
+    """
+
+    why: str
+    line: str = ""
+    fingerprint: str = ""
+    turns: int = 0
+    tokens: int = 0
+    calls: Mapping[str, int] = field(default_factory=dict)
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class JobResult:
+    """What came of a job.
+
+    Attributes:
+        job: Which.
+        made: Its attempts, the one to be kept first.
+        cpu_s: Processor time that it took [s].
+    """
+
+    job: SynthesisJob
+    made: tuple[Made, ...]
+    cpu_s: float
+
+
+class Maker:
+    """Does jobs, one after the other, in one process.
+
+    Args:
+        folder: Of the collection; pictures and long texts are written there.
+        split: Of the tasks.
+        writer: Says thoughts in other words; `wording.Templates` where None.
+        policy: Does the tasks in place of the scripted teachers.
+    """
+
+    def __init__(
+        self, folder: Path, split: Split = "train", writer: Writer | None = None, policy: Policy | None = None
+    ) -> None:
+        self._workshop = Workshop(split, policy)
+        self._writer = writer or Templates()
+        self._stores = {True: PictureStore(folder), False: PictureStore(folder / REJECTED)}
+
+    def __call__(self, job: SynthesisJob) -> JobResult:
+        """Do a job. Raises ToolError UNAVAILABLE where its records cannot be written."""
+        began = time.process_time()
+        attempts = METHODS[job.method].make(self._workshop, job)
+        made = [self._made(job, k, attempt) for k, attempt in enumerate(attempts)]
+        return JobResult(job, tuple(made), time.process_time() - began)
+
+    def _made(self, job: SynthesisJob, number: int, attempt: Attempt) -> Made:
+        why = checks.why_rejected(attempt) or METHODS[job.method].why_not(attempt)
+        if not why and number:
+            why = checks.BEATEN
+        episode, score = attempt.episode, attempt.score
+        if episode is None or score is None:
+            return Made(why, trouble=attempt.trouble)
+        changed = 0
+        if not why:
+            episode, changed = diversified(episode, self._writer, job.seed)
+        record = of_episode(
+            episode,
+            score.truth,
+            Grade(score.total, score.terms),
+            self._stores[not why],
+            task=_document(attempt.task, self._workshop.split),
+            schemas=attempt.tools,
+            seed=attempt.seed,
+            policy="scripted" if self._workshop.policy is None else self._workshop.policy.name,
+            group=job.number,
+            rollout=number,
+            seeds={"task": job.seed, "station": attempt.seed, "policy": job.seed},
+        )
+        labels = {
+            "recipe": METHODS[job.method].recipe,
+            "method": job.method,
+            "kind": job.kind,
+            "accepted": not why,
+            "rejected": why,
+            "rewritten_turns": changed,
+            **attempt.labels,
+        }
+        record = replace(record.without_times(), labels=labels)
+        return Made(
+            why,
+            record.to_json(self._stores[not why]),
+            checks.fingerprint(attempt.task, episode),
+            len(episode.turns),
+            tokens_of(episode),
+            checks.calls_by_tool(episode),
+        )
+
+
+def tokens_of(episode: Episode) -> int:
+    """Tokens of all that the policy wrote, by the rule of CHARACTERS_PER_TOKEN."""
+    return sum(-(-len(turn.text) // CHARACTERS_PER_TOKEN) for turn in episode.turns)
+
+
+def _document(task: Task, split: Split) -> dict[str, Any]:
+    if isinstance(task, ViewTask):
+        return {"kind": VIEW, "seed": task.seed, "split": split}
+    if not isinstance(task, QuestionTask | ManipulationTask):
+        raise TypeError(f"A {type(task).__name__} has no document.")
+    return task_document(task)

@@ -1,0 +1,199 @@
+"""How trajectories are made: each method of a paper, and which shares of them a recipe has.
+
+| method | paper | teacher and world | kept |
+|---|---|---|---|
+| `points` | SpaceTools, the pointing teacher | tools that err | right, and pointing alone was called |
+| `tools` | SpaceTools, the universal teacher | tools that err | right |
+| `robot` | SpaceTools, its robot's part | the scripted policy, real physics | right |
+| `explore` | PERIA, explore and exploit | wrong answers are taken back, tools that err | right in the fewest rounds |
+| `verified` | E-ViC, the filter | two policies, 8 rollouts each at most, tools that err | the first that is right |
+| `views` | LAST, stage 1 | a question about a tool's picture | right, after that tool was called |
+| `checked` | LAST, stage 2 | doubtful results are checked | right |
+| `failing` | LAST, simulated failures | tools fail on purpose, results are checked | right, and one was checked |
+
+About 500 of SpaceTools' 8,000 trajectories are of a mock robot that always succeeds; ours are physics, and more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from tool_nodes.results import ErrorCode, ToolError
+from training.data.synthesis import checks, evic, last, peria, spacetools
+from training.data.synthesis.attempts import Attempt, attempt
+from training.data.synthesis.workshop import VIEW, Workshop, kinds_of
+from training.failures import ALL_TOOLS, EMPTY, Failures
+from training.tasks.kinds import MANIPULATION
+
+ERRING = 0.4
+"""Difficulty of the worlds whose tools err, see `training.difficulty` [-]; chosen by hand, so that a part of the plain
+teacher's attempts is wrong."""
+MORE_ERRING = 0.8
+"""And where E-ViC's filter has something to do [-]; chosen by hand."""
+UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
+"""Failures where wrong answers are wanted, which PERIA takes back, per call; chosen by hand."""
+_TRIES = 4
+"""Rollouts until one has a failure; chosen by hand: most trajectories of LAST have one or two calls."""
+_SEEDS = 2**31
+"""Seeds of tasks and stations lie below."""
+
+
+@dataclass(frozen=True)
+class SynthesisJob:
+    """One candidate task, and how a trajectory is made of it; the number decides all else.
+
+    Attributes:
+        number: Which candidate, from 0.
+        method: One of METHODS.
+        kind: Of the task.
+        seed: Of task, station and words.
+    """
+
+    number: int
+    method: str
+    kind: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to make trajectories.
+
+    Attributes:
+        recipe: Whose tools, protocol and grader, see `training.recipes`.
+        kinds: Of its tasks.
+        make: (workshop, job) -> attempts, the one to be kept first.
+        why_not: A further reason to reject an attempt that is right, or empty.
+    """
+
+    recipe: str
+    kinds: Callable[[], tuple[str, ...]]
+    make: Callable[[Workshop, SynthesisJob], list[Attempt]]
+    why_not: Callable[[Attempt], str] = lambda attempt: ""
+
+
+def _plain(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    recipe = METHODS[job.method].recipe
+    return [attempt(workshop.environment(recipe, ERRING), task, workshop.teacher(task, recipe), job.seed)]
+
+
+def _robot(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    teacher = workshop.reflecting(task, "dirl", job.seed)
+    return [attempt(workshop.environment("dirl", ERRING), task, teacher, job.seed)]
+
+
+def _explore(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    told = workshop.policy is not None
+    writing = peria.Writing(workshop.teacher(task, "peria"), workshop.protocol("peria"), told)
+    return peria.explore_and_exploit(workshop.environment("peria", ERRING, UNSURE), task, writing, job.seed)
+
+
+def _verified(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    policies = (workshop.teacher(task, "evic"), workshop.reflecting(task, "evic", job.seed))
+
+    def tried(policy: int, rollout: int) -> Attempt:
+        seed = int(np.random.default_rng([job.seed, rollout]).integers(_SEEDS))
+        environment = workshop.environment("evic", MORE_ERRING)
+        return attempt(environment, task, policies[policy], seed, policy, {"policy": policy, "rollout": rollout})
+
+    return evic.verifiable(tried, len(policies))
+
+
+def _views(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    return [attempt(workshop.environment("last", views=True), task, workshop.teacher(task, "last"), job.seed)]
+
+
+def _checked(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    return [attempt(workshop.environment("last", ERRING), task, workshop.reflecting(task, "last", job.seed), job.seed)]
+
+
+def _failing(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    task = workshop.task(job.kind, job.seed)
+    teacher, environment = (
+        workshop.reflecting(task, "last", job.seed),
+        workshop.environment("last", 0.0, last.SIMULATED),
+    )
+    found: list[Attempt] = []
+    for rollout in range(_TRIES):
+        found.insert(0, attempt(environment, task, teacher, job.seed, rollout))
+        if not _failed_and_checked(found[0]):
+            break
+    return found
+
+
+def _pointed(made: Attempt) -> str:
+    return "" if made.episode and spacetools.points_alone(made.episode) else checks.OTHER_TOOLS
+
+
+def _failed_and_checked(made: Attempt) -> str:
+    if made.episode is None or not last.failures_in(made.episode):
+        return checks.NO_FAILURE
+    return "" if last.failures_checked(made.episode) else checks.NOT_CHECKED
+
+
+METHODS: Mapping[str, Method] = {
+    "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _plain, _pointed),
+    "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
+    "robot": Method("dirl", lambda: tuple(MANIPULATION), _robot),
+    "explore": Method("peria", lambda: kinds_of("peria"), _explore),
+    "verified": Method("evic", lambda: kinds_of("evic"), _verified),
+    "views": Method("last", lambda: (VIEW,), _views),
+    "checked": Method("last", lambda: kinds_of("last"), _checked),
+    "failing": Method("last", lambda: kinds_of("last"), _failing, _failed_and_checked),
+}
+"""Every method by name."""
+
+_ROBOT_SHARE = 0.3
+"""Share of SpaceTools' trajectories in which the robot works; chosen by hand: a mixed thousand has a hundred."""
+_STAGE_TWO = 1.0 - last.STAGE_ONE_SHARE
+
+_SHARES: Mapping[str, Mapping[str, float]] = {
+    "dirl": {
+        "points": (1.0 - _ROBOT_SHARE) * spacetools.POINTING_SHARE,
+        "tools": (1.0 - _ROBOT_SHARE) * (1.0 - spacetools.POINTING_SHARE),
+        "robot": _ROBOT_SHARE,
+    },
+    "peria": {"explore": 1.0},
+    "evic": {"verified": 1.0},
+    "last": {
+        "views": last.STAGE_ONE_SHARE,
+        "checked": _STAGE_TWO * (1.0 - last.FAILING_SHARE),
+        "failing": _STAGE_TWO * last.FAILING_SHARE,
+    },
+}
+_OF_THE_MIXED: Mapping[str, float] = {"dirl": 0.4, "peria": 0.2, "evic": 0.2, "last": 0.2}
+"""Shares of the recipes in `mixed`; chosen by hand."""
+
+RECIPES = (*_SHARES, "mixed")
+"""What `shares_of` knows."""
+
+
+def shares_of(recipe: str) -> dict[str, float]:
+    """Method -> its share of a recipe's candidates; together 1.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another recipe than those of RECIPES.
+    """
+    if recipe == "mixed":
+        return {name: part * share for whole, part in _OF_THE_MIXED.items() for name, share in _SHARES[whole].items()}
+    if recipe not in _SHARES:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recipe {recipe[:60]!r}, only {', '.join(RECIPES)}.")
+    return dict(_SHARES[recipe])
+
+
+def job_of(recipe: str, seed: int, number: int) -> SynthesisJob:
+    """A candidate of a recipe; recipe, seed and number decide everything. Raises as `shares_of`."""
+    shares = shares_of(recipe)
+    rng = np.random.default_rng([seed, number])
+    method = str(rng.choice(list(shares), p=list(shares.values())))
+    kinds = METHODS[method].kinds()
+    return SynthesisJob(number, method, kinds[int(rng.integers(len(kinds)))], int(rng.integers(_SEEDS)))

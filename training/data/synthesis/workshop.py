@@ -1,0 +1,100 @@
+"""What making trajectories needs in one process: tasks, teachers, and environments that are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent_node.policy import Policy
+from agent_node.protocol import Protocol, load_protocol
+from sim.station import StationConfig
+from training.data.synthesis.evic import Confirming
+from training.data.synthesis.last import ViewTask, ViewTeacher, view_task
+from training.data.synthesis.reflection import Reflecting
+from training.difficulty import Difficulty
+from training.environment import Environment
+from training.failures import Failures
+from training.grading import mean_of_terms
+from training.recipes import recipe_named
+from training.splits import Split
+from training.tasks.kinds import MANIPULATION, TrainingTask, make_task
+from training.teacher.policy import TeacherPolicy
+
+VIEW = "view"
+"""The kind of LAST's questions about a tool's picture, beside `training.tasks.kinds.TASK_KINDS`."""
+
+IMAGE_SIZE = (320, 240)
+"""Of the pictures (width, height) [px]; that of fast rollouts."""
+
+DataTask = TrainingTask | ViewTask
+
+
+class Workshop:
+    """Tasks, teachers and environments.
+
+    Args:
+        split: Whose tasks.
+        policy: Does them in place of the scripted teachers, in each recipe's protocol; e.g. a language model.
+    """
+
+    def __init__(self, split: Split = "train", policy: Policy | None = None) -> None:
+        self.split = split
+        self.policy = policy
+        self._environments: dict[tuple[str, float, str, bool], Environment] = {}
+
+    def task(self, kind: str, seed: int) -> DataTask:
+        """The task of a kind and seed. Raises as `training.tasks.kinds.make_task`."""
+        return view_task(seed) if kind == VIEW else make_task(kind, seed, self.split)
+
+    def protocol(self, recipe: str) -> Protocol:
+        """In which form a recipe's policies write; its prompt's words are those for questions."""
+        protocol = load_protocol(recipe_named(recipe).protocol)
+        return replace(protocol, task_type="spatial reasoning", output_format="as the question asks for it")
+
+    def teacher(self, task: DataTask, recipe: str) -> Policy:
+        """Who does such a task: the policy, or else rules."""
+        if self.policy is not None:
+            return self.policy
+        protocol = self.protocol(recipe)
+        if isinstance(task, ViewTask):
+            return ViewTeacher(task, protocol)
+        teacher = TeacherPolicy(protocol, suites_of(recipe))
+        return Confirming(teacher, protocol, IMAGE_SIZE) if recipe == "evic" else teacher
+
+    def reflecting(self, task: DataTask, recipe: str, seed: int) -> Policy:
+        """The same, but for doubtful calls, which are checked and made again."""
+        return Reflecting(self.teacher(task, recipe), self.protocol(recipe), seed)
+
+    def environment(
+        self, recipe: str, level: float = 0.0, failures: Failures | None = None, views: bool = False
+    ) -> Environment:
+        """Stations as a recipe has them.
+
+        Args:
+            recipe: Whose tools, protocol and rewards.
+            level: Of the difficulty.
+            failures: On purpose; the difficulty's where None.
+            views: For ViewTask, which no recipe has a reward for: the mean of its terms is taken.
+        """
+        key = (recipe, level, repr(failures), views)
+        if key not in self._environments:
+            difficulty = Difficulty(level)
+            config = StationConfig(suites=suites_of(recipe), image_size=IMAGE_SIZE, sleep=True)
+            self._environments[key] = Environment(
+                difficulty.config(config),
+                protocol=self.protocol(recipe),
+                failures=failures or difficulty.failures(),
+                grader=mean_of_terms if views else recipe_named(recipe),
+            )
+        return self._environments[key]
+
+
+def suites_of(recipe: str) -> tuple[str, ...]:
+    """Whose tools are offered: the recipe's, and for E-ViC's, which only draw, those of SpaceTools beside them."""
+    suites = recipe_named(recipe).suites
+    return ("spacetools", *suites) if recipe == "evic" else suites
+
+
+def kinds_of(recipe: str) -> tuple[str, ...]:
+    """The questions of a recipe's mix that the scripted teacher's tools can answer."""
+    teacher = TeacherPolicy(suites=suites_of(recipe))
+    return tuple(kind for kind in recipe_named(recipe).mix if kind not in MANIPULATION and teacher.answers(kind))

@@ -1,0 +1,62 @@
+"""How an episode becomes one number: a grader makes named reward terms, and a total, of the task's own score.
+
+The task says what is true (`sim.tasks.task.Score`); a grader says what it is worth, and may look at how it was said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from agent_node.episode import Episode
+from sim.tasks.task import Score, Task
+from tool_nodes.results import ErrorCode, ToolError
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What an episode is worth.
+
+    Attributes:
+        total: What a policy is trained by; finite.
+        terms: What it was made of, by name; finite.
+
+    Raises:
+        ToolError: INTERNAL for a number that is not finite: such an episode has no reward.
+    """
+
+    total: float
+    terms: Mapping[str, float]
+
+    def __post_init__(self) -> None:
+        wrong = [f"{name}={value}" for name, value in {"total": self.total, **self.terms}.items() if not _finite(value)]
+        if wrong:
+            raise ToolError(ErrorCode.INTERNAL, f"The numbers of a grade are finite, not {', '.join(wrong)}.")
+
+
+class Grader(Protocol):
+    """Makes a grade of a scored episode; a function, or an object that can be called."""
+
+    def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
+        """What an episode is worth.
+
+        Args:
+            task: What was to be done.
+            episode: What was said and done, complete.
+            truth: The task's own score.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a task that it cannot grade.
+        """
+
+
+def mean_of_terms(task: Task, episode: Episode, truth: Score) -> Grade:
+    """The mean of the terms of the task's own score, 0..1: 1/2 where one of two parts was done. 0 without terms."""
+    terms = {name: float(value) for name, value in truth.terms.items()}
+    return Grade(math.fsum(terms.values()) / len(terms) if terms else 0.0, terms)
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

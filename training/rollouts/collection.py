@@ -1,0 +1,94 @@
+"""A folder of rollouts: `shards/*.jsonl`, a record a line, beside the pictures and long texts that they share.
+
+DIR/plan.json                what was to be collected, see `training.rollouts.plan`; absent where nobody planned
+DIR/shards/00012.jsonl       the rollouts of a group, in order; each shard appears whole
+DIR/pictures/, DIR/texts/    see `training.rollouts.pictures`
+
+for record in read_rollouts(Path("rollouts")):
+    ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from agent_node.runs.folder import write_atomically
+from tool_nodes.results import ErrorCode, ToolError
+from training.rollouts.pictures import PictureStore
+from training.rollouts.record import RolloutRecord
+
+SHARDS = "shards"
+"""Folder of the records within a collection."""
+
+BadRow = Callable[[ToolError], None]
+"""Hears of a row that is no record, one sentence with its file and line."""
+
+_LINE_BYTES = 64 << 20
+"""A line of more bytes is no record; chosen by hand, far above what a model writes in an episode."""
+
+
+def read_rollouts(folder: Path, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
+    """The rollouts of a collection, shard by shard.
+
+    Args:
+        folder: Of the collection.
+        bad_row: Hears of each row that is no record, which is then passed over; where None, the first one ends it.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a folder that is none, and for a bad row where nobody hears of it.
+    """
+    for path in shard_paths(folder):
+        yield from read_shard(path, PictureStore(folder), bad_row)
+
+
+def shard_paths(folder: Path) -> list[Path]:
+    """The shards of a collection, in order. Raises ToolError INVALID_ARGUMENT where it has no folder of them."""
+    shards = folder / SHARDS
+    if not shards.is_dir():
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} is no folder of rollouts: it has no {SHARDS}/.")
+    return sorted(shards.glob("*.jsonl"))
+
+
+def read_shard(path: Path, store: PictureStore, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
+    """The rollouts of one file; arguments and errors as of `read_rollouts`."""
+    try:
+        with path.open("rb") as file:
+            number = 0
+            while line := file.readline(_LINE_BYTES):
+                number += 1
+                try:
+                    if not line.endswith(b"\n"):
+                        raise ToolError(ErrorCode.INVALID_ARGUMENT, "it is cut off")
+                    record = RolloutRecord.from_json(line, store)
+                except ToolError as error:
+                    message = f"{path}, line {number}: {error.message.rstrip('.')}."
+                    told = ToolError(ErrorCode.INVALID_ARGUMENT, message)
+                    if bad_row is None:
+                        raise told from error
+                    bad_row(told)
+                else:
+                    yield record
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+
+
+def write_shard(folder: Path, number: int, lines: Sequence[str]) -> Path:
+    """Write a shard, whole or not at all, in place of one of the same number.
+
+    Args:
+        folder: Of the collection.
+        number: Of the shard, 0 or more.
+        lines: As `RolloutRecord.to_json` makes them, with the collection's own store.
+
+    Raises:
+        ToolError: UNAVAILABLE where it cannot be written.
+    """
+    path = shard_path(folder, number)
+    write_atomically(path, "".join(f"{line}\n" for line in lines).encode())
+    return path
+
+
+def shard_path(folder: Path, number: int) -> Path:
+    """Where a shard lies."""
+    return folder / SHARDS / f"{number:05d}.jsonl"

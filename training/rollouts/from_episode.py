@@ -1,0 +1,133 @@
+"""The record of an episode that is over."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_node.episode import Episode, Exchange, Turn
+from sim.tasks.task import Score
+from tool_nodes.results import ErrorCode
+from training.failures import FACT
+from training.grading import Grade
+from training.rollouts.pictures import PictureStore
+from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
+
+_CODED = re.compile(rf"Error ({'|'.join(ErrorCode)}): ")
+"""How the agent begins the refusal of a call."""
+
+
+def of_episode(
+    episode: Episode,
+    truth: Score,
+    grade: Grade,
+    store: PictureStore,
+    *,
+    task: Mapping[str, Any],
+    schemas: Sequence[Mapping[str, Any]],
+    seed: int,
+    policy: str,
+    group: int = 0,
+    rollout: int = 0,
+    seeds: Mapping[str, int] | None = None,
+    times: Mapping[str, float] | None = None,
+) -> RolloutRecord:
+    """The record of an episode; its pictures go into the store.
+
+    Args:
+        episode: It is over.
+        truth: What the simulator found.
+        grade: What it is worth.
+        store: Takes the pictures.
+        task: The task as a JSON document.
+        schemas: Of the tools that were offered.
+        seed, policy, group, rollout, seeds, times: As of RolloutRecord.
+
+    Raises:
+        ToolError: UNAVAILABLE where a picture cannot be written.
+    """
+    hashes = [store.add(image.rgb) for image in episode.session.images]
+    written = {turn.prompt.messages: turn for turn in episode.turns}
+    messages = []
+    for k, message in enumerate(episode.messages):
+        turn = written.get(k)
+        picture = None if message.image_index is None else hashes[message.image_index]
+        if picture is None and message.picture is not None:
+            picture = store.add(message.picture)
+        messages.append(
+            MessageRecord(
+                message.role,
+                message.text,
+                message.words,
+                message.image_index,
+                picture,
+                turn is not None and turn.as_sampled.text == message.text,
+            )
+        )
+    return RolloutRecord(
+        id=rollout_id(group, rollout),
+        task=task,
+        text=episode.task,
+        seed=seed,
+        group=group,
+        rollout=rollout,
+        protocol=episode.protocol.name,
+        policy=policy,
+        tools=json.dumps(list(schemas)),
+        messages=tuple(messages),
+        turns=tuple(_turn(turn, hashes) for turn in episode.turns),
+        terms={name: float(value) for name, value in grade.terms.items()},
+        total=float(grade.total),
+        truth={"terms": dict(truth.terms), "success": truth.success, "reasons": list(truth.reasons)},
+        stages={name: stage.first_at_s for name, stage in truth.stages.items()},
+        answer=episode.answer,
+        success=episode.success,
+        error_code=None if episode.error_code is None else str(episode.error_code),
+        seeds=dict(seeds or {}),
+        times=dict(times or {}),
+    )
+
+
+def _turn(turn: Turn, hashes: Sequence[str]) -> TurnRecord:
+    said = turn.as_sampled
+    whole = turn.sampled is None
+    calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
+    return TurnRecord(
+        prompt=PromptRecord(turn.prompt.messages, turn.prompt.pictured),
+        text=said.text,
+        span=(0, len(turn.text)) if whole else (0, 0),
+        token_ids=tuple(int(token) for token in said.token_ids),
+        logprobs=tuple(float(value) for value in said.logprobs),
+        mask=(1,) * len(said.token_ids),
+        thought=turn.thought,
+        problem=turn.parsed.problem,
+        calls=tuple(_call(exchange, hashes) for exchange in calls),
+        prompt_tokens=said.prompt_tokens,
+        completion_tokens=said.completion_tokens,
+        times={"policy": _rounded(turn.policy_s), "tools": _rounded(sum(record.wall_s for record in turn.calls))},
+    )
+
+
+def _call(exchange: Exchange, hashes: Sequence[str]) -> CallEntry:
+    call, record = exchange.call, exchange.record
+    assert call is not None
+    if record is None:
+        coded = _CODED.match(exchange.words)
+        return CallEntry(call.name, call.arguments, exchange.words, coded[1] if coded else None, run=False)
+    error = record.result.error
+    return CallEntry(
+        tool=call.name,
+        arguments=call.arguments,
+        words=exchange.words,
+        error_code=None if error is None else str(error.code),
+        picture=None if record.image_index is None else hashes[record.image_index],
+        failed_on_purpose=str(record.result.facts.get(FACT, "")),
+        seconds=_rounded(record.wall_s),
+    )
+
+
+def _rounded(seconds: float) -> float:
+    """To the microsecond."""
+    return round(float(seconds), 6)

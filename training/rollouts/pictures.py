@@ -1,0 +1,124 @@
+"""Pictures and long texts of rollouts, each kept once, by the hash of what it shows or says."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from agent_node.runs.folder import write_atomically
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.picture_files import PictureFileError, opened
+
+_NAME = re.compile(r"[0-9a-f]{64}")
+
+_TEXTS = 64
+"""So many of the texts that were read last stay in memory: system prompts and schemas, which all rollouts share."""
+
+
+class PictureStore:
+    """A folder of pictures (PNG) and long texts, which many processes may write at once.
+
+    Args:
+        folder: Where it lies; made by what is first added.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = Path(folder)
+        self._written: set[str] = set()
+        self._read = functools.lru_cache(_TEXTS)(self._read_text)
+
+    def add(self, rgb: NDArray[np.uint8]) -> str:
+        """Keep a picture, whole or not at all.
+
+        Args:
+            rgb: uint8 (H, W, 3).
+
+        Returns:
+            SHA-256 of its size and pixels, in hexadecimal digits.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for what is no picture; UNAVAILABLE where it cannot be written.
+        """
+        name = hash_of(rgb)
+        if name not in self._written:
+            path = self.path(name)
+            if not path.exists():
+                buffer = io.BytesIO()
+                Image.fromarray(rgb).save(buffer, format="PNG", compress_level=1)
+                write_atomically(path, buffer.getvalue())
+            self._written.add(name)
+        return name
+
+    def get(self, name: str) -> NDArray[np.uint8]:
+        """The picture of a hash, uint8 RGB (H, W, 3).
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where there is none, or its file shows something else.
+        """
+        path = self.path(name)
+        try:
+            with opened(path, ("PNG",)) as picture:
+                rgb = np.asarray(picture.convert("RGB"))
+        except PictureFileError as error:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"The store has no picture {name[:12]} that can be read: {error}."
+            ) from error
+        if hash_of(rgb) != name:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} of the store is not what it was.")
+        return rgb
+
+    def path(self, name: str) -> Path:
+        """Where the picture of a hash lies. Raises ToolError INVALID_ARGUMENT for what is no hash."""
+        return self.folder / "pictures" / _checked(name)[:2] / f"{name}.png"
+
+    def add_text(self, text: str) -> str:
+        """Keep a text, whole or not at all; its SHA-256. Raises ToolError UNAVAILABLE where it cannot be written."""
+        encoded = text.encode("utf-8", "surrogatepass")
+        name = hashlib.sha256(encoded).hexdigest()
+        if name not in self._written:
+            path = self._text_path(name)
+            if not path.exists():
+                write_atomically(path, encoded)
+            self._written.add(name)
+        return name
+
+    def get_text(self, name: str) -> str:
+        """The text of a hash. Raises ToolError INVALID_ARGUMENT where there is none, or it is not what it was."""
+        return self._read(name)
+
+    def _read_text(self, name: str) -> str:
+        path = self._text_path(name)
+        try:
+            encoded = path.read_bytes()
+        except OSError as error:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"The store has no text {name[:12]} that can be read: {error.strerror}."
+            ) from error
+        if hashlib.sha256(encoded).hexdigest() != name:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The text {name[:12]} of the store is not what it was.")
+        return encoded.decode("utf-8", "surrogatepass")
+
+    def _text_path(self, name: str) -> Path:
+        return self.folder / "texts" / f"{_checked(name)}.txt"
+
+
+def hash_of(rgb: NDArray[np.uint8]) -> str:
+    """SHA-256 of a picture's size and pixels. Raises ToolError INVALID_ARGUMENT for what is no uint8 (H, W, 3)."""
+    if not isinstance(rgb, np.ndarray) or rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "A picture must be an array of uint8 with the shape (H, W, 3).")
+    digest = hashlib.sha256(f"{rgb.shape[0]}x{rgb.shape[1]}".encode())
+    digest.update(np.ascontiguousarray(rgb).data)
+    return digest.hexdigest()
+
+
+def _checked(name: str) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{str(name)[:20]!r} is no SHA-256 in hexadecimal digits.")
+    return name

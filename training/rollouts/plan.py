@@ -1,0 +1,256 @@
+"""What is to be collected, as a small document: the same plan gives the same records, whoever works on it."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agent_node.conversation import TURN_BUDGET
+from agent_node.episode import Episode
+from agent_node.policies.options import ModelSettings, PolicyOptions
+from agent_node.policies.registry import require_form
+from agent_node.protocol import load_protocol
+from agent_node.runs.folder import write_json
+from sim.station import StationConfig
+from sim.tasks.task import Score, Task
+from sim.world import check_timestep
+from tool_nodes.port_names import DEFAULT_PRESET, PortNames
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tools.suites import parse_suites
+from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
+from training.failures import Failures
+from training.grading import Grade, Grader, mean_of_terms
+from training.recipes import RECIPES, recipe_named
+from training.rewards.stages import stage_reward
+from training.splits import split_named
+from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
+from training.tasks.manipulation import ManipulationTask
+
+PLAN_FILE = "plan.json"
+"""Of a collection."""
+
+BACKENDS_HERE = ("physics", "mock")
+"""Those of `training.backends.BACKENDS` that live in a worker's own process, and so end with it."""
+
+_STREAM = 17
+"""Keeps these random numbers apart from others of the same seed."""
+_SEEDS = 2**31
+"""Seeds that are drawn lie below [-]: what every server and random generator takes."""
+
+
+def stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
+    """Partial credit for how far a manipulation came. Raises ToolError INVALID_ARGUMENT for a task without stages."""
+    terms = {name: float(bool(stage)) for name, stage in truth.stages.items()}
+    return Grade(stage_reward(truth.stages), terms)
+
+
+GRADERS: dict[str, Grader] = {"mean": mean_of_terms, "stages": stages_grade}
+"""What an episode is worth, by the names that users type; a program may add its own."""
+
+
+@dataclass(frozen=True)
+class RolloutPlan:
+    """A number of groups of rollouts, each group of one task.
+
+    Attributes:
+        tasks: One JSON document a group, {"kind": ..., "seed": ..., "split": ...}, see `training.tasks.kinds`.
+        group: Rollouts of each task, 2 or more: in a group of one nothing can be better than anything else.
+        seed: Of everything that the tasks leave open: noise, failures on purpose, and each policy's own sampling.
+        policy: As `toolhand run --policy` takes it. A policy is made anew for every rollout, with a seed of its own.
+        settings: Fields of `agent_node.policies.options.ModelSettings`, by name.
+        protocol: How the policy writes.
+        reward: What an episode is worth, a key of GRADERS or the name of a recipe.
+        turns: Assistant turns of an episode, at most.
+        backend: Where the episodes happen, one of BACKENDS_HERE.
+        perception: Preset of the perception ports.
+        suites: Whose tools are offered.
+        image_size: (width, height) of the pictures [px].
+        timestep: Of the physics [s].
+        difficulty: From 0 to 1, see `training.difficulty`.
+        shared_failures: The rollouts of a group fail alike; else each fails by itself.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed.
+    """
+
+    tasks: tuple[Mapping[str, Any], ...]
+    group: int = 4
+    seed: int = 0
+    policy: str = "scripted"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    protocol: str = "spacetools"
+    reward: str = "mean"
+    turns: int = TURN_BUDGET
+    backend: str = "physics"
+    perception: str = DEFAULT_PRESET
+    suites: tuple[str, ...] = ("spacetools",)
+    image_size: tuple[int, int] = (320, 240)
+    timestep: float = 0.002
+    difficulty: float = 0.0
+    shared_failures: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.tasks:
+            raise _invalid("A plan needs a task or more.")
+        if self.group < 2:
+            raise _invalid(
+                f"A group must have 2 rollouts or more, not {self.group}: advantages compare those of one task."
+            )
+        if self.seed < 0 or self.turns < 1:
+            raise _invalid(f"The seed must be 0 or more and turns 1 or more, got {self.seed} and {self.turns}.")
+        for task in self.tasks:
+            check_task(task)
+        require_form(self.policy)
+        load_protocol(self.protocol)
+        grader_named(self.reward)
+        if self.backend not in BACKENDS_HERE:
+            raise _invalid(
+                f"Rollouts cannot be collected on the backend {self.backend[:60]!r}: it must be "
+                f"{' or '.join(BACKENDS_HERE)}."
+            )
+        PortNames().require_known(self.perception)
+        self.options(0, 0)
+        check_timestep(self.timestep)
+        parse_suites(",".join(self.suites))
+        _ = self.config
+
+    @property
+    def rollouts(self) -> int:
+        """Of all groups together."""
+        return len(self.tasks) * self.group
+
+    @property
+    def config(self) -> StationConfig:
+        """Of the stations; each group has a seed of its own."""
+        config = StationConfig(
+            perception=self.perception,
+            suites=self.suites,
+            image_size=self.image_size,
+            timestep=self.timestep,
+            sleep=True,
+        )
+        return Difficulty(self.difficulty).config(config)
+
+    @property
+    def failures(self) -> Failures:
+        """What fails on purpose."""
+        return Difficulty(self.difficulty).failures(self.shared_failures)
+
+    @property
+    def grader(self) -> Grader:
+        """What makes the reward."""
+        return grader_named(self.reward)
+
+    def station_seed(self, group: int) -> int:
+        """Of the station and of the failures on purpose, for a whole group."""
+        return self._drawn(group)
+
+    def policy_seed(self, group: int, rollout: int) -> int:
+        """Of one rollout's policy."""
+        return self._drawn(group, rollout + 1)
+
+    def _drawn(self, *key: int) -> int:
+        return int(np.random.default_rng((self.seed, _STREAM, *key)).integers(_SEEDS))
+
+    def options(self, group: int, rollout: int) -> PolicyOptions:
+        """Of one rollout's policy. Raises ToolError INVALID_ARGUMENT for settings that there are not."""
+        known = {entry.name for entry in fields(ModelSettings)}
+        if unknown := sorted(set(self.settings) - known):
+            raise _invalid(f"There is no setting {unknown[0][:60]!r} of a policy, only {', '.join(sorted(known))}.")
+        return PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
+
+    def task(self, group: int) -> Task:
+        """The group's task, as hard as the plan asks."""
+        task, level = task_from_document(self.tasks[group]), self.difficulty
+        if level == 0.0 or not isinstance(task, ManipulationTask):
+            return task
+        seed = self.station_seed(group)
+        return task.with_scene(slippery(task.scene, seed, LEAST_GRIP**level, MOST_WEIGHT**level))
+
+    def document(self) -> dict[str, Any]:
+        """The plan as JSON has it, with every field."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
+
+
+def check_task(document: Mapping[str, Any]) -> None:
+    """Raises ToolError INVALID_ARGUMENT for what stands for no task; none is made, which takes 0.1 s."""
+    if not isinstance(document, Mapping) or set(document) != {"kind", "seed", "split"}:
+        raise _invalid("A task's document has exactly the keys kind, seed and split.")
+    kind, seed = document["kind"], document["seed"]
+    if kind not in TASK_KINDS:
+        raise _invalid(f"There is no task kind {str(kind)[:60]!r}: it must be {' or '.join(TASK_KINDS)}.")
+    if type(seed) is not int or not 0 <= seed <= MOST_SEED:
+        raise _invalid(f"The seed of a task must be a whole number from 0 to {MOST_SEED}, not {str(seed)[:60]!r}.")
+    split_named(document["split"])
+
+
+def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
+    """Documents of so many tasks, kinds in turn, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
+    if not kinds or count < 1:
+        raise _invalid("There must be a kind of task or more, and a task or more.")
+    return tuple({"kind": kinds[k % len(kinds)], "seed": seed + k, "split": split} for k in range(count))
+
+
+def tasks_of_recipe(name: str, count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
+    """Documents of so many tasks of a recipe's mix, each with the next seed. Raises ToolError INVALID_ARGUMENT."""
+    recipe = recipe_named(name)
+    return tuple({"kind": recipe.kind(seed + k), "seed": seed + k, "split": split} for k in range(count))
+
+
+def grader_named(name: str) -> Grader:
+    """What makes a reward of an episode. Raises ToolError INVALID_ARGUMENT for an unknown name, with all there are."""
+    known: Mapping[str, Grader] = {**GRADERS, **RECIPES}
+    if name not in known:
+        raise _invalid(f"There is no reward {name[:60]!r}: it must be {' or '.join(known)}.")
+    return known[name]
+
+
+@contextlib.contextmanager
+def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
+    """Within it the folder is this process's and holds rollouts of the plan, and of no other.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a folder of another plan, of other things, or that another process works in;
+            UNAVAILABLE where it cannot be written.
+    """
+    path = folder / PLAN_FILE
+    try:
+        found = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []
+    except OSError as error:
+        raise _invalid(f"{folder} is no folder that can be read ({error.strerror}).") from error
+    if found and not path.is_file():
+        raise _invalid(f"{folder} holds other things, such as {found[0]}, and no {PLAN_FILE}: choose a new folder.")
+    if found:
+        _require_same(path, plan)
+    else:
+        write_json(path, plan.document())
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise _invalid(f"Another process collects rollouts in {folder}: wait for its end.") from error
+        yield
+
+
+def _require_same(path: Path, plan: RolloutPlan) -> None:
+    try:
+        there = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _invalid(f"{path} is no plan that can be read: choose a new folder.") from error
+    ours = plan.document()
+    if there != ours:
+        both = (set(there) if isinstance(there, dict) else set()) | set(ours)
+        different = sorted(name for name in both if not isinstance(there, dict) or there.get(name) != ours.get(name))
+        raise _invalid(f"{path.parent} holds rollouts of another plan, which differs in {', '.join(different)}.")
+
+
+def _invalid(message: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, message)

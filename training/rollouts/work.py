@@ -1,0 +1,169 @@
+"""What a process does about one rollout: an episode of the plan's policy, its score, and its record as a line."""
+
+from __future__ import annotations
+
+import functools
+import resource
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from agent_node.agent import ask
+from agent_node.policies.registry import make_policy
+from agent_node.policy import Policy
+from agent_node.protocol import load_protocol
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from training.environment import Environment
+from training.grading import Grade
+from training.rollouts.from_episode import of_episode
+from training.rollouts.pictures import PictureStore
+from training.rollouts.plan import RolloutPlan
+from training.rollouts.record import RolloutRecord
+from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
+from training.session import EpisodeSession
+from training.workers import Distrust
+
+NOT_ITS_DOING = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
+"""What ends a policy's turn from outside: such a rollout is dropped and never scored."""
+
+
+def brief_of(record: RolloutRecord) -> RolloutBrief:
+    """The brief of a record."""
+    calls = sum(call.run for turn in record.turns for call in turn.calls)
+    return RolloutBrief(record.total, record.true_success, len(record.turns), calls, record.times)
+
+
+def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], RolloutReply | Halt]:
+    """The work of one process on a plan's rollouts: it has an environment of its own, which all of them share.
+
+    The work raises ToolError for a rollout that is to be dropped, and Distrust where a tool ran out of time: what has
+    not ended may still change something.
+
+    Args:
+        plan: What is collected.
+        folder: Of the collection: pictures and long texts are written there.
+    """
+    environment = Environment(
+        plan.config,
+        turn_budget=plan.turns,
+        protocol=load_protocol(plan.protocol),
+        failures=plan.failures,
+        grader=plan.grader,
+        backend=plan.backend,
+    )
+    store = PictureStore(folder)
+    task_of_group = functools.lru_cache(2)(plan.task)
+
+    def work(order: RolloutOrder) -> RolloutReply | Halt:
+        clock = _Clock()
+        try:
+            task = task_of_group(order.group)
+            clock.lap("task")
+            session = environment.open(task, plan.station_seed(order.group), order.rollout)
+        except ToolError as error:
+            return _halt_or_raise(error)
+        clock.lap("station")
+        with session:
+            try:
+                schemas = session.tools()
+                options = plan.options(order.group, order.rollout)
+                policy = make_policy(plan.policy, load_protocol(plan.protocol), schemas, options)
+            except ToolError as error:
+                return Halt(error)
+            _play(session, policy, clock)
+            try:
+                score = session.score()
+            except ToolError as error:
+                return _halt_or_raise(error)
+            clock.lap("judging")
+            try:
+                record = of_episode(
+                    session.episode,
+                    score.truth,
+                    Grade(score.total, score.terms),
+                    store,
+                    task=plan.tasks[order.group],
+                    schemas=schemas,
+                    seed=plan.station_seed(order.group),
+                    policy=plan.policy,
+                    group=order.group,
+                    rollout=order.rollout,
+                    seeds={
+                        "plan": plan.seed,
+                        "station": plan.station_seed(order.group),
+                        "policy": plan.policy_seed(order.group, order.rollout),
+                    },
+                )
+                clock.lap("pictures")
+                record = replace(record, times={stage: round(spent, 6) for stage, spent in clock.times.items()})
+                line = record.to_json(store)
+            except ToolError as error:
+                return Halt(error)
+        return RolloutReply(line, brief_of(record), clock.cpu_s, _peak_mb())
+
+    return work
+
+
+def _play(session: EpisodeSession, policy: Policy, clock: _Clock) -> None:
+    """The turns of an episode.
+
+    Raises:
+        ToolError: The policy cannot speak, through no fault of its own.
+        Distrust: A tool ran out of its time.
+    """
+    while not session.done:
+        try:
+            reply = ask(policy, session.messages())
+        except ToolError as error:
+            clock.lap("policy")
+            if error.code in NOT_ITS_DOING:
+                raise
+            session.abort(error)
+            return
+        clock.lap("policy")
+        session.say(reply)
+        clock.lap("agent")
+        calls = session.episode.turns[-1].calls
+        clock.move(sum(record.wall_s for record in calls), "agent", "tools")
+        if not session.sound:
+            late = next(record.name for record in calls if record.result.error is not None)
+            raise Distrust(ToolError(ErrorCode.TIMEOUT, f"{late} ran out of its time."))
+
+
+class _Clock:
+    """Wall time by stage."""
+
+    def __init__(self) -> None:
+        self.times: dict[str, float] = {}
+        self._cpu, self._since = time.process_time(), time.perf_counter()
+
+    def lap(self, stage: str) -> float:
+        """The time since the lap before counts for a stage [s]."""
+        now = time.perf_counter()
+        spent, self._since = now - self._since, now
+        self.times[stage] = self.times.get(stage, 0.0) + spent
+        return spent
+
+    def move(self, seconds: float, source: str, target: str) -> None:
+        """So much of one stage was another's."""
+        self.times[source] -= seconds
+        self.times[target] = self.times.get(target, 0.0) + seconds
+
+    @property
+    def cpu_s(self) -> float:
+        """CPU time since the beginning [s]."""
+        return time.process_time() - self._cpu
+
+
+def _halt_or_raise(error: ToolError) -> Halt:
+    """What is wrong with the plan itself is wrong with every rollout."""
+    if error.code is ErrorCode.INVALID_ARGUMENT:
+        return Halt(error)
+    raise error
+
+
+def _peak_mb() -> float:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**20 if sys.platform == "darwin" else peak / 1024

@@ -1,0 +1,326 @@
+"""One episode by its verbs, for engines that own the loop.
+
+    with environment.open(task, seed=7) as session:
+        session.messages()                                   # what the policy reads first, pictures included
+        session.call("robot.capture_image", {}).text         # an engine that parses calls itself
+        session.say("<answer>Done.</answer>").done           # an engine that hands over whole turns
+        session.score().total
+
+Every engine's interface is a thin view of these verbs:
+
+| engine | open | act | score | close |
+|---|---|---|---|---|
+| here | `open`, `messages`, `tools` | `call`, `say` | `score` | `close` |
+| OpenEnv `ResourceSession` | `create`, `initial_messages`, `list_tools` | `call_tool`: `call` | `verify` | `close` |
+| TRL `environment_factory` | `reset(**row)` | a method for each tool: `call` | `get_reward`: `score().total` | - |
+| verl `BaseTool` | `create` | `execute`: `call` | `calc_reward`: `score().total` | `release` |
+| verl `AgentLoopBase` | `run` | `say(Reply(text, token_ids=...))` | `reward_score`: `score().total` | end of `run` |
+| verifiers `Task` | `setup` | `@vf.tool`: `call` | `@vf.reward`: `score().terms[name]` | `finalize` |
+| Gymnasium | `reset(seed=)` | `step(text)`: `say` | `reward`: `score().total` | `close` |
+| skyrl-gym | `init(prompt)` | `step(action)`: `say` | `reward`: `score().total` | `close` |
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.calls import ToolCall
+from agent_node.conversation import Conversation
+from agent_node.episode import Episode, Exchange, Turn
+from agent_node.policies.chat import Completion, ToolNames, canonical
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+from sim.station import StationState
+from sim.tasks.predicates import Snapshot
+from sim.tasks.stages import Stages
+from sim.tasks.task import Score, Task
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import CallRecord, Tools
+from training.backends import StationLease
+from training.failures import FACT
+from training.grading import Grader
+
+_REFUSED = re.compile(r"Error ([A-Z_]+):")
+"""How the agent begins the answer to a call that it does not run."""
+
+
+@dataclass(frozen=True, eq=False)
+class TurnResult:
+    """What one assistant turn brought.
+
+    Attributes:
+        messages: What the policy reads because of it: one message for each call; none after an answer.
+        error_code: Of the first call that failed, or INVALID_ARGUMENT for a turn that could not be read; None where all
+            went well.
+        done: The episode is over.
+    """
+
+    messages: tuple[Message, ...]
+    error_code: ErrorCode | None
+    done: bool
+
+    @property
+    def text(self) -> str:
+        """The words, without protocol markup."""
+        return "\n".join(message.words for message in self.messages)
+
+    @property
+    def pictures(self) -> tuple[NDArray[np.uint8], ...]:
+        """The pictures that came with them, uint8 RGB (H, W, 3) each."""
+        return tuple(message.picture for message in self.messages if message.picture is not None)
+
+    @property
+    def picture(self) -> NDArray[np.uint8] | None:
+        """The last of them, or None."""
+        return self.pictures[-1] if self.pictures else None
+
+
+@dataclass(frozen=True)
+class EpisodeScore:
+    """What an episode is worth, and what is true.
+
+    Attributes:
+        total: What a policy is trained by, of the grader.
+        terms: What it was made of, by name.
+        truth: The task's own score.
+    """
+
+    total: float
+    terms: Mapping[str, float]
+    truth: Score
+
+    @property
+    def stages(self) -> Stages:
+        """How far it came, see `sim.tasks.stages`; empty where the task has none."""
+        return self.truth.stages
+
+
+@dataclass(frozen=True)
+class SavedEpisode:
+    """An episode so far, with the station that it is at; any number of sessions can go on from it.
+
+    Attributes:
+        station: The physics, the cameras and what the robot knows; this part can be pickled.
+        conversation: What was said and collected.
+        task: What is to be done.
+        before: The things before the robot moved.
+    """
+
+    station: StationState
+    conversation: Conversation
+    task: Task
+    before: Snapshot
+
+
+class EpisodeSession:
+    """One episode; made by `training.environment.Environment.open`. Verbs come one after the other, from any thread.
+
+    An infrastructure error (UNAVAILABLE or INTERNAL: a backend that is gone, a crash inside, physics that broke) is
+    never a score: `score` raises it, and the episode is to be dropped. After `close` every verb raises
+    INVALID_ARGUMENT; `episode` stays.
+
+    Args:
+        task: What is to be done.
+        conversation: Just begun, or restored.
+        tools: Those of the conversation.
+        lease: The station.
+        grader: Makes the total.
+
+    Attributes:
+        task: What is to be done.
+        seed, rollout: What it was opened with.
+
+    Raises:
+        ToolError: The error that ended the conversation where it was over before its first turn.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        conversation: Conversation,
+        tools: Tools,
+        lease: StationLease,
+        grader: Grader,
+        seed: int = 0,
+        rollout: int = 0,
+    ) -> None:
+        self.task, self.seed, self.rollout = task, seed, rollout
+        self._conversation, self._tools, self._lease, self._grader = conversation, tools, lease, grader
+        self._sound, self._closed = True, False
+        self._score: EpisodeScore | ToolError | None = None
+        episode = conversation.episode
+        if conversation.done and not episode.turns:
+            raise ToolError(episode.error_code or ErrorCode.INTERNAL, episode.answer)
+
+    @property
+    def episode(self) -> Episode:
+        """The record so far; complete when it is done."""
+        return self._conversation.episode
+
+    @property
+    def done(self) -> bool:
+        """The episode is over: answered, failed, stopped or scored."""
+        return self._conversation.done
+
+    @property
+    def sound(self) -> bool:
+        """The station can still be trusted: no call ran out of its time, and nothing broke."""
+        return self._sound
+
+    def messages(self) -> tuple[Message, ...]:
+        """The whole conversation, with pictures, as the policy reads it next."""
+        return self._open().messages
+
+    def tools(self) -> list[dict[str, Any]]:
+        """JSON schemas of the tools, sorted by name, in the function-calling form of chat templates."""
+        self._open()
+        return self._tools.schemas()
+
+    def call(self, name: str, arguments: Mapping[str, Any]) -> TurnResult:
+        """Call one tool. The record has it as a whole turn in the protocol's form, as if the policy had said it.
+
+        What a model may have got wrong (an unknown tool, bad arguments) comes back as `error_code` and `text`.
+
+        Args:
+            name: Of the tool.
+            arguments: By name; JSON values.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for arguments that are not JSON values, and after the end; nothing has happened.
+        """
+        protocol = self._open().episode.protocol
+        try:
+            json.dumps(arguments)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"The arguments of a call are JSON values by name: {error}."
+            ) from error
+        return self.say(protocol.render_turn("", (ToolCall(str(name), arguments),)))
+
+    def say(self, turn: str | Reply) -> TurnResult:
+        """Say one whole assistant turn: calls, or the answer, in the protocol's form.
+
+        In the protocol `native` words without any markup are the answer, as with a server that parses calls itself.
+
+        Args:
+            turn: What the policy says to `messages()`; a Reply brings the token ids and log-probabilities along.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for what is no turn, and after the end; nothing has happened.
+        """
+        conversation = self._open()
+        reply = Reply(turn) if isinstance(turn, str) else turn
+        if isinstance(reply, Reply) and isinstance(reply.text, str):
+            reply = _marked_up(reply, conversation.episode.protocol)
+        before = len(conversation.messages)
+        taken = conversation.step(reply)
+        broken = conversation.episode.error_code in INFRASTRUCTURE_ERRORS or any(map(_late, taken.calls))
+        self._sound = self._sound and not broken
+        return TurnResult(conversation.messages[before + 1 :], _error_code(taken), conversation.done)
+
+    def abort(self, error: ToolError) -> None:
+        """End the episode because no turn will come, e.g. since the policy cannot be reached; no fault of the station.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT after the end.
+        """
+        self._open().abort(error)
+
+    def score(self) -> EpisodeScore:
+        """What came of it; an episode that is not over ends with TURN_BUDGET. Asked again, it says the same.
+
+        Raises:
+            ToolError: UNAVAILABLE or INTERNAL, each time: the episode has no score and is to be dropped. That of a
+                grader that cannot grade such a task.
+        """
+        conversation = self._open()
+        if self._score is None:
+            if not conversation.done:
+                turns = len(conversation.episode.turns)
+                conversation.abort(ToolError(ErrorCode.TURN_BUDGET, f"Ended after {turns} turns, without an answer."))
+            try:
+                self._score = self._judged()
+            except ToolError as error:
+                self._score = error.with_traceback(None)
+        if isinstance(self._score, ToolError):
+            told = self._score
+            raise ToolError(told.code, told.message, told.hint, told.backend)
+        return self._score
+
+    def _judged(self) -> EpisodeScore:
+        episode = self.episode
+        if episode.error_code in INFRASTRUCTURE_ERRORS:
+            raise ToolError(episode.error_code, f"The episode has no score: {episode.answer}")
+        try:
+            truth = self._lease.judge.score(self.task, episode)
+        except ToolError:
+            self._sound = False
+            raise
+        grade = self._grader(self.task, episode, truth)
+        return EpisodeScore(grade.total, grade.terms, truth)
+
+    def save(self) -> SavedEpisode:
+        """The episode so far, between two turns: a whole group can start from it.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where the station is not a sound one of the physics in this process.
+        """
+        conversation = self._open()
+        if not self._sound:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
+        return SavedEpisode(self._lease.save(), conversation.fork(), self.task, self._lease.judge.before)
+
+    def close(self) -> None:
+        """Give the station back. More than once is once."""
+        if not self._closed:
+            self._closed = True
+            self._lease.release(self._sound)
+
+    def __enter__(self) -> EpisodeSession:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open(self) -> Conversation:
+        if self._closed:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The session is closed.", "Open another one.")
+        return self._conversation
+
+
+def _marked_up(reply: Reply, protocol: Protocol) -> Reply:
+    """In `native`, a turn of plain words as the answer that it is."""
+    tags = (protocol.call, protocol.answer)
+    if protocol.tools != "none" or any(f"<{tag}>" in reply.text for tag in tags):
+        return reply
+    return replace(reply, text=canonical(Completion(words=reply.text), protocol, ToolNames(())))
+
+
+def _error_code(turn: Turn) -> ErrorCode | None:
+    if turn.parsed.problem:
+        return ErrorCode.INVALID_ARGUMENT
+    return next((code for exchange in turn.exchanges if (code := _code_of(exchange)) is not None), None)
+
+
+def _code_of(exchange: Exchange) -> ErrorCode | None:
+    if exchange.record is not None:
+        error = exchange.record.result.error
+        return None if error is None else error.code
+    refused = _REFUSED.match(exchange.words)
+    return ErrorCode(refused[1]) if refused else None
+
+
+def _late(record: CallRecord) -> bool:
+    """A call that ran out of its time, not on purpose, may still change something."""
+    error = record.result.error
+    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts

@@ -1,0 +1,91 @@
+"""Three splits that share no layout, no product that is asked for, and no wording.
+
+- **Products**: those of `HELD_OUT` stand on no table and are named in no sentence of another split. A task of
+  validation or test asks about one of its own; what else stands there is of the training's.
+- **Layouts**: how many things stand in which part of the table, `layout_of`. Each such pattern belongs to one split.
+- **Wordings**: of the sentences for a kind the last is the test's, the one before it validation's.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, TypeVar, cast, get_args
+
+import numpy as np
+
+from sim.scene.scenes import PlacedObject
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.results import ErrorCode, ToolError
+
+Split = Literal["train", "validation", "test"]
+SPLITS: tuple[Split, ...] = get_args(Split)
+
+HELD_OUT: dict[Split, tuple[str, ...]] = {
+    "validation": (
+        "cracker box", "apple juice", "lemon soda", "mustard", "honey", "salt", "paper cup", "green bowl", "baseball",
+        "bunny", "toy block", "pear",
+    ),
+    "test": (
+        "tea box", "orange juice", "tomato soup", "hot sauce", "strawberry jam", "cinnamon", "blue cup", "grey bin",
+        "pink ball", "plush frog", "rice box", "orange",
+    ),
+}  # fmt: skip
+"""Products of one split alone: of every large kind one or two. Chosen by hand."""
+
+_BUCKETS: tuple[Split, ...] = ("train", "train", "validation", "test")
+"""What a layout's checksum, modulo four, belongs to: half of all layouts to the training. Chosen by hand."""
+
+_COLUMNS = (-0.15, 0.15)
+"""Where the table is cut across: y in the base frame [m]; chosen by hand, so that each part holds two or three."""
+_ROW = 0.5
+"""Where it is cut along: x in the base frame [m]; chosen by hand."""
+
+Sayable = TypeVar("Sayable")
+
+
+def split_named(name: str) -> Split:
+    """The split of this name.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another one, with the three that there are.
+    """
+    if name not in SPLITS:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no split {name!r}, only {', '.join(SPLITS)}.")
+    return cast(Split, name)
+
+
+@cache
+def products_of(split: Split) -> tuple[str, ...]:
+    """Names of the products that tasks of a split ask about, in the catalogue's order."""
+    if split != "train":
+        return tuple(name for name in load_catalogue() if name in HELD_OUT[split])
+    held_out = {name for names in HELD_OUT.values() for name in names}
+    return tuple(name for name in load_catalogue() if name not in held_out)
+
+
+def layout_of(objects: Sequence[PlacedObject]) -> tuple[int, ...]:
+    """How many things stand in each of six parts of the table, three across times two along."""
+    counts = [0] * 6
+    for placed in objects:
+        x, y, _ = placed.position_m
+        counts[3 * int(x > _ROW) + int(np.searchsorted(_COLUMNS, y))] += 1
+    return tuple(counts)
+
+
+def split_of_layout(layout: Sequence[int]) -> Split:
+    """The one split that a layout belongs to, of things on a table or of anything else that is counted in parts."""
+    return _BUCKETS[zlib.crc32(",".join(map(str, layout)).encode()) % len(_BUCKETS)]
+
+
+def wordings_of(wordings: Sequence[Sayable], split: Split) -> tuple[Sayable, ...]:
+    """Those of three wordings or more that a split may use.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for fewer than three.
+    """
+    if len(wordings) < len(SPLITS):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Three splits need three wordings or more, not {len(wordings)}.")
+    parts = {"train": wordings[:-2], "validation": wordings[-2:-1], "test": wordings[-1:]}
+    return tuple(parts[split])

@@ -1,0 +1,167 @@
+"""Questions that are answered with a shape in the picture: a 2D box, the corners of a 3D one, a grasp's five points."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from sim.scene.scenes import PlacedObject
+from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.geometry import pose
+from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.types import FloatArray
+from training.rewards import evic, spacetools
+from training.rewards.grasp import oriented_grasp
+from training.splits import Split, layout_of
+from training.tasks.answers import rows
+from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from training.tasks.question import Marking, QuestionTask, Truth, worded
+from training.tasks.seen import TRUTH_SIZE, SeenScene, T_base_object, corners, extents
+
+RIGHT_BOX = 0.7
+"""IoU from which on a 2D box is right [-]; chosen by hand."""
+RIGHT_POSE = 0.7
+"""IoU of the hulls from which on a pose is right [-]; chosen by hand."""
+RIGHT_GRASP = 0.5
+"""`training.rewards.grasp` from which on a grasp is right [-]; chosen by hand: 15 degrees, and a quarter of a hand."""
+GRASP_SCALE = 0.2
+"""d of NNCE, for which the paper has no value [picture widths]; chosen by hand, an open gripper's."""
+TILTS = np.deg2rad(np.arange(-75.0, 76.0, 15.0))
+"""True grasps come from straight above to nearly level [rad]; chosen by hand."""
+SLACK_M = 0.012
+"""The jaws are this much wider open than the thing is [m]; chosen by hand."""
+MOST_COMPARED = 40
+"""An answer is compared with so many of the true grasps, those whose points are nearest [-]."""
+
+_BOX = ("spacetools.mean_iou", "evic.iou")
+BOX = Marking(
+    lambda answer: rows(answer, 4, 1),
+    lambda answer, truth: {_BOX[0]: spacetools.mean_iou(answer, truth), _BOX[1]: evic.iou(answer, truth)},
+    lambda terms: terms[_BOX[0]] >= RIGHT_BOX,
+    f"an IoU of {RIGHT_BOX:g} or more",
+    _BOX,
+)
+POSE = Marking(
+    lambda answer: rows(answer, 2, 8),
+    lambda answer, truth: {"spacetools.pose_iou": spacetools.pose_iou(answer, truth)},
+    lambda terms: terms["spacetools.pose_iou"] >= RIGHT_POSE,
+    f"an IoU of {RIGHT_POSE:g} or more",
+    ("spacetools.pose_iou",),
+)
+
+
+def _grasp_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
+    """Against the true grasp that is best for each reward: a thing can be taken in many ways."""
+    true = np.array(truth)
+    nearest = np.argsort(np.linalg.norm(true - answer, axis=2).mean(axis=1))[:MOST_COMPARED]
+    aspect = TRUTH_SIZE[0] / TRUTH_SIZE[1]
+    return {
+        "spacetools.nnce": max(spacetools.nnce(answer, one, GRASP_SCALE) for one in true[nearest]),
+        "spacetools.mace": max(
+            spacetools.mace(answer, one, float(np.linalg.norm(one[2] - one[1])), as_printed=False)
+            for one in true[nearest]
+        ),
+        "grasp": max(oriented_grasp(answer, one, aspect) for one in true[nearest]),
+    }
+
+
+GRASP = Marking(
+    lambda answer: rows(answer, 2, 5),
+    _grasp_terms,
+    lambda terms: terms["grasp"] >= RIGHT_GRASP,
+    f"near a true grasp (grasp {RIGHT_GRASP:g} or more)",
+    ("grasp", "spacetools.nnce", "spacetools.mace"),
+)
+
+
+def make_box(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """The 2D box of a thing: around its visible pixels."""
+    return _make(rng, "box", seed, split)
+
+
+def make_pose(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """The eight corners of the 3D box of a thing with edges."""
+    return _make(rng, "pose", seed, split)
+
+
+def make_grasp(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """The five points of a grasp of a thing that is round or rectangular from above."""
+    return _make(rng, "grasp", seed, split)
+
+
+_FITS = {
+    "box": is_plain,
+    "pose": lambda item: is_plain(item) and _has_edges(item),
+    "grasp": lambda item: item.graspable and (_has_edges(item) or _is_round(item)),
+}
+_MARKINGS = {"box": BOX, "pose": POSE, "grasp": GRASP}
+
+
+def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> QuestionTask | None:
+    scene = draw_scene(rng, split, drawn_products(rng, split, 1, _FITS[kind]))
+    if scene is None:
+        return None
+    seen, target = SeenScene(scene), scene.objects[0]
+    name = called(scene, target)
+    if name is None or not seen.clear(target):
+        return None
+    truth: Truth
+    if kind == "box":
+        truth = tuple(seen.box(target).tolist())
+    elif kind == "pose":
+        truth = tuple(map(tuple, seen.project(corners(target)).tolist()))
+    else:
+        poses = true_grasps(target.item)
+        points = seen.project(np.concatenate([_placed(T_base_object(target), one) for one in poses]))
+        truth = tuple(tuple(map(tuple, one)) for one in points.reshape(-1, 5, 2).tolist())
+    text = worded(rng, kind, split, a=name)
+    return QuestionTask(kind, seed, split, text, scene, truth, (name,), layout_of(scene.objects), _MARKINGS[kind])
+
+
+def _placed(T: FloatArray, points: FloatArray) -> FloatArray:
+    return np.asarray(points @ T[:3, :3].T + T[:3, 3])
+
+
+@cache
+def true_grasps(item: str) -> FloatArray:
+    """(N, 5, 3) points of the gripper at grasps of a product that stands alone, in its body frame [m].
+
+    The jaws close across it, along its sides or, where it is round, in every direction; the hand comes from above or
+    from a side, at several heights, and no finger reaches below the table. What stands beside it is left out.
+    """
+    product = load_catalogue()[item]
+    gripper = load_robot().gripper
+    size = extents_of(item)
+    yaws = np.deg2rad(np.arange(0.0, 180.0, 15.0)) if _is_round(product) else np.array([0.0, np.pi / 2])
+    found = []
+    for yaw in yaws:
+        width = float(size[0] if _is_round(product) or yaw == 0.0 else size[1])
+        if width + SLACK_M > gripper.max_opening:
+            continue
+        points = gripper.points(width + SLACK_M)
+        closing = np.array([np.cos(yaw), np.sin(yaw), 0.0])
+        level = np.array([-np.sin(yaw), np.cos(yaw), 0.0])
+        for tilt in TILTS:
+            approach = np.sin(tilt) * level - np.cos(tilt) * np.array([0.0, 0.0, 1.0])
+            for sign in (1.0, -1.0):
+                R = np.column_stack([sign * closing, np.cross(approach, sign * closing), approach])
+                for z in np.arange(-size[2] / 2 + 0.01, size[2] / 2, 0.015):
+                    T = pose(R, np.array([0.0, 0.0, z]) - R @ points[0])
+                    placed = _placed(T, points)
+                    if placed[:, 2].min() >= -size[2] / 2:
+                        found.append(placed)
+    return np.array(found).reshape(-1, 5, 3)
+
+
+def extents_of(item: str) -> FloatArray:
+    """(3,) extents of a product along its own axes [m]."""
+    return extents(PlacedObject("", item, (0.0, 0.0, 0.0), 0.0))
+
+
+def _has_edges(item: CatalogueItem) -> bool:
+    return bool({"rectangular", "square"} & set(item.attributes)) and item.shape in ("box", "carton")
+
+
+def _is_round(item: CatalogueItem) -> bool:
+    return item.shape in ("can", "jar", "tube", "bottle")

@@ -1,0 +1,76 @@
+"""Scenes for questions: of a split's own products and layouts, with things that words single out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject, Scene
+from sim.tasks import sentences
+from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.results import ErrorCode, ToolError
+from training.splits import Split, layout_of, products_of, split_of_layout
+
+FEWEST, MOST = 5, 7
+"""Things on the table of a question [-]; chosen by hand: more of them take longer to arrange than to look at."""
+
+
+def draw_scene(
+    rng: np.random.Generator,
+    split: Split,
+    required: Sequence[str],
+    forbidden: Callable[[CatalogueItem], bool] = lambda item: False,
+    count: int | None = None,
+    arrangement_ok: Callable[[Sequence[PlacedObject]], bool] = lambda objects: True,
+) -> Scene | None:
+    """A random scene whose products and layout belong to a split; None where no arrangement was found.
+
+    Args:
+        rng: Decides everything.
+        split: Whose products and layouts.
+        required: Names of the split's products that must be there, the first things of the scene.
+        forbidden: Which others may not be there.
+        count: How many things; FEWEST to MOST, drawn, where None.
+        arrangement_ok: A further condition on the arrangement.
+    """
+    common = frozenset(products_of("train"))
+    number = count or max(int(rng.integers(FEWEST, MOST + 1)), len(required))
+    try:
+        scene = generate_scene(
+            int(rng.integers(2**31)),
+            required,
+            lambda item: item.name not in common or forbidden(item),
+            number,
+            lambda objects: split_of_layout(layout_of(objects)) == split and arrangement_ok(objects),
+        )
+    except ToolError as error:
+        if error.code is not ErrorCode.INVALID_ARGUMENT:
+            raise
+        return None
+    return replace(scene, name=f"{split} scene {scene.seed}")
+
+
+def drawn_products(
+    rng: np.random.Generator,
+    split: Split,
+    count: int,
+    fits: Callable[[CatalogueItem], bool] = lambda item: True,
+) -> list[str]:
+    """Different products of a split that fit, in random order; fewer where there are not so many."""
+    catalogue = load_catalogue()
+    names = [name for name in products_of(split) if fits(catalogue[name])]
+    return [names[k] for k in rng.permutation(len(names))[:count]]
+
+
+def called(scene: Scene, placed: PlacedObject) -> str | None:
+    """Words that mean this thing and no other of the scene; None where there are none."""
+    phrases = sentences.unique_descriptions(placed.product, [other.product for other in scene.objects])
+    return placed.item if placed.item in phrases else None
+
+
+def is_plain(item: CatalogueItem) -> bool:
+    """Whether a product is opaque and closed, so that its middle and its box are no matter of opinion."""
+    return not item.container and item.colour != "transparent"

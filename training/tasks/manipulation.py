@@ -1,0 +1,177 @@
+"""Tasks that the arm carries out, of a split's own products, layouts and wordings; `sim.tasks` scores them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from sim.scene.scenes import SIDES, Scene
+from sim.tasks import sentences
+from sim.tasks.arrangement import furthest, placeable, radius_of
+from sim.tasks.pick import PickTask
+from sim.tasks.place import PlaceTask
+from sim.tasks.predicates import RELATIONS, Relation
+from sim.tasks.relational_pick import RelationalPickTask
+from sim.tasks.task import History, Score, Transcript
+from sim.tasks.tasks import GeneratedTask
+from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from training.splits import Split, layout_of, products_of, wordings_of
+from training.tasks.drawn import called, draw_scene, drawn_products
+
+LARGEST_RADIUS_M = 0.058
+"""Wider things are not put anywhere [m]; as of `sim.tasks.place`."""
+TOPS = ("red box", "tea box", "sugar box")
+"""What small things are put on; as of `sim.tasks.place`."""
+SMALL = ("cinnamon", "basil", "salt", "toy block", "tuna can")
+"""What is put on them; as of `sim.tasks.place`."""
+
+
+@dataclass(frozen=True)
+class ManipulationTask:
+    """A task of `sim.tasks` with a kind, seed and split of its own; its text, scene, goal and score are that one's.
+
+    Attributes:
+        kind: "pick", "relational_pick" or "pick_and_place".
+        seed, split: What it was made from.
+        task: What is to be done.
+        asked: Products that the sentence names.
+        layout: The counts that decided the split of the arrangement.
+    """
+
+    kind: str
+    seed: int
+    split: Split
+    task: GeneratedTask
+    asked: tuple[str, ...]
+    layout: tuple[int, ...]
+    names: ClassVar[tuple[str, ...]] = ("stages",)
+
+    @property
+    def text(self) -> str:
+        """See Task."""
+        return self.task.text
+
+    @property
+    def scene(self) -> Scene:
+        """See Task."""
+        return self.task.scene
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return self.task.goal
+
+    @property
+    def source(self) -> str:
+        """See Task."""
+        return self.task.source
+
+    @property
+    def holds_s(self) -> tuple[float, ...]:
+        """See Task."""
+        return self.task.holds_s
+
+    def with_scene(self, scene: Scene) -> ManipulationTask:
+        """The same with things that weigh more or slip."""
+        return replace(self, task=replace(self.task, scene=scene))
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task: picked, placed, and the stages on the way."""
+        return self.task.score(history, transcript)
+
+
+def make_pick(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
+    """Pick up one thing."""
+    scene = draw_scene(rng, split, drawn_products(rng, split, 1, lambda item: item.graspable), count=7)
+    if scene is None or (name := called(scene, scene.objects[0])) is None:
+        return None
+    text = _said(rng, sentences.PICK, split, target=f"the {name}")
+    return _made("pick", seed, split, PickTask(text, scene, (scene.objects[0].id,)), (name,))
+
+
+def make_relational_pick(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
+    """Pick up one of two that are alike, by the side that it stands on."""
+    side = list(SIDES)[int(fate * len(SIDES))]
+    (name,) = drawn_products(rng, split, 1, lambda item: item.graspable)
+
+    def told_apart(objects: object) -> bool:
+        return furthest(objects[:2], side) is not None  # type: ignore[index]
+
+    scene = draw_scene(
+        rng, split, [name, name], lambda item: sentences.could_mean(name, item), count=7, arrangement_ok=told_apart
+    )
+    target = None if scene is None else furthest(scene.objects[:2], side)
+    if scene is None or target is None:
+        return None
+    words = wordings_of(_TOLD_APART[side], split)
+    phrase = words[int(rng.integers(len(words)))].format(name)
+    text = _said(rng, sentences.PICK, split, target=phrase)
+    return _made("relational_pick", seed, split, RelationalPickTask(text, scene, (target.id,)), (name,))
+
+
+_TOLD_APART = {
+    side: (*sentences.COMPARATIVES[side][:1], sentences.SUPERLATIVES[side][1], sentences.SUPERLATIVES[side][0])
+    for side in SIDES
+}
+"""Words for the one of two that is further to a side; those of validation and test last."""
+
+
+def make_pick_and_place(rng: np.random.Generator, seed: int, split: Split, fate: float) -> ManipulationTask | None:
+    """Pick up one thing and put it somewhere."""
+    relation = RELATIONS[int(fate * len(RELATIONS))]
+    names = _for_place(rng, split, relation)
+    references = slice(1, 3 if relation == "between" else 2)
+
+    def possible(objects: object) -> bool:
+        return placeable(objects, objects[0], relation, objects[references])  # type: ignore[arg-type, index]
+
+    scene = None if names is None else draw_scene(rng, split, names, count=7, arrangement_ok=possible)
+    if scene is None:
+        return None
+    target, beside = scene.objects[0], scene.objects[references]
+    said = [called(scene, placed) for placed in (target, *beside)]
+    if None in said:
+        return None
+    where = sentences.choose(rng, sentences.WHERE[relation]).format(*(f"the {name}" for name in said[1:]))
+    text = _said(rng, sentences.PICK_AND_PLACE, split, target=f"the {said[0]}", where=where)
+    task = PlaceTask(text, scene, (target.id,), relation, tuple(placed.id for placed in beside))
+    return _made("pick_and_place", seed, split, task, tuple(str(name) for name in said))
+
+
+def _for_place(rng: np.random.Generator, split: Split, relation: Relation) -> list[str] | None:
+    """What is moved, of the split's own, and what it is put to, of its own or of the training's."""
+
+    def movable(item: CatalogueItem) -> bool:
+        small = item.name in SMALL if relation == "on" else radius_of(item) <= LARGEST_RADIUS_M
+        return item.graspable and small
+
+    def refers(item: CatalogueItem) -> bool:
+        return item.container if relation == "in" else item.name in TOPS if relation == "on" else not item.container
+
+    moved = drawn_products(rng, split, 1, movable)
+    allowed = [name for name in dict.fromkeys((*products_of(split), *products_of("train"))) if name not in moved]
+    beside = [name for name in allowed if refers(load_catalogue()[name])]
+    need = 2 if relation == "between" else 1
+    if not moved or len(beside) < need:
+        return None
+    return [*moved, *(beside[k] for k in rng.permutation(len(beside))[:need])]
+
+
+def _said(rng: np.random.Generator, wordings: tuple[str, ...], split: Split, **blanks: str) -> str:
+    own = wordings_of(wordings, split)
+    return own[int(rng.integers(len(own)))].format(**blanks)
+
+
+def _made(kind: str, seed: int, split: Split, task: GeneratedTask, asked: tuple[str, ...]) -> ManipulationTask:
+    return ManipulationTask(kind, seed, split, task, asked, layout_of(task.scene.objects))
+
+
+MANIPULATION: dict[str, Callable[[np.random.Generator, int, Split, float], ManipulationTask | None]] = {
+    "pick": make_pick,
+    "relational_pick": make_relational_pick,
+    "pick_and_place": make_pick_and_place,
+}
+"""Kinds of these tasks, with what makes them: None where a draw came to nothing."""

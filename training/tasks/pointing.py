@@ -1,0 +1,146 @@
+"""Questions that are answered with a point: on a thing, or on free table beside one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.scene.scenes import (
+    FREE_RADIUS,
+    SIDES,
+    PlacedObject,
+    Side,
+    distances,
+    footprint,
+    outer_radius,
+    reachable_grid,
+)
+from sim.tasks.predicates import THRESHOLDS
+from tool_nodes.types import FloatArray
+from training.rewards import evic, spacetools
+from training.rewards.shapes import area, convex_hull
+from training.splits import Split, layout_of
+from training.tasks.answers import rows
+from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from training.tasks.question import Marking, QuestionTask, Truth, worded
+from training.tasks.seen import SeenScene
+from training.tasks.wordings import SIDE_WORDS
+
+LEAST_CONVEX = 0.85
+"""Free places are asked for where so much of their hull is free: the papers' rewards take all of it for the region [-];
+chosen by hand."""
+LEAST_PLACES = 12
+"""And where there are so many, a centimetre apart [-]; chosen by hand."""
+CELL = 0.012
+"""A point counts as one of them up to this far away [picture widths]; half a centimetre of table is 0.004."""
+
+
+def _point_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
+    region = np.array(truth)
+    return {
+        "spacetools.nndc": spacetools.nndc(answer, region),
+        "spacetools.in_hull": spacetools.in_hull(answer, region),
+        "evic.single_point": evic.single_point(answer, region.mean(axis=0)),
+    }
+
+
+POINT = Marking(
+    lambda answer: rows(answer, 2),
+    _point_terms,
+    lambda terms: terms["spacetools.in_hull"] == 1.0,
+    "within the hull of what is seen of it",
+    ("spacetools.nndc", "spacetools.in_hull", "evic.single_point"),
+)
+
+
+def _free_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
+    hull, places = (np.array(points) for points in truth)
+    nearest = float(np.linalg.norm(places - answer.mean(axis=0), axis=1).min())
+    return {
+        "spacetools.nsdh": spacetools.nsdh(answer, hull),
+        "spacetools.nac": spacetools.nac(answer, hull),
+        "spacetools.in_hull": spacetools.in_hull(answer, hull),
+        "evic.region": evic.region(answer, hull),
+        "free": float(nearest <= CELL),
+    }
+
+
+FREE_SPACE = Marking(
+    lambda answer: rows(answer, 2),
+    _free_terms,
+    lambda terms: terms["free"] == 1.0,
+    "where a cup would stand free on that side",
+    ("spacetools.nsdh", "spacetools.nac", "spacetools.in_hull", "evic.region", "free"),
+)
+
+
+def make_point(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """Point at a thing."""
+    scene = draw_scene(rng, split, drawn_products(rng, split, 1, is_plain))
+    if scene is None:
+        return None
+    seen, target = SeenScene(scene), scene.objects[0]
+    name = called(scene, target)
+    if name is None or not seen.clear(target):
+        return None
+    text = worded(rng, "point", split, a=name)
+    truth = tuple(map(tuple, seen.region(target).tolist()))
+    return QuestionTask("point", seed, split, text, scene, truth, (name,), layout_of(scene.objects), POINT)
+
+
+def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """Point at free table on one side of a thing."""
+    scene = draw_scene(rng, split, drawn_products(rng, split, 1, is_plain))
+    if scene is None:
+        return None
+    seen, reference = SeenScene(scene), scene.objects[0]
+    name = called(scene, reference)
+    side = list(SIDES)[int(rng.integers(len(SIDES)))]
+    if name is None or not seen.clear(reference):
+        return None
+    places = free_places(seen, reference, side)
+    if len(places) < LEAST_PLACES:
+        return None
+    hull = convex_hull(seen.project(_on_table(places)))
+    if area(hull) <= 0 or _free_share(seen, hull, places) < LEAST_CONVEX:
+        return None
+    text = worded(rng, "free_space", split, a=name, where=SIDE_WORDS[side])
+    truth = tuple(tuple(map(tuple, points.tolist())) for points in (hull, seen.project(_on_table(places))))
+    return QuestionTask("free_space", seed, split, text, scene, truth, (name,), layout_of(scene.objects), FREE_SPACE)
+
+
+def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatArray:
+    """Points (N, 2) of the table on a side of a thing where a cup would stand free, and be seen to [m].
+
+    As of `sim.tasks.predicates.relation_holds`: within 45 degrees of the direction, apart from everything and with at
+    most `gap_m` to the reference, edge to edge.
+    """
+    direction = np.asarray(SIDES[side])
+    grid = reachable_grid(0.01)
+    offset = grid - np.asarray(reference.position_m[:2])
+    along, across = offset @ direction, np.abs(offset @ np.array([-direction[1], direction[0]]))
+    margin = THRESHOLDS.margin_m
+    farthest = outer_radius(reference.item) + FREE_RADIUS + THRESHOLDS.gap_m
+    beside = (along >= across + margin) & (along >= margin) & (along <= farthest)
+    grid = grid[beside]
+    ok = distances(grid, footprint(reference)) - FREE_RADIUS <= THRESHOLDS.gap_m
+    for placed in seen.scene.objects:
+        ok &= distances(grid, footprint(placed)) >= FREE_RADIUS
+    image = seen.project(_on_table(grid))
+    ok &= ((image > 0.01) & (image < 0.99)).all(axis=1)
+    height, width = seen.ids.shape
+    pixels = np.clip((image * (width, height)).astype(int), 0, (width - 1, height - 1))
+    return np.asarray(grid[ok & (seen.ids[pixels[:, 1], pixels[:, 0]] < 0)])
+
+
+def _free_share(seen: SeenScene, hull: FloatArray, places: FloatArray) -> float:
+    """How much of the table in a hull of the picture is free."""
+    image = seen.project(_on_table(reachable_grid(0.01)))
+    edge = np.roll(hull, -1, axis=0) - hull
+    offset = image[:, None] - hull
+    turns = edge[:, 0] * offset[..., 1] - edge[:, 1] * offset[..., 0]
+    inside = (turns >= 0).all(axis=1) | (turns <= 0).all(axis=1)
+    return len(places) / max(int(inside.sum()), 1)
+
+
+def _on_table(points: FloatArray) -> FloatArray:
+    return np.column_stack([points, np.zeros(len(points))])

@@ -1,0 +1,99 @@
+"""Questions about small print, which is legible only in a crop of its place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from sim.drawings.builder import COLOURS, PictureBuilder
+from sim.drawings.samples import INK
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.types import Frame
+from training.rewards import evic, peria
+from training.splits import Split, products_of, split_of_layout
+from training.tasks.answers import words
+from training.tasks.drawn import drawn_products
+from training.tasks.maps import NO_TABLE
+from training.tasks.question import Marking, QuestionTask, Truth, worded
+
+SHELF_SIZE = (1800, 1200)
+"""(width, height) of the picture of a shelf [px]: a reader that looks at 1024 px sees its small print at 8 px."""
+PRINT, NAME = 14.0, 46.0
+"""Font sizes of the small print and of a product's name [px]."""
+CELLS = (3, 2)
+"""Packages that find room across and down [-]."""
+LETTERS = "ACEHKLMNPRTXY"
+"""First letter of a lot number: those that are not taken for a digit."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """A shelf with packages.
+
+    Attributes:
+        packages: Name, lot number, cell, ground colour, and which of three places the small print has.
+        seed: Of the noise.
+    """
+
+    packages: tuple[tuple[str, str, int, tuple[int, int, int], int], ...]
+    seed: int
+
+    def frame(self) -> Frame:
+        """The picture, with what it shows and what is printed on it."""
+        width, height = SHELF_SIZE
+        picture = PictureBuilder(width, height, (226, 220, 208), self.seed)
+        for row in range(CELLS[1]):
+            picture.rectangle((0, (row + 0.96) * height / 2, width, (row + 1) * height / 2), (150, 120, 92))
+        for name, lot, cell, ground, place in self.packages:
+            left, top = (cell % CELLS[0] + 0.08) * width / 3, (cell // CELLS[0] + 0.08) * height / 2
+            right, bottom = left + 0.84 * width / 3, top + 0.88 * height / 2
+            picture.rectangle((left, top, right, bottom), ground, name)
+            picture.rectangle((left + 20, top + 60, right - 20, top + 140), COLOURS["white"], name)
+            picture.text(name, (left + 36, top + 116), NAME, INK)
+            y = bottom - 30 - 110 * place
+            picture.rectangle((left + 20, y - 26, left + 300, y + 14), COLOURS["white"], name)
+            picture.text(f"LOT {lot}", (left + 32, y), PRINT, INK)
+        picture.noise(1.5)
+        return picture.frame()
+
+
+def _terms(answer: str, truth: Truth) -> dict[str, float]:
+    return {"peria.answer": peria.answers_match(answer, truth), "evic.choice": evic.choice(answer, truth)}
+
+
+PRINTED = Marking(
+    words, _terms, lambda terms: terms["peria.answer"] == 1.0, "the lot number", ("peria.answer", "evic.choice")
+)
+
+
+def make_small_print(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """Read the lot number of one of several packages."""
+    (asked,) = drawn_products(rng, split, 1)
+    common = [name for name in products_of("train") if name != asked]
+    names = [asked, *(common[k] for k in rng.permutation(len(common))[: int(rng.integers(2, 5))])]
+    cells = [int(cell) for cell in rng.permutation(CELLS[0] * CELLS[1])[: len(names)]]
+    catalogue = load_catalogue()
+    packages = []
+    for name, cell in zip(names, cells, strict=True):
+        letter = LETTERS[int(rng.integers(len(LETTERS)))]
+        lot = f"{letter}{rng.integers(2, 10)}-{rng.integers(1000, 10000)}"
+        packages.append((name, lot, cell, catalogue[name].rgb, int(rng.integers(3))))
+    layout = tuple(1 + packages[cells.index(k)][4] if k in cells else 0 for k in range(CELLS[0] * CELLS[1]))
+    if split_of_layout(layout) != split:
+        return None
+    shelf = Shelf(tuple(packages), int(rng.integers(2**31)))
+    text = worded(rng, "small_print", split, a=asked)
+    return QuestionTask(
+        "small_print",
+        seed,
+        split,
+        text,
+        NO_TABLE,
+        packages[0][1],
+        (asked,),
+        layout,
+        PRINTED,
+        partial(Shelf.frame, shelf),
+    )

@@ -1,0 +1,123 @@
+"""A question about what the camera sees: text, truth, and how an answer is graded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from sim.scene.scenes import Scene
+from sim.tasks.task import TASK_GOAL, History, Score, Transcript
+from tool_nodes.ports import Camera
+from tool_nodes.types import Frame
+from training.splits import Split, wordings_of
+from training.tasks.answers import WrongForm
+from training.tasks.wordings import FORMS, WORDINGS
+
+Truth = Any
+"""What is true, in tuples of numbers and texts: of the form that the kind's marking takes."""
+
+
+@dataclass(frozen=True)
+class Marking:
+    """How answers to one kind of question are graded.
+
+    Attributes:
+        read: The answer in the form that was asked for; raises `answers.WrongForm`.
+        terms: (what was read, the truth) -> reward by name of `training.rewards.REWARDS`, each in 0..1; the first is
+            the kind's own.
+        success: From those terms, whether the answer counts as right.
+        rule: That in words.
+        names: Names of the terms.
+    """
+
+    read: Callable[[str], Any]
+    terms: Callable[[Any, Truth], Mapping[str, float]]
+    success: Callable[[Mapping[str, float]], bool]
+    rule: str
+    names: tuple[str, ...]
+
+    @property
+    def reward(self) -> str:
+        """The kind's own reward."""
+        return self.names[0]
+
+
+@dataclass(frozen=True)
+class QuestionTask:
+    """A question that is answered in words; the robot need not move.
+
+    **Randomised**: the scene or the drawing, what is asked about, and the words. What is hidden, small or nearly tied
+    is not asked.
+
+    **Success**: as the kind's marking says, on the final answer alone.
+
+    Attributes:
+        kind: One of `training.tasks.kinds.QUESTIONS`.
+        seed, split: What it was made from.
+        text: The question, and the form of its answer.
+        scene: What stands on the table; nothing where the picture is a drawing.
+        truth: The true answer.
+        marking: How answers are graded.
+        drawing: Draws the picture that the question is about; None where it is the camera's.
+        asked: Products or places that the question names.
+        layout: The counts that decided the split of the arrangement.
+    """
+
+    kind: str
+    seed: int
+    split: Split
+    text: str
+    scene: Scene
+    truth: Truth
+    asked: tuple[str, ...]
+    layout: tuple[int, ...]
+    marking: Marking = field(compare=False, repr=False)
+    drawing: Callable[[], Frame] | None = field(default=None, compare=False, repr=False)
+    source: str = TASK_GOAL
+    holds_s: ClassVar[tuple[float, ...]] = ()
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Kind, seed and split are all of it: pickled, it is made again."""
+        from training.tasks.kinds import make_task
+
+        return make_task, (self.kind, self.seed, self.split)
+
+    @property
+    def goal(self) -> str:
+        """See Task."""
+        return f"{self.kind}: {_short(self.truth)}"
+
+    def shown(self, camera: Camera) -> Frame:
+        """The picture that the question is about, index 0 of the conversation: a drawing, or what a camera sees."""
+        return camera.capture() if self.drawing is None else self.drawing()
+
+    def score(self, history: History, transcript: Transcript) -> Score:
+        """See Task; the terms are the rewards of the kind's marking, 0 with a reason for an answer of another form."""
+        return self.graded(transcript.answer)
+
+    def graded(self, said: str) -> Score:
+        """The score of a final answer; nothing else counts."""
+        marking = self.marking
+        try:
+            answer = marking.read(said)
+        except WrongForm as why:
+            return Score(dict.fromkeys(marking.names, 0.0), False, (str(why),))
+        terms = dict(marking.terms(answer, self.truth))
+        right = marking.success(terms)
+        return Score(terms, right, () if right else (f"not {marking.rule}",))
+
+
+def worded(rng: np.random.Generator, kind: str, split: Split, options: str = "", **blanks: str) -> str:
+    """A question of a kind in one of its split's wordings, and the form of its answer."""
+    wordings = wordings_of(WORDINGS[kind], split)
+    wording = wordings[int(rng.integers(len(wordings)))]
+    return f"{wording.format(**blanks)} {FORMS[kind].format(options=options)}"
+
+
+def _short(truth: Truth) -> str:
+    """A truth in one line of at most 80 characters."""
+    text = repr(np.round(truth, 4).tolist() if isinstance(truth, float) else truth)
+    return text if len(text) <= 80 else f"{text[:77]}..."

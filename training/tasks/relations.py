@@ -1,0 +1,100 @@
+"""Questions about how two things stand to each other: yes or no, and one of four."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sim.scene.scenes import SIDES, Scene, Side
+from sim.tasks.arrangement import CLEAR_M
+from training.rewards import peria, spacetools
+from training.splits import Split, layout_of
+from training.tasks.answers import option
+from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from training.tasks.measures import LETTERS, choice_marking
+from training.tasks.question import Marking, QuestionTask, Truth, worded
+from training.tasks.seen import SeenScene
+from training.tasks.wordings import SIDE_WORDS
+
+STEEPEST = 0.6
+"""Things are beside each other in one direction where they are apart across it by no more than this, by the distance
+along it: 31 degrees, far from the 45 where it becomes another one [-]; chosen by hand."""
+CLEAR_IN_PICTURE = 0.05
+"""And left or right in the picture by this, so that perspective changes nothing [picture widths]; chosen by hand."""
+
+_OPPOSITE: dict[Side, Side] = {"left": "right", "right": "left", "front": "behind", "behind": "front"}
+
+
+def _yes_no_terms(said: str, truth: Truth) -> dict[str, float]:
+    return {
+        "peria.answer": peria.answers_match(said, truth),
+        "spacetools.choice": spacetools.choice(_plain(said), truth),
+    }
+
+
+def _plain(said: str) -> str:
+    return "yes" if said in peria.YES else "no"
+
+
+YES_NO = Marking(
+    lambda answer: option(answer, tuple(sorted(peria.YES | peria.NO))),
+    _yes_no_terms,
+    lambda terms: terms["peria.answer"] == 1.0,
+    "the right one of yes and no",
+    ("peria.answer", "spacetools.choice"),
+)
+CHOICE = choice_marking(LETTERS)
+
+
+def make_yes_no(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """Whether one thing is left of, right of, in front of or behind another; yes as often as no."""
+    yes = fate < 0.5
+    drawn = _pair(rng, split)
+    if drawn is None:
+        return None
+    scene, (first, second), side = drawn
+    asked = side if yes else _OPPOSITE[side]
+    text = worded(rng, "yes_no", split, a=first, b=second, where=SIDE_WORDS[asked])
+    truth = "yes" if yes else "no"
+    return QuestionTask("yes_no", seed, split, text, scene, truth, (first, second), layout_of(scene.objects), YES_NO)
+
+
+def make_choice(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
+    """Which of four relations holds; each letter as often."""
+    correct = int(fate * len(LETTERS))
+    drawn = _pair(rng, split)
+    if drawn is None:
+        return None
+    scene, (first, second), side = drawn
+    others = [other for other in SIDES if other != side]
+    order = [others[k] for k in rng.permutation(len(others))]
+    order.insert(correct, side)
+    options = ", ".join(f"{letter.upper()}) {SIDE_WORDS[one]} it" for letter, one in zip(LETTERS, order, strict=True))
+    text = worded(rng, "choice", split, options=f"{options}.", a=first, b=second)
+    truth, layout = LETTERS[correct].upper(), layout_of(scene.objects)
+    return QuestionTask("choice", seed, split, text, scene, truth, (first, second), layout, CHOICE)
+
+
+def _pair(rng: np.random.Generator, split: Split) -> tuple[Scene, tuple[str, str], Side] | None:
+    """A scene, two of its things by name, and on which side of the second one the first one clearly stands."""
+    scene = draw_scene(rng, split, drawn_products(rng, split, 2, is_plain))
+    if scene is None:
+        return None
+    seen, pair = SeenScene(scene), scene.objects[:2]
+    first, second = (called(scene, placed) for placed in pair)
+    if first is None or second is None or not all(map(seen.clear, pair)):
+        return None
+    offset = np.subtract(pair[0].position_m, pair[1].position_m)[:2]
+    side = max(SIDES, key=lambda one: float(offset @ np.asarray(SIDES[one])))
+    along = float(offset @ np.asarray(SIDES[side]))
+    across = float(abs(offset @ np.asarray(SIDES[side])[::-1]))
+    if along < CLEAR_M or across > STEEPEST * along:
+        return None
+    if side in ("left", "right"):
+        (x0, _), (x1, _) = seen.project(np.array([placed.position_m for placed in pair]))
+        if (x0 - x1) * (1 if side == "right" else -1) < CLEAR_IN_PICTURE:
+            return None
+    else:
+        by_front = (seen.nearest(pair[0]) - seen.nearest(pair[1])) * (1 if side == "behind" else -1)
+        if by_front <= 0:
+            return None
+    return scene, (first, second), side

@@ -1,0 +1,119 @@
+"""What the scene camera sees of a scene, by the scene's own solids: the truth of every question about a picture.
+
+No perception has a part in it: ids are those of the rendered picture, poses and meshes those of the scene.
+"""
+
+from __future__ import annotations
+
+import mujoco
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.camera.ray import jittered, object_of_geom, scene_camera
+from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
+from sim.scene.objects import add_object, hull_points
+from sim.scene.scenes import PlacedObject, Scene
+from tool_nodes.geometry import invert, pose, project, rotation_z, transform
+from tool_nodes.types import BoolArray, FloatArray
+from training.rewards.shapes import area, convex_hull
+
+TRUTH_SIZE = (320, 240)
+"""(width, height) of the picture that truth is read from [px]: a cheap one, whose ids are those of larger ones."""
+LEAST_PIXELS = 90
+"""Fewer visible pixels than this, and nothing is asked about a thing [px of TRUTH_SIZE]; chosen by hand."""
+LEAST_SEEN = 0.9
+"""So much of a thing's outline must be visible for a question about it [-]; chosen by hand: a hidden corner makes its
+box and its middle a matter of opinion."""
+
+
+class SeenScene:
+    """A scene as the scene camera sees it before anything moves; the robot is out of view then.
+
+    Args:
+        scene: Whose things.
+
+    Attributes:
+        scene: The same.
+        ids: int (H, W), index of the thing that each pixel shows, -1 where none; the picture has TRUTH_SIZE.
+        depth: float (H, W), along the optical axis [m], infinite where no thing is.
+        T_base_camera: (4, 4) true pose of the camera.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        camera = jittered(scene_camera(TRUTH_SIZE), scene)
+        self._K, self.T_base_camera = camera.K, camera.T_base_camera
+        spec = mujoco.MjSpec()
+        for index, placed in enumerate(scene.objects):
+            add_object(spec, placed, index)
+        model = spec.compile()
+        data = mujoco.MjData(model)
+        world = RayWorld(model)
+        world.refresh(data)
+        view = RayView(camera.K, TRUTH_SIZE)
+        view.place(camera.T_base_camera)
+        width, height = TRUTH_SIZE
+        geom, depth = np.full(width * height, -1), np.full(width * height, np.inf)
+        pixels, hits = world.cast(view, OPAQUE)
+        geom[pixels], depth[pixels] = hits.geom, hits.depth
+        bodies = {model.body(placed.id).id: index for index, placed in enumerate(scene.objects)}
+        self.ids: NDArray[np.int32] = object_of_geom(model, bodies)[geom].reshape(height, width)
+        self.depth = depth.reshape(height, width)
+
+    def project(self, points: FloatArray) -> FloatArray:
+        """Normalized image points (N, 2) of points (N, 3) in the base frame [m]."""
+        # Pixel (u, v) is the middle of its square, which begins at u / width.
+        return (project(transform(invert(self.T_base_camera), points), self._K) + 0.5) / TRUTH_SIZE
+
+    def mask(self, placed: PlacedObject) -> BoolArray:
+        """(H, W), where the picture shows a thing."""
+        return np.asarray(self.ids == self.scene.objects.index(placed))
+
+    def region(self, placed: PlacedObject) -> FloatArray:
+        """Normalized image points (K, 2): the hull of the visible pixels of a thing, their whole squares."""
+        rows, columns = np.nonzero(self.mask(placed))
+        corners = np.concatenate([np.column_stack([columns + dx, rows + dy]) for dx in (0, 1) for dy in (0, 1)])
+        return np.asarray(convex_hull(corners / TRUTH_SIZE), np.float64)
+
+    def box(self, placed: PlacedObject) -> FloatArray:
+        """(x1, y1, x2, y2) around the visible pixels of a thing, normalized."""
+        region = self.region(placed)
+        return np.concatenate([region.min(axis=0), region.max(axis=0)])
+
+    def clear(self, placed: PlacedObject) -> bool:
+        """Whether a thing is large enough in the picture, whole, and not hidden, so that it may be asked about."""
+        if placed.product.colour == "transparent" or int(self.mask(placed).sum()) < LEAST_PIXELS:
+            return False
+        outline = self.project(surface_points(placed))
+        inside = bool(((outline > 0.01) & (outline < 0.99)).all())
+        return inside and area(self.region(placed)) >= LEAST_SEEN * area(convex_hull(outline))
+
+    def distance(self, placed: PlacedObject) -> float:
+        """Of a thing's middle from the camera, along the optical axis [m]."""
+        return float(transform(invert(self.T_base_camera), np.array([placed.position_m]))[0, 2])
+
+    def nearest(self, placed: PlacedObject) -> float:
+        """Of the nearest visible part of a thing from the camera, along the optical axis [m]."""
+        return float(self.depth[self.mask(placed)].min())
+
+
+def T_base_object(placed: PlacedObject) -> FloatArray:
+    """(4, 4) true pose of a thing before anything moves."""
+    return pose(rotation_z(placed.yaw), placed.position_m)
+
+
+def surface_points(placed: PlacedObject) -> FloatArray:
+    """(K, 3) points of the thing's mesh whose hull is the thing's, base frame [m]."""
+    return transform(T_base_object(placed), hull_points(placed.item))
+
+
+def corners(placed: PlacedObject) -> FloatArray:
+    """(8, 3) corners of the box around a thing along its own axes, base frame [m]."""
+    signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
+    return transform(T_base_object(placed), signs * extents(placed) / 2)
+
+
+def extents(placed: PlacedObject) -> FloatArray:
+    """(3,) of a thing's mesh along its own axes, z up [m]."""
+    points = hull_points(placed.item)
+    return np.asarray(points.max(axis=0) - points.min(axis=0))

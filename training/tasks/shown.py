@@ -1,0 +1,57 @@
+"""Tasks that come with a picture: it is the conversation's first, before any tool is called."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+from sim.tasks.task import Task
+from tool_nodes.ports import Camera
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.toolbox import Session, Toolbox
+from tool_nodes.types import Frame
+
+_CAPTURE = "robot.capture_image"
+
+
+@runtime_checkable
+class ShownTask(Protocol):
+    """A task about a picture."""
+
+    def shown(self, camera: Camera) -> Frame:
+        """The picture that it is about, taken now or drawn."""
+
+
+class _ToolCamera:
+    """The camera of a station in another process, through its tool."""
+
+    def __init__(self, toolbox: Toolbox) -> None:
+        self._toolbox = toolbox
+
+    def capture(self) -> Frame:
+        """See ports.Camera. Raises ToolError as the tool, and UNKNOWN_TOOL without the suite spacetools."""
+        session = Session()
+        error = self._toolbox.call(_CAPTURE, {}, session).result.error
+        if error is not None:
+            raise error
+        frame = session.newest_frame()
+        if frame is None:
+            raise ToolError(ErrorCode.INTERNAL, f"{_CAPTURE} gave no frame.")
+        return frame
+
+
+def shown_pictures(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple[SessionImage, ...]:
+    """What the operator shows with a task's sentence: a picture, or nothing.
+
+    Args:
+        task: What is to be done.
+        camera: The scene camera; None where it is in another process.
+        toolbox: The tools, for the camera's picture there.
+
+    Raises:
+        ToolError: Where there is no picture to be had.
+    """
+    if not isinstance(task, ShownTask):
+        return ()
+    frame = task.shown(camera or _ToolCamera(toolbox))
+    return (SessionImage(frame.rgb, frame),)
