@@ -30,7 +30,7 @@ from training.backends import CallbackPool, StationLease, StationPool, make_pool
 from training.failures import FailingToolbox, Failures
 from training.grading import Grader, mean_of_terms
 from training.session import EpisodeSession, SavedEpisode
-from training.tasks.shown import shown_pictures
+from training.tasks.shown import asked_in, shown_pictures
 
 Observation = tuple[Message, ...]
 """The whole conversation, as the policy reads it next."""
@@ -112,7 +112,7 @@ class Environment:
                 task.text,
                 tools,
                 self._turn_budget,
-                protocol=self._protocol,
+                protocol=self._protocol and asked_in(self._protocol, task),
                 recovery=self._recovery,
                 memory=self._memory,
                 pictures=shown_pictures(task, lease.camera, lease.toolbox),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
+from agent_node.protocol import Protocol as Form
 from sim.tasks.task import Task
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
@@ -38,6 +40,13 @@ class _ToolCamera:
         if frame is None:
             raise ToolError(ErrorCode.INTERNAL, f"{_CAPTURE} gave no frame.")
         return frame
+
+
+def asked_in(form: Form, task: Task) -> Form:
+    """A protocol for a task: the prompt's words on what kind of task it is are those for questions where it is one."""
+    if not form.task_type or not isinstance(task, ShownTask):
+        return form
+    return replace(form, task_type="spatial reasoning", output_format="as the question asks for it")
 
 
 def shown_pictures(task: Task, camera: Camera | None, toolbox: Toolbox) -> tuple[SessionImage, ...]:

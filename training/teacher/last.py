@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 from agent_node.policies.scripted.steps import Done, Script
+from agent_node.policies.scripted.transcript import Response
+from tool_nodes.results import ErrorCode
 from training.teacher.reading import ReadQuestion
-from training.teacher.steps import after, asked, no_answer, numbers, side_of, yes_no_or_letter
+from training.teacher.steps import Asking, Unread, after, asked, numbers, side_of, yes_no_or_letter
 
 _IMAGE = "image-0"
 
@@ -16,25 +17,36 @@ _IMAGE = "image-0"
 def count(question: ReadQuestion) -> Script:
     """Count what is detected."""
     name = question.blanks["a"]
-    (response,) = yield from asked(
-        f"How many {name} are found?", ("CountObjects", {"img_path": _IMAGE, "text_labels": [name]})
+
+    def read(response: Response) -> str:
+        found = re.search(r"count (\d+)", response.text)
+        if found is None:
+            raise Unread(f"no {name} are found", ErrorCode.OBJECT_NOT_FOUND)
+        return found[1]
+
+    found = yield from asked(
+        f"How many {name} are found?", read, ("CountObjects", {"img_path": _IMAGE, "text_labels": [name]})
     )
-    found = re.search(r"count (\d+)", response.text)
-    if found is None:
-        raise no_answer(f"no {name} are found")
-    raise Done(f"There are {found[1]}.", found[1])
+    raise Done(f"There are {found}.", found)
 
 
-def _places(question: ReadQuestion) -> Any:
+def _places(question: ReadQuestion) -> Asking[list[list[float]]]:
     names = [question.blanks["a"], question.blanks["b"]]
-    (response,) = yield from asked(
-        f"Where are the {names[0]} and the {names[1]} in space?",
-        ("Get3DPoint", {"img_path": _IMAGE, "text_labels": names}),
+
+    def read(response: Response) -> list[list[float]]:
+        lines = response.text.splitlines()
+        found = [next((line for line in lines if line.startswith(f"{name} 1:")), None) for name in names]
+        if None in found:
+            raise Unread("they are not both found", ErrorCode.OBJECT_NOT_FOUND)
+        return [numbers(after(str(line), "1:"), 3) for line in found]
+
+    return (
+        yield from asked(
+            f"Where are the {names[0]} and the {names[1]} in space?",
+            read,
+            ("Get3DPoint", {"img_path": _IMAGE, "text_labels": names}),
+        )
     )
-    lines = [line for name in names for line in response.text.splitlines() if line.startswith(f"{name} 1:")]
-    if len(lines) < 2:
-        raise no_answer("they are not both found")
-    return [numbers(after(line, "1:"))[:3] for line in lines]
 
 
 def depth(question: ReadQuestion) -> Script:

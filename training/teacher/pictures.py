@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from agent_node.policies.scripted.steps import Done, Script
+from agent_node.policies.scripted.transcript import Response
 from tool_nodes.types import FloatArray
 from training.teacher.reading import ReadQuestion
-from training.teacher.steps import asked, boxed, listed, no_answer, one, result_json, side_of, yes_no_or_letter
+from training.teacher.steps import (
+    Asking,
+    Unread,
+    asked,
+    boxed,
+    listed,
+    no_answer,
+    one,
+    result_json,
+    side_of,
+    yes_no_or_letter,
+)
 
 _LOT = re.compile(r"\b([A-Z]\s?\d\s?-\s?\d{4})\b")
 
@@ -22,17 +34,26 @@ WIDER = 4 / 3
 def count(question: ReadQuestion) -> Script:
     """Count by a concept."""
     name = question.blanks["a"]
-    (response,) = yield from asked(f"How many {name}?", ("concept_count", {"image_index": 0, "text_prompt": name}))
-    found = result_json(response)["count"]
+    found = yield from asked(
+        f"How many {name}?",
+        lambda response: result_json(response, "count", int),
+        ("concept_count", {"image_index": 0, "text_prompt": name}),
+    )
     raise Done(f"There are {found}.", str(found))
 
 
-def _detected(name: str) -> Any:
-    (response,) = yield from asked(f"Where is the {name}?", ("grounding_dino", {"image_index": 0, "question": name}))
-    objects = result_json(response)["objects"]
-    if not objects:
+def _boxes(key: str) -> Callable[[Response], list[FloatArray]]:
+    """Reads the boxes (4,), normalized, that an answer lists."""
+    return lambda response: [boxed(item) for item in result_json(response, key, list)]
+
+
+def _detected(name: str) -> Asking[FloatArray]:
+    found = yield from asked(
+        f"Where is the {name}?", _boxes("objects"), ("grounding_dino", {"image_index": 0, "question": name})
+    )
+    if not found:
         raise no_answer(f"the {name} is not found")
-    return boxed(objects[0]["bbox"])
+    return found[0]
 
 
 def box(question: ReadQuestion) -> Script:
@@ -56,20 +77,25 @@ def yes_no(question: ReadQuestion) -> Script:
     raise Done(f"The first one is {words} the second.", yes_no_or_letter(question, words))
 
 
-def _spotted() -> Any:
+def _spotted() -> Asking[list[tuple[str, FloatArray]]]:
     """Words and their boxes (4,), normalized."""
-    (response,) = yield from asked("What is printed where?", ("text_spotting", {"image_index": 0}))
-    return [(item["text"], boxed(item["bbox"])) for item in result_json(response)["items"]]
+
+    def read(response: Response) -> list[tuple[str, FloatArray]]:
+        items = result_json(response, "items", list)
+        return [(str(item.get("text", "")), found) for item, found in zip(items, map(boxed, items), strict=True)]
+
+    return (yield from asked("What is printed where?", read, ("text_spotting", {"image_index": 0})))
 
 
-def _ride(question: ReadQuestion) -> Any:
+def _ride(question: ReadQuestion) -> Asking[tuple[list[str], FloatArray]]:
     """(names, stops (N, 2)) of the stations of the line from the first to the last one, in order."""
     first, last, line = (question.blanks[key] for key in ("a", "b", "line"))
     texts = yield from _spotted()
-    (response,) = yield from asked(
-        f"And where does the {line} line stop?", ("text_segment", {"image_index": 0, "text_prompt": f"{line} circle"})
+    boxes = yield from asked(
+        f"And where does the {line} line stop?",
+        _boxes("proposals"),
+        ("text_segment", {"image_index": 0, "text_prompt": f"{line} circle"}),
     )
-    boxes = [boxed(proposal["bbox"]) for proposal in result_json(response)["proposals"]]
     stops = np.array([[(x1 + x2) / 2, (y1 + y2) / 2] for x1, y1, x2, y2 in boxes]).reshape(-1, 2)
     if len(stops) < 2 or not texts:
         raise no_answer(f"the {line} line is not found")
@@ -101,6 +127,13 @@ def map_stations(question: ReadQuestion) -> Script:
     raise Done("Those lie between.", ", ".join(names[1:-1]))
 
 
+def _picture(response: Response) -> int:
+    """Index of the picture that came back."""
+    if response.image_index is None:
+        raise Unread("no picture came back")
+    return response.image_index
+
+
 def small_print(question: ReadQuestion) -> Script:
     """Find a package by its large name, crop it, and read the crop."""
     name = question.blanks["a"]
@@ -111,12 +144,15 @@ def small_print(question: ReadQuestion) -> Script:
     left, top = max(place[0] - 0.03, 0.0), max(place[1] - 0.02, 0.0)
     region = [round(1000 * value) for value in (left, top, min(left + 0.29, 1.0), min(top + 0.42, 1.0))]
     corners = ",".join(map(str, region))
-    (cropped,) = yield from asked(
+    crop = yield from asked(
         f"The small print is too small here; I look closer at the {name}.",
+        _picture,
         ("image_crop", {"image_index": 0, "bounding_box": f"\\boxed{{{corners}}}"}),
     )
-    (response,) = yield from asked("What does it say?", ("text_ocr", {"image_index": cropped.image_index}))
-    lot = _LOT.search(result_json(response)["text"])
+    text = yield from asked(
+        "What does it say?", lambda response: result_json(response, "text", str), ("text_ocr", {"image_index": crop})
+    )
+    lot = _LOT.search(text)
     if lot is None:
         raise no_answer("no lot number can be read")
     raise Done("There it is.", lot[1].replace(" ", ""))

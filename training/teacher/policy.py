@@ -6,7 +6,9 @@ It reads the question's words and what the tools answer, never the truth: where 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
+from agent_node.policies.options import PolicyOptions
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.scripted.steps import Done, next_calls
 from agent_node.policies.scripted.transcript import read_episode
@@ -25,6 +27,17 @@ SCRIPTS: Mapping[str, Mapping[str, AnswerScript]] = {
     "last": last.SCRIPTS,
 }
 """Suite -> kind -> how its tools answer. E-ViC's tools show and draw, and tell nothing to a policy without eyes."""
+
+
+_TELLTALE = {"spacetools": "roborefer.detect_one", "peria": "grounding_dino", "last": "Get3DPoint"}
+"""Suite -> one of its tools: where that is offered, the suite is."""
+
+
+def teacher(protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> TeacherPolicy:
+    """The entry `teacher` of policies: with the suites that are offered."""
+    offered = {schema["function"]["name"] for schema in schemas}
+    suites = [suite for suite, tool in _TELLTALE.items() if tool in offered]
+    return TeacherPolicy(protocol, suites, options.turns or protocol.turn_budget)
 
 
 class TeacherPolicy:

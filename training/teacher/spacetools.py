@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from agent_node.policies.scripted.steps import Done, Script
 from agent_node.policies.scripted.transcript import PicturePoint, Response
 from tool_nodes.language.places import free_space_phrase
+from tool_nodes.results import ErrorCode
 from training.tasks.wordings import SIDE_WORDS
 from training.teacher.reading import ReadQuestion
-from training.teacher.steps import Asking, after, asked, listed, no_answer, numbers, one, side_of, yes_no_or_letter
+from training.teacher.steps import (
+    Asking,
+    Unread,
+    after,
+    asked,
+    listed,
+    numbers,
+    one,
+    positive,
+    side_of,
+    yes_no_or_letter,
+)
 
 _RELATIONS = {"left of": "left_of", "right of": "right_of", "in front of": "in_front_of", "behind": "behind"}
 assert set(_RELATIONS) == set(SIDE_WORDS.values())
@@ -32,23 +45,40 @@ _IN_SPACE = {
 }
 
 
-def _point_of(response: Response, name: str) -> PicturePoint:
+def _points_of(response: Response) -> tuple[PicturePoint, ...]:
     if not response.points:
-        raise no_answer(f"the {name} is not seen")
-    return response.points[0]
+        raise Unread("the pointer shows nothing", ErrorCode.OBJECT_NOT_FOUND)
+    return response.points
 
 
-def _found(name: str) -> Any:
-    (response,) = yield from asked(f"Where is the {name}?", _detect(name))
-    return _point_of(response, name)
+def _found(name: str) -> Asking[PicturePoint]:
+    points = yield from asked(f"Where is the {name}?", _points_of, _detect(name))
+    return points[0]
 
 
-def _in_space(name: str, then: str, *more: tuple[str, dict[str, Any]]) -> Asking:
-    """Find a thing, outline it, and make the calls that need its mask and the cloud; gives all those answers."""
+def _in_space(
+    name: str, then: str, read: Callable[[Response], list[float]], call: tuple[str, dict[str, Any]]
+) -> Asking[list[float]]:
+    """Find a thing, outline it, and make a call that needs its mask and the cloud; gives what is read of its answer."""
     point = yield from _found(name)
     return (
-        yield from asked(f"The {name} is at {one(point)}. I need its mask and {then}.", _segment(point), _CLOUD, *more)
+        yield from asked(
+            f"The {name} is at {one(point)}. I need its mask and {then}.",
+            lambda mask, cloud, response: read(response),
+            _segment(point),
+            _CLOUD,
+            call,
+        )
     )
+
+
+def _evaluated(count: int) -> Callable[[Response], list[float]]:
+    """Reads so many numbers that the code executor gave."""
+    return lambda response: numbers(after(response.text, "Result:").partition("stdout")[0], count)
+
+
+def _extent(response: Response) -> list[float]:
+    return numbers(after(response.text, "Extent:"), 3)
 
 
 def point(question: ReadQuestion) -> Script:
@@ -67,34 +97,40 @@ def free_space(question: ReadQuestion) -> Script:
 def count(question: ReadQuestion) -> Script:
     """Count what the pointer shows."""
     name = question.blanks["a"]
-    (response,) = yield from asked(f"Where are {name}?", _detect(name, "roborefer.detect_all"))
-    raise Done(f"I see {len(response.points)} of them.", str(len(response.points)))
+    found = yield from asked(f"Where are {name}?", _points_of, _detect(name, "roborefer.detect_all"))
+    raise Done(f"I see {len(found)} of them.", str(len(found)))
 
 
 def box(question: ReadQuestion) -> Script:
     """Frame a mask."""
     found = yield from _found(question.blanks["a"])
     crop = "vision_ops.mask_crop", {"image_index": 0, "mask": "$segmentation_mask"}
-    segmented, cropped = yield from asked("Its mask, and the box around that.", _segment(found), crop)
-    height, width = numbers(after(segmented.text, "boolean array,").replace("x", " "))[:2]
-    x1, y1, x2, y2 = numbers(after(cropped.text, "to box"))[:4]
-    raise Done("That box encloses the mask.", one([x1 / width, y1 / height, x2 / width, y2 / height]))
+
+    def read(segmented: Response, cropped: Response) -> list[float]:
+        height, width = positive(numbers(after(segmented.text, "boolean array,").replace("x", " "), 2))
+        x1, y1, x2, y2 = numbers(after(cropped.text, "to box"), 4)
+        return [x1 / width, y1 / height, x2 / width, y2 / height]
+
+    framed = yield from asked("Its mask, and the box around that.", read, _segment(found), crop)
+    raise Done("That box encloses the mask.", one(framed))
 
 
 def pose(question: ReadQuestion) -> Script:
     """Fit a box to the cloud, and project it."""
-    yield from _in_space(question.blanks["a"], "a box around it", ("bounding_box.compute_bbox", _IN_SPACE))
-    (response,) = yield from asked("The corners in full.", ("code_executor.eval", {"expression": "obb_corners_2d"}))
-    values = numbers(after(response.text, "Result:").partition("stdout")[0])[:16]
+    yield from _in_space(question.blanks["a"], "a box around it", _extent, ("bounding_box.compute_bbox", _IN_SPACE))
+    corners = "code_executor.eval", {"expression": "obb_corners_2d"}
+    values = yield from asked("The corners in full.", _evaluated(16), corners)
     raise Done("Those are its corners.", listed(list(zip(values[::2], values[1::2], strict=True))))
 
 
 def grasp(question: ReadQuestion) -> Script:
     """Ask for a grasp; its five points are in the answer."""
-    responses = yield from _in_space(
-        question.blanks["a"], "a grasp", ("grasp_generator.compute_grasp", {**_IN_SPACE, "image_index": 0})
+    values = yield from _in_space(
+        question.blanks["a"],
+        "a grasp",
+        lambda response: numbers(after(response.text, "gripper points:"), 10),
+        ("grasp_generator.compute_grasp", {**_IN_SPACE, "image_index": 0}),
     )
-    values = numbers(after(responses[-1].text, "gripper points:"))[:10]
     names = ("Grasp center", "Left finger base", "Right finger base", "Left finger tip", "Right finger tip")
     points = zip(names, values[::2], values[1::2], strict=True)
     raise Done("The gripper's five points.", ", ".join(f"{name}: {one((x, y))}" for name, x, y in points))
@@ -102,10 +138,9 @@ def grasp(question: ReadQuestion) -> Script:
 
 def size(question: ReadQuestion) -> Script:
     """The box's extent along the support's normal, its last one."""
-    responses = yield from _in_space(
-        question.blanks["a"], "its box for its height", ("bounding_box.compute_bbox", _IN_SPACE)
+    extent = yield from _in_space(
+        question.blanks["a"], "its box for its height", _extent, ("bounding_box.compute_bbox", _IN_SPACE)
     )
-    extent = numbers(after(responses[-1].text, "Extent:"))[:3]
     raise Done("The last extent is the height.", f"{extent[2]:.3f}")
 
 
@@ -113,30 +148,32 @@ def distance(question: ReadQuestion) -> Script:
     """Middles of two boxes."""
     middles = []
     for name in (question.blanks["a"], question.blanks["b"]):
-        yield from _in_space(name, "its box for its middle", ("bounding_box.compute_bbox", _IN_SPACE))
-        expression = "[sum(c[k] for c in obb_corners_3d) / 8 for k in range(3)]"
-        (response,) = yield from asked(f"The middle of the {name}.", ("code_executor.eval", {"expression": expression}))
-        middles.append(numbers(after(response.text, "Result:").partition("stdout")[0])[:3])
+        yield from _in_space(name, "its box for its middle", _extent, ("bounding_box.compute_bbox", _IN_SPACE))
+        middle = "code_executor.eval", {"expression": "[sum(c[k] for c in obb_corners_3d) / 8 for k in range(3)]"}
+        middles.append((yield from asked(f"The middle of the {name}.", _evaluated(3), middle)))
     raise Done("From middle to middle.", f"{math.dist(*middles):.3f}")
 
 
-def _places(question: ReadQuestion) -> Any:
+def _places(question: ReadQuestion) -> Asking[list[tuple[float, float, float]]]:
     """(x, y, z) of the visible middles of both things in the camera frame [m]."""
-    first, second = question.blanks["a"], question.blanks["b"]
-    responses = yield from asked(
-        f"Where are the {first} and the {second}, and how far away?",
-        _detect(first),
-        _detect(second),
+    names = question.blanks["a"], question.blanks["b"]
+
+    def read(first: Response, second: Response, depth: Response) -> tuple[list[PicturePoint], list[float], float]:
+        size = positive(numbers(after(depth.text, "map for").replace("x", " "), 2))
+        (focal,) = positive(numbers(after(depth.text, "Focal length:"), 1))
+        return [_points_of(first)[0], _points_of(second)[0]], size, focal
+
+    points, (width, height), focal = yield from asked(
+        f"Where are the {names[0]} and the {names[1]}, and how far away?",
+        read,
+        *(_detect(name) for name in names),
         ("depth_estimator.estimate_depth", {"image_index": 0}),
     )
-    points = [_point_of(response, name) for response, name in zip(responses, (first, second), strict=False)]
-    width, height = numbers(after(responses[2].text, "map for").replace("x", " "))[:2]
-    focal = numbers(after(responses[2].text, "Focal length:"))[0]
-    read = yield from asked(
+    depths = yield from asked(
         "The depths at both points.",
+        lambda *responses: [numbers(after(response.text, ") is"), 1)[0] for response in responses],
         *(("vision_ops.index_at", {"data": "$depth_map", "u": u, "v": v}) for u, v in points),
     )
-    depths = [numbers(after(response.text, ") is"))[0] for response in read]
     return [
         ((u - 0.5) * width * z / focal, (v - 0.5) * height * z / focal, z)
         for (u, v), z in zip(points, depths, strict=True)

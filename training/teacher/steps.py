@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,65 +16,102 @@ from tool_nodes.results import ErrorCode
 from tool_nodes.types import FloatArray
 from training.teacher.reading import ReadQuestion
 
+T = TypeVar("T")
+J = TypeVar("J", int, str, list[Any])
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+
 AnswerScript = Callable[[ReadQuestion], Script]
 """Makes the script of a question: it ends by raising Done."""
 
-Asking = Generator[ScriptStep, list[Response], list[Response]]
-"""Part of a script that gives back what its calls answered."""
+Asking = Generator[ScriptStep, list[Response], T]
+"""Part of a script that gives back what it has read."""
 
 RETRIES = 1
-"""So often a call that failed is made again [-]; chosen by hand: what fails at random works then."""
+"""So often calls whose answer tells nothing are made again [-]; chosen by hand: what fails at random works then."""
+
+_LARGEST = 1e6
+"""Numbers of tools are smaller [m, px]; chosen by hand, far above all that a camera sees."""
 
 
-def asked(thought: str, *calls: tuple[str, dict[str, Any]]) -> Asking:
-    """Make calls in one step, once more where one fails or says nothing, and give what they answered.
+class Unread(Done):
+    """What the tools said does not hold what was asked for: they are asked again before this is the end."""
+
+    def __init__(self, why: str = "the tools' answer cannot be read", code: ErrorCode = ErrorCode.EXECUTION_FAILED):
+        super().__init__("The tools do not tell.", f"{code}: {why}.")
+
+
+def asked(thought: str, read: Callable[..., T], *calls: tuple[str, dict[str, Any]]) -> Asking[T]:
+    """Make calls in one step, once more where one fails, says nothing or cannot be read, and give what was read.
+
+    Args:
+        thought: Of the step.
+        read: (a Response for each call) -> what they say. Raises Unread where they do not.
+        calls: (tool, arguments) each.
 
     Raises:
-        Done: A call did so again.
+        Done: They told nothing again.
     """
     todo = tuple(ToolCall(name, arguments) for name, arguments in calls)
     responses = yield ScriptStep(thought, todo)
     for _ in range(RETRIES):
-        if all(map(_tells, responses)):
-            break
-        # All of them again: a variable must be the one of this try.
-        responses = yield ScriptStep("That did not work; once more.", todo)
-    failed = next((response for response in responses if not _tells(response)), None)
-    if failed is not None:
-        code = failed.error or ErrorCode.EXECUTION_FAILED
-        raise Done("The tools do not tell.", f"{code}: {failed.text or 'a tool answered nothing.'}")
-    return responses
+        try:
+            return _told(read, responses)
+        except Unread:
+            # All of them again: a variable must be the one of this try.
+            responses = yield ScriptStep("That did not work; once more.", todo)
+    return _told(read, responses)
 
 
-def _tells(response: Response) -> bool:
-    """Whether a call worked and said something."""
-    return response.ok and bool(response.text.strip())
+def _told(read: Callable[..., T], responses: Sequence[Response]) -> T:
+    for response in responses:
+        if not response.ok or not response.text.strip():
+            why = response.text.strip().removesuffix(".") or "a tool answered nothing"
+            raise Unread(why, response.error or ErrorCode.EXECUTION_FAILED)
+    return read(*responses)
 
 
-def numbers(text: str) -> list[float]:
-    """All numbers of a text, in order."""
-    return [float(number) for number in re.findall(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?", text)]
-
-
-def after(text: str, words: str) -> str:
-    """What stands behind some words; all of the text where they are not in it."""
-    return text.partition(words)[2] or text
-
-
-def result_json(response: Response) -> dict[str, Any]:
-    """The JSON object of a PERIA tool's answer. Raises Done for one that was cut."""
-    try:
-        found: dict[str, Any] = json.JSONDecoder().raw_decode(after(response.text, "Result: "))[0]
-    except ValueError:
-        raise Done(
-            "The answer was cut off.", f"{ErrorCode.EXECUTION_FAILED}: the tool's answer cannot be read."
-        ) from None
+def numbers(text: str, count: int) -> list[float]:
+    """The first so many numbers of a text, in order. Raises Unread where there are fewer."""
+    found = [float(number) for number in _NUMBER.findall(text)[:count]]
+    if len(found) < count or max(map(abs, found)) > _LARGEST:
+        raise Unread()
     return found
 
 
-def boxed(text: str) -> FloatArray:
-    """The corners (4,) of `\\boxed{x1,y1,x2,y2}`, from 0..1000 to 0..1."""
-    return np.array(numbers(text)[:4]) / 1000.0
+def positive(values: list[float]) -> list[float]:
+    """The same numbers. Raises Unread where one is not above 0."""
+    if min(values) <= 0.0:
+        raise Unread()
+    return values
+
+
+def after(text: str, words: str) -> str:
+    """What stands behind some words. Raises Unread where they are not in it."""
+    _, found, rest = text.partition(words)
+    if not found:
+        raise Unread()
+    return rest
+
+
+def result_json(response: Response, key: str, kind: type[J]) -> J:
+    """An entry of a PERIA tool's answer, a JSON object. Raises Unread where there is none of that type."""
+    try:
+        document = json.JSONDecoder().raw_decode(response.text.partition("Result: ")[2] or response.text)[0]
+    except (ValueError, RecursionError):  # such as one that was cut off
+        raise Unread() from None
+    found = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(found, kind):
+        raise Unread()
+    return found
+
+
+def boxed(item: object) -> FloatArray:
+    """The corners (4,) of an entry `{"bbox": "\\boxed{x1,y1,x2,y2}"}`, from 0..1000 to 0..1. Raises Unread."""
+    values = numbers(str(item.get("bbox")) if isinstance(item, dict) else "", 4)
+    if min(values) < 0.0 or max(values) > 1000.0:
+        raise Unread()
+    return np.array(values) / 1000.0
 
 
 def listed(points: Sequence[Sequence[float]] | FloatArray) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from agent_node.episode import Episode
 from agent_node.policy import Policy
+from sim.memory import give_back_free_memory
 from sim.tasks.task import Task
 from training.data.synthesis import checks
 from training.data.synthesis.attempts import Attempt
@@ -91,6 +92,8 @@ class Maker:
         began = time.process_time()
         attempts = METHODS[job.method].make(self._workshop, job)
         made = [self._made(job, k, attempt) for k, attempt in enumerate(attempts)]
+        del attempts  # the episodes with their pictures
+        give_back_free_memory()
         return JobResult(job, tuple(made), time.process_time() - began)
 
     def _made(self, job: SynthesisJob, number: int, attempt: Attempt) -> Made:

@@ -35,8 +35,9 @@ MORE_ERRING = 0.8
 """And where E-ViC's filter has something to do [-]; chosen by hand."""
 UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})
 """Failures where wrong answers are wanted, which PERIA takes back, per call; chosen by hand."""
-_TRIES = 4
-"""Rollouts until one has a failure; chosen by hand: most trajectories of LAST have one or two calls."""
+_TRIES = 8
+"""Rollouts until one is right and has a failure that was checked; chosen by hand: most of LAST have one or two calls,
+each of which fails every other time."""
 _SEEDS = 2**31
 """Seeds of tasks and stations lie below."""
 
@@ -125,7 +126,7 @@ def _failing(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     found: list[Attempt] = []
     for rollout in range(_TRIES):
         found.insert(0, attempt(environment, task, teacher, job.seed, rollout))
-        if not _failed_and_checked(found[0]):
+        if found[0].right and not _failed_and_checked(found[0]):
             break
     return found
 
@@ -152,7 +153,7 @@ METHODS: Mapping[str, Method] = {
 }
 """Every method by name."""
 
-_ROBOT_SHARE = 0.3
+_ROBOT_SHARE = 0.4
 """Share of SpaceTools' trajectories in which the robot works; chosen by hand: a mixed thousand has a hundred."""
 _STAGE_TWO = 1.0 - last.STAGE_ONE_SHARE
 

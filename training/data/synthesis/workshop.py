@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections import OrderedDict
 
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
@@ -25,6 +25,10 @@ VIEW = "view"
 IMAGE_SIZE = (320, 240)
 """Of the pictures (width, height) [px]; that of fast rollouts."""
 
+ENVIRONMENTS_KEPT = 2
+"""Environments that are kept, those that were used last: each has a station of 15 to 20 MB. Chosen by hand; another
+station is made within 0.1 s."""
+
 DataTask = TrainingTask | ViewTask
 
 
@@ -39,16 +43,15 @@ class Workshop:
     def __init__(self, split: Split = "train", policy: Policy | None = None) -> None:
         self.split = split
         self.policy = policy
-        self._environments: dict[tuple[str, float, str, bool], Environment] = {}
+        self._environments: OrderedDict[tuple[str, float, str, bool], Environment] = OrderedDict()
 
     def task(self, kind: str, seed: int) -> DataTask:
         """The task of a kind and seed. Raises as `training.tasks.kinds.make_task`."""
         return view_task(seed) if kind == VIEW else make_task(kind, seed, self.split)
 
     def protocol(self, recipe: str) -> Protocol:
-        """In which form a recipe's policies write; its prompt's words are those for questions."""
-        protocol = load_protocol(recipe_named(recipe).protocol)
-        return replace(protocol, task_type="spatial reasoning", output_format="as the question asks for it")
+        """In which form a recipe's policies write."""
+        return load_protocol(recipe_named(recipe).protocol)
 
     def teacher(self, task: DataTask, recipe: str) -> Policy:
         """Who does such a task: the policy, or else rules."""
@@ -85,6 +88,9 @@ class Workshop:
                 failures=failures or difficulty.failures(),
                 grader=mean_of_terms if views else recipe_named(recipe),
             )
+        self._environments.move_to_end(key)
+        while len(self._environments) > ENVIRONMENTS_KEPT:
+            self._environments.popitem(last=False)[1].close()
         return self._environments[key]
 
 
