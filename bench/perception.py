@@ -34,7 +34,7 @@ from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import Relation
-from tool_nodes import workspace
+from tool_nodes import registry, workspace
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import backproject, pixel
 from tool_nodes.language.places import free_space_phrase
@@ -84,10 +84,11 @@ class Findings:
 
 @dataclass(frozen=True)
 class SceneJob:
-    """One scene, for all perceptions; `size` is (width, height) of the picture [px]."""
+    """One scene, for some perceptions or for all; `size` is (width, height) of the picture [px]."""
 
     seed: int
     size: tuple[int, int] = workspace.IMAGE_SIZE
+    perceptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def run_one(job: SceneJob) -> SceneRecord:
     setting = Setting(job.seed, truth=SimTruth(items))
     unsure = Setting(job.seed, truth=SimTruth(items, PerceptionNoise(confusion_rate=CONFUSION_RATE)))
     findings = {}
-    for preset in presets():
+    for preset in job.perceptions or presets():
         ports = make_ports(preset, setting=replace(setting, shared=Shared()))
         seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
         findings[preset] = measure(truth, seen, ports, job.seed)
@@ -294,6 +295,7 @@ def _note(records: Sequence[SceneRecord]) -> str:
 def bench_perception(
     scenes: int = 200,
     first_seed: int = 0,
+    perception: str = "",
     jobs: int = 1,
     plot: Path | None = None,
     text: bool = False,
@@ -307,6 +309,7 @@ def bench_perception(
     Args:
         scenes: Random scenes.
         first_seed: Seed of the first scene.
+        perception: Only this one of them.
         jobs: Processes.
         plot: Where to write a picture of how reliable the scores are (PNG).
         text: Measure the reading of text instead, in one process.
@@ -318,10 +321,13 @@ def bench_perception(
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
     seen_at = parse_size(size)
+    if perception:
+        registry.find("perception", perception)
+    names = (perception,) if perception else presets()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
-    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(presets())}")
-    records = run_jobs(run_one, [SceneJob(seed, seen_at) for seed in chosen], jobs, crashed, _note)
+    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
+    records = run_jobs(run_one, [SceneJob(seed, seen_at, names) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records

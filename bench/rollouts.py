@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import resource
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
@@ -28,6 +26,7 @@ from sim.world import check_timestep
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.episode import run_episode
+from training.workers import Workers
 
 PLAIN = "loop of run_episode"
 """A new station with the default configuration for each task."""
@@ -188,11 +187,21 @@ def _peak_mb() -> float:
     return peak / 2**20 if sys.platform == "darwin" else peak / 1024
 
 
-def _workers(count: int) -> ProcessPoolExecutor:
-    """Processes from scratch, each with one thread of linear algebra: more of them only wait for each other."""
-    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
-        os.environ[variable] = "1"  # which the new processes inherit
-    return ProcessPoolExecutor(count, multiprocessing.get_context("spawn"))
+def _runner() -> Callable[[RolloutJob], MeasuredEpisode]:
+    """What a process of its own is made for."""
+    return run_one
+
+
+def measured(worker: Workers[RolloutJob, MeasuredEpisode], job: RolloutJob) -> MeasuredEpisode:
+    """What a process made of one episode.
+
+    Raises:
+        ToolError: What the episode raised; INTERNAL where the process died, twice.
+    """
+    (end,) = worker.run([job])
+    if end.result is None:
+        raise end.problem or ToolError(ErrorCode.INTERNAL, "An episode came to nothing.")
+    return end.result
 
 
 def _interval(statistic: Callable[[np.ndarray], np.ndarray], n: int) -> tuple[float, float]:
@@ -280,11 +289,11 @@ def bench_rollouts(
     records: dict[str, list[MeasuredEpisode]] = {form: [] for form in forms}
     walls: dict[str, float] = dict.fromkeys(forms, 0.0)
     with ExitStack() as pools:
-        alone = {form: pools.enter_context(_workers(1)) for form in forms}
+        alone = {form: pools.enter_context(Workers(_runner, count=1)) for form in forms}
         for seed in (first_seed + n, *seeds):
             for form, (config, kept) in forms.items():
                 started = time.monotonic()
-                record = alone[form].submit(run_one, RolloutJob(seed, config, kept)).result()
+                record = measured(alone[form], RolloutJob(seed, config, kept))
                 if seed in seeds:
                     walls[form] += time.monotonic() - started
                     records[form].append(record)

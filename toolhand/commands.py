@@ -169,6 +169,16 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
+    "train": Group(
+        "Train what is learned here.",
+        {
+            "pointer": CliCommand(
+                "toolhand.train:train_a_pointer",
+                "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it "
+                "was.",
+            )
+        },
+    ),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(
         "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."

@@ -30,7 +30,7 @@ Perception = Annotated[
     tyro.conf.arg(
         metavar="PRESET",
         help='What stands behind the perception ports: "sim" sees with simulator truth and noise, "pixels" with colour '
-        "and depth only; `toolhand doctor` lists what is installed.",
+        'and depth only, "learned" as pixels but points by a network; `toolhand doctor` lists what is installed.',
     ),
 ]
 RobotName = Annotated[

@@ -58,6 +58,8 @@ examples/README
 docs/guides/README
 training/README
 docs/learning
+docs/rewards
+docs/data
 urdf/README
 docs/architecture
 docs/site/api

@@ -40,7 +40,7 @@ def random_relational_pick(rng: np.random.Generator) -> RelationalPickTask | Non
     graspable = [item.name for item in load_catalogue().values() if item.graspable]
     name = sentences.choose(rng, graspable)
     scene = generate_scene(int(rng.integers(2**31)), [name, name])
-    options = list(_relational_options(scene))
+    options = list(relational_options(scene))
     if not options:
         return None
     target, words = options[int(rng.integers(len(options)))]
@@ -48,8 +48,15 @@ def random_relational_pick(rng: np.random.Generator) -> RelationalPickTask | Non
     return RelationalPickTask(text, scene, (target.id,))
 
 
-def _relational_options(scene: Scene) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
-    """(target, wordings) of everything in a scene that only its place distinguishes from its like."""
+def relational_options(
+    scene: Scene, beside: Sequence[PlacedObject] | None = None
+) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
+    """(target, wordings) of everything in a scene that only its place distinguishes from its like.
+
+    Args:
+        scene: What stands on the table.
+        beside: The things that "left of" and "next to" may be said of; all of them where None, which takes long.
+    """
     phrases = {phrase for placed in scene.objects for phrase in (placed.product.name, placed.product.kind)}
     for phrase in sorted(phrases):
         group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.product)]
@@ -62,16 +69,16 @@ def _relational_options(scene: Scene) -> Iterator[tuple[PlacedObject, tuple[str,
             if target is not None:
                 words = sentences.COMPARATIVES if len(group) == 2 else sentences.SUPERLATIVES
                 yield target, tuple(word.format(phrase) for word in words[side])
-        yield from _beside_options(scene, phrase, group)
+        yield from _beside_options(scene, phrase, group, scene.objects if beside is None else beside)
 
 
 def _beside_options(
-    scene: Scene, phrase: str, group: Sequence[PlacedObject]
+    scene: Scene, phrase: str, group: Sequence[PlacedObject], references: Sequence[PlacedObject]
 ) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
     """Those of a group that a relation to some other, uniquely named, object singles out."""
     items = [placed.product for placed in scene.objects]
     doubtful = Thresholds(margin_m=-0.06, gap_m=0.22)
-    for reference in scene.objects:
+    for reference in references:
         name = reference.product.name
         if reference in group or sum(sentences.could_mean(name, item) for item in items) != 1:
             continue

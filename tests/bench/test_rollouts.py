@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,12 +19,14 @@ from bench.rollouts import (
     RolloutJob,
     StageClock,
     bench_rollouts,
+    measured,
     run_one,
 )
 from bench.stats import rate_row
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 from training.environment import Environment, Observation, SavedEpisode
+from training.workers import JobEnd, Workers
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
@@ -71,6 +73,14 @@ def test_rows_have_the_rate_of_the_mean_time_and_the_ratio_is_of_the_same_tasks(
     assert bench.rollouts.paired_ratio(slow, fast) == {"ratio": 2.0, "low": 1.67, "high": 3.0}
 
 
+class InThisProcess(Workers[RolloutJob, MeasuredEpisode]):
+    """Workers whose work is done where they are asked for it."""
+
+    def run(self, jobs: Sequence[RolloutJob], *args: Any, **kwargs: Any) -> Iterator[Any]:
+        for job in jobs:
+            yield JobEnd(job, self._make()(job), None)
+
+
 def test_the_document_has_both_forms_the_workers_and_every_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,7 +89,7 @@ def test_the_document_has_both_forms_the_workers_and_every_failure(
         return replace(RECORD, seed=job.seed, cpu_s=1.0 if job.kept else 3.0, success=ok, why="It fell.")
 
     monkeypatch.setattr(bench.rollouts, "run_one", done)
-    monkeypatch.setattr(bench.rollouts, "_workers", ThreadPoolExecutor)
+    monkeypatch.setattr(bench.rollouts, "Workers", InThisProcess)
     monkeypatch.setattr(bench.rollouts, "compare_workers", lambda seeds, config, workers: TOGETHER)
     assert bench_rollouts(n=3, first_seed=3, workers=2, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
@@ -95,6 +105,15 @@ def test_the_document_has_both_forms_the_workers_and_every_failure(
     assert [(failure["seed"], failure["why"]) for failure in document["failures"]] == [(4, "It fell.")]
     assert bench_rollouts(n=1, workers=1) == 0
     assert "3.0 times as fast" in capsys.readouterr().out
+
+
+def test_an_episode_that_raises_ends_the_benchmark() -> None:
+    class Broken(InThisProcess):
+        def run(self, jobs: Sequence[RolloutJob], *args: Any, **kwargs: Any) -> Iterator[Any]:
+            yield JobEnd(jobs[0], None, ToolError(ErrorCode.INTERNAL, "Its process died (signal SIGKILL)."))
+
+    with pytest.raises(ToolError, match="signal SIGKILL"):
+        measured(Broken(bench.rollouts._runner, count=1), RolloutJob(0, FAST, kept=False))
 
 
 @pytest.mark.parametrize(

@@ -235,7 +235,7 @@ WRONG = [
     (("run", PICK, "--seed", "-1"), "The seed must be 0 or greater, got -1."),
     (("run", PICK, "--seed", "two"), "--seed"),
     (("run", PICK, "--turns", "0"), "turns must be 1 or more, got 0."),
-    (("run", PICK, "--perception", "magic"), "There is no perception 'magic': it must be pixels or sim."),
+    (("run", PICK, "--perception", "magic"), "There is no perception 'magic': it must be learned or pixels or sim."),
     (("run", PICK, "--policy", "magic"), "scripted"),
     (("run", PICK, "--scene", "-3"), "A scene seed must be 0 or greater, got -3."),
     (("run", PICK, "--scene", "²"), "There is no scene '²': give a seed such as 3, the path of a YAML file"),
@@ -268,7 +268,8 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, bench, up, stop, ros.",
+        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, "
+        "rollouts, data, bench, train, up, stop, ros.",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""docs/learning.md names every reward, and only what exists."""
+"""The pages about learning name every reward, and only what exists."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from training.rewards import REWARDS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "learning.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "\n".join((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("rewards", "learning", "data"))
 
 
 def test_the_table_has_each_reward_once_with_its_function() -> None:

@@ -33,7 +33,8 @@ def test_no_table_has_a_product_that_is_held_out_for_another_split(tasks):
         items = {placed.item for placed in task.scene.objects}
         foreign = {name for other in SPLITS if other != split for name in HELD_OUT.get(other, ())}
         assert not items & foreign, (split, task.kind)
-        assert not any(re.search(rf"\bthe {name}\b", task.text) for name in foreign), task.text
+        if not task.kind.startswith("map_"):  # whose lines have colours: "the orange line"
+            assert not any(re.search(rf"\bthe {name}\b", task.text) for name in foreign), task.text
 
 
 def test_every_held_out_task_asks_about_something_of_its_own(tasks):

@@ -32,6 +32,13 @@ def run_node(make: Callable[[], Node], args: list[str] | None = None, *, threads
         threads: Size of the executor's pool.
     """
     try:
+        _run(make, args, threads)
+    except KeyboardInterrupt:  # one that came after the end of spinning, or a second one
+        _shut_down()
+
+
+def _run(make: Callable[[], Node], args: list[str] | None, threads: int) -> None:
+    try:
         rclpy.init(args=args)
     except Exception as error:  # bad ROS arguments, a bad parameter file, nobody to connect to
         _end(error)

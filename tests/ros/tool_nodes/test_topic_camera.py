@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rclpy.exceptions import InvalidHandle
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
@@ -273,7 +275,9 @@ def arm(make_node: Any) -> Iterator[Any]:
     def tell() -> None:
         state.angle += 0.01 * state.speed
         stamp = node.get_clock().now().to_msg()
-        publisher.publish(JointState(header=Header(stamp=stamp), name=ARM_JOINTS, position=[state.angle, *[0.0] * 6]))
+        joints = JointState(header=Header(stamp=stamp), name=ARM_JOINTS, position=[state.angle, *[0.0] * 6])
+        with contextlib.suppress(InvalidHandle):  # destroyed at this moment; it would end the spinning of all nodes
+            publisher.publish(joints)
 
     timer = node.create_timer(0.01, tell)
     yield state

@@ -1,0 +1,38 @@
+"""Candidates out of a score for each cell."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from tool_nodes.perception.learned.forward import GRID
+
+_WINDOW = 5
+"""A candidate is the highest in a square of so many cells [cells]: about 8 cm of the table; chosen by hand."""
+
+CellScores = NDArray[np.float32]
+"""(cells,) of GRID, row by row."""
+
+
+def peaks(scores: CellScores, least: float) -> list[int]:
+    """Cells that are the highest of their surroundings and above a score, highest first."""
+    grid = scores.reshape(GRID)
+    highest = (grid == ndimage.maximum_filter(grid, _WINDOW, mode="nearest")) & (grid > least)
+    found = np.flatnonzero(highest)
+    return [int(cell) for cell in found[np.argsort(-scores[found], kind="stable")]]
+
+
+def mass_around(log_probability: CellScores, cell: int) -> float:
+    """Probability, in [0, 1], of the square around a cell."""
+    row, column = divmod(cell, GRID[1])
+    reach = _WINDOW // 2
+    grid = log_probability.reshape(GRID)
+    part = grid[max(row - reach, 0) : row + reach + 1, max(column - reach, 0) : column + reach + 1]
+    return float(min(np.exp(part).sum(), 1.0))
+
+
+def cell_point(cell: int) -> tuple[float, float]:
+    """Normalized (x, y) of the middle of a cell, in the network's picture."""
+    row, column = divmod(cell, GRID[1])
+    return (column + 0.5) / GRID[1], (row + 0.5) / GRID[0]
