@@ -58,7 +58,7 @@ def depth(question: ReadQuestion) -> Script:
 def distance(question: ReadQuestion) -> Script:
     """The distance of two 3D points."""
     first, second = yield from _places(question)
-    raise Done("From point to point.", f"{math.dist(first, second):.3f}")
+    raise Done("That is as far as it is from the one point to the other.", f"{math.dist(first, second):.3f}")
 
 
 def relation(question: ReadQuestion) -> Script:

@@ -111,7 +111,7 @@ def box(question: ReadQuestion) -> Script:
         x1, y1, x2, y2 = numbers(after(cropped.text, "to box"), 4)
         return [x1 / width, y1 / height, x2 / width, y2 / height]
 
-    framed = yield from asked("Its mask, and the box around that.", read, _segment(found), crop)
+    framed = yield from asked("I need its mask, and the box around that.", read, _segment(found), crop)
     raise Done("That box encloses the mask.", one(framed))
 
 
@@ -119,7 +119,7 @@ def pose(question: ReadQuestion) -> Script:
     """Fit a box to the cloud, and project it."""
     yield from _in_space(question.blanks["a"], "a box around it", _extent, ("bounding_box.compute_bbox", _IN_SPACE))
     corners = "code_executor.eval", {"expression": "obb_corners_2d"}
-    values = yield from asked("The corners in full.", _evaluated(16), corners)
+    values = yield from asked("I look at its corners in full.", _evaluated(16), corners)
     raise Done("Those are its corners.", listed(list(zip(values[::2], values[1::2], strict=True))))
 
 
@@ -150,8 +150,8 @@ def distance(question: ReadQuestion) -> Script:
     for name in (question.blanks["a"], question.blanks["b"]):
         yield from _in_space(name, "its box for its middle", _extent, ("bounding_box.compute_bbox", _IN_SPACE))
         middle = "code_executor.eval", {"expression": "[sum(c[k] for c in obb_corners_3d) / 8 for k in range(3)]"}
-        middles.append((yield from asked(f"The middle of the {name}.", _evaluated(3), middle)))
-    raise Done("From middle to middle.", f"{math.dist(*middles):.3f}")
+        middles.append((yield from asked(f"Now I need the middle of the {name}.", _evaluated(3), middle)))
+    raise Done("That is as far as it is from middle to middle.", f"{math.dist(*middles):.3f}")
 
 
 def _places(question: ReadQuestion) -> Asking[list[tuple[float, float, float]]]:
@@ -170,7 +170,7 @@ def _places(question: ReadQuestion) -> Asking[list[tuple[float, float, float]]]:
         ("depth_estimator.estimate_depth", {"image_index": 0}),
     )
     depths = yield from asked(
-        "The depths at both points.",
+        "Now I need the depths at both points.",
         lambda *responses: [numbers(after(response.text, ") is"), 1)[0] for response in responses],
         *(("vision_ops.index_at", {"data": "$depth_map", "u": u, "v": v}) for u, v in points),
     )

@@ -19,8 +19,10 @@ from sim.tasks.task import History, Score, Transcript
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools, wording
 from training.data.synthesis.attempts import Attempt, attempt
+from training.data.synthesis.workshop import Workshop
 from training.environment import Environment
 from training.failures import Failures
+from training.recipes import RECIPES
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
 
@@ -315,6 +317,17 @@ def test_a_trajectory_of_three_turns_is_three_instances(environment: Environment
     )
 
 
+def test_environments_are_kept_as_long_as_they_are_used() -> None:
+    workshop = Workshop()
+    kept = workshop.environment("last")
+    for recipe in ("dirl", "peria", "evic"):
+        workshop.environment(recipe)
+        assert workshop.environment("last") is kept
+    for recipe in RECIPES:
+        workshop.environment(recipe, 0.4)
+    assert workshop.environment("last") is not kept
+
+
 # -- thoughts ----------------------------------------------------------------------------------------
 
 
@@ -370,3 +383,40 @@ def test_a_model_may_rewrite_and_what_it_loses_is_not_taken(environment: Environ
 
 def test_rewritten_turns_have_no_tokens_of_a_model() -> None:
     assert wording.Templates().rewrite("x", wording.ThoughtContext("final"), np.random.default_rng(0)).endswith("x")
+
+
+@pytest.mark.parametrize(
+    ("last", "openings"),
+    [
+        ("failed", wording._AFTER_FAILURE),
+        ("told nothing", wording._AFTER_NOTHING),
+        ("worked", wording._OPENINGS["later"]),
+    ],
+)
+def test_an_opening_says_nothing_that_did_not_happen(last: str, openings: Sequence[str]) -> None:
+    context = wording.ThoughtContext("later", last=last)  # type: ignore[arg-type]
+    said = {wording.Templates().rewrite("x", context, np.random.default_rng(seed)) for seed in range(60)}
+    assert said == {f"{opening} x".strip() for opening in openings}
+
+
+def test_a_step_over_several_turns_says_its_thought_once(environment: Environment) -> None:
+    class Twice(Script):
+        def respond(self, conversation: Sequence[Message]) -> Reply:
+            number = sum(message.role == "assistant" for message in conversation)
+            if number == 2:
+                return Reply(self.protocol.render_turn("So it is", [], "7"))
+            return Reply(self.protocol.render_turn("Both at 0.5 are needed.", [(LOOK, FIND)[number]]))
+
+    made = attempt(environment, AnswerTask(), Twice([]), seed=1)
+    assert made.episode is not None
+    said = wording.diversified(made.episode, wording.Templates(), 3)[0]
+    assert "Both at 0.5" in said.turns[0].thought
+    assert "Both at 0.5" not in said.turns[1].thought
+    assert FIND.name in said.turns[1].thought
+
+
+def test_after_an_empty_result_nothing_is_said_to_have_worked() -> None:
+    failing = Environment(SMALL, protocol=PERIA, failures=Failures({"robot.capture_image": {"empty": 1.0}}))
+    made = attempt(failing, AnswerTask(), Script([LOOK, LOOK, "7"]), seed=1)
+    assert made.episode is not None
+    assert wording._context(made.episode, 1, True).last == "told nothing"

@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from agent_node.policies.registry import make_policy
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 from training.environment import Environment
 from training.recipes import recipe_named
-from training.tasks.kinds import QUESTIONS
+from training.tasks.kinds import QUESTIONS, make_task
 from training.teacher.blind import BlindPolicy, guess
 from training.teacher.policy import SCRIPTS, TeacherPolicy
 from training.teacher.reading import read_question
@@ -100,3 +101,19 @@ def test_a_recipes_teacher_answers_with_the_recipes_tools(tasks):
         recipe = recipe_named(name)
         teacher = TeacherPolicy(load_protocol(recipe.protocol), recipe.suites)
         assert sum(teacher.answers(kind) for kind in recipe.mix) == kinds, name
+
+
+def test_the_policy_teacher_answers_with_the_tools_that_are_offered(tasks, environment):
+    protocol = load_protocol("last")
+    with Environment(StationConfig(suites=("last",), image_size=(320, 240))).open(tasks["count"]) as session:
+        policy = make_policy("teacher", protocol, session.tools())
+    assert isinstance(policy, TeacherPolicy)
+    assert policy.answers("distance")
+    assert not policy.answers("box")
+
+
+def test_a_question_is_called_one_and_a_command_another():
+    environment = Environment(StationConfig(suites=("peria",), image_size=(64, 64)), protocol=load_protocol("peria"))
+    for kind, words in (("count", "`spatial reasoning` question"), ("pick", "`robot manipulation` question")):
+        with environment.open(make_task(kind, 3)) as session:
+            assert words in session.messages()[1].text

@@ -17,13 +17,18 @@ from typing import Literal, Protocol
 import numpy as np
 
 from agent_node.calls import ToolCall
-from agent_node.episode import Episode, Turn
+from agent_node.episode import Episode, Exchange, Turn
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol as Form
 from tool_nodes.results import ErrorCode
 
 ThoughtRole = Literal["first", "later", "final"]
 """Which of PERIA's three prompts rewrites a thought."""
+
+LastCalls = Literal["failed", "told nothing", "worked"]
+"""What became of the calls of a turn."""
+_WORST: tuple[LastCalls, ...] = ("failed", "told nothing")
+"""Of several calls the first of these counts."""
 
 LONGEST = 1200
 """A thought that has become longer is refused [characters]; chosen by hand, some times the longest of the teacher."""
@@ -45,6 +50,7 @@ _AFTER_FAILURE = (
     "The last result is an error, so I have to react.",
     "I should not ignore that failure.",
 )  # fmt: skip
+_AFTER_NOTHING = ("", "", "Let me see.")
 _CLOSINGS = (
     "So I call {tool}.", "{tool} can tell me that.", "For that there is {tool}.", "I use {tool} for this.",
     "The right tool here is {tool}.", "Let me ask {tool}.",
@@ -85,13 +91,16 @@ class ThoughtContext:
     Attributes:
         role: Which of the three prompts.
         calls: Of the turn.
-        worked: The call before worked; True where there was none.
+        last: What became of the calls before: they worked (also where there were none), failed, or told nothing: an
+            empty result, or that a thing is not there.
+        again: The thought is that of the turn before: a step of several calls, where a turn may have one.
         before: The conversation up to the turn.
     """
 
     role: ThoughtRole
     calls: tuple[ToolCall, ...] = ()
-    worked: bool = True
+    last: LastCalls = "worked"
+    again: bool = False
     before: Sequence[Message] = ()
 
 
@@ -107,13 +116,15 @@ class Templates:
 
     def rewrite(self, thought: str, context: ThoughtContext, rng: np.random.Generator) -> str:
         """See Writer."""
-        openings = _OPENINGS[context.role] if context.worked else _AFTER_FAILURE
-        said = thought
+        openings = {"worked": _OPENINGS[context.role], "failed": _AFTER_FAILURE, "told nothing": _AFTER_NOTHING}
+        said = "" if context.again else thought
         for pattern, options in _EXCHANGES:
             said = re.sub(pattern, _chosen(rng, options), said)
         closing = _chosen(rng, _CLOSINGS).format(tool=context.calls[0].name) if context.calls else ""
         mentioned = bool(context.calls) and context.calls[0].name in said
-        return " ".join(part for part in (_chosen(rng, openings), said, "" if mentioned else closing) if part)
+        return " ".join(
+            part for part in (_chosen(rng, openings[context.last]), said, "" if mentioned else closing) if part
+        )
 
 
 class ByPolicy:
@@ -160,10 +171,20 @@ def diversified(episode: Episode, writer: Writer, seed: int) -> tuple[Episode, i
 def _context(episode: Episode, number: int, asked: bool) -> ThoughtContext:
     turn = episode.turns[number]
     role: ThoughtRole = "final" if turn.parsed.answer is not None else "later" if asked else "first"
-    last = [exchange.record for exchange in episode.turns[number - 1].exchanges] if number else []
-    worked = all(record is not None and (record.result.error is None or record.result.error.code in _ANSWERS)
-                 for record in last)  # fmt: skip
-    return ThoughtContext(role, turn.parsed.calls, worked, episode.messages[: turn.prompt.messages])
+    before = episode.turns[number - 1] if number else None
+    ends = {_end_of(exchange) for exchange in before.exchanges} if before else set()
+    last: LastCalls = next((end for end in _WORST if end in ends), "worked")
+    again = before is not None and last == "worked" and bool(turn.parsed.calls) and turn.thought == before.thought
+    return ThoughtContext(role, turn.parsed.calls, last, again, episode.messages[: turn.prompt.messages])
+
+
+def _end_of(exchange: Exchange) -> LastCalls:
+    record = exchange.record
+    if record is None or (record.result.error is not None and record.result.error.code not in _ANSWERS):
+        return "failed"
+    if record.result.error is not None or not (record.result.text or record.image_index is not None):
+        return "told nothing"
+    return "worked"
 
 
 def _rewritten(form: Form, turn: Turn, context: ThoughtContext, writer: Writer, rng: np.random.Generator) -> str:
@@ -172,7 +193,7 @@ def _rewritten(form: Form, turn: Turn, context: ThoughtContext, writer: Writer, 
     if not parsed.thought or parsed.problem or parsed.ignored or any(call.problem for call in parsed.calls):
         return turn.text
     thought = writer.rewrite(parsed.thought, context, rng)
-    if thought_problem(parsed.thought, thought, context.calls):
+    if thought_problem("" if context.again else parsed.thought, thought, context.calls):
         return turn.text
     text = form.render_turn(thought, parsed.calls, parsed.answer)
     read = form.parse(text)
