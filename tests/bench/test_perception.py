@@ -143,10 +143,10 @@ def test_task_errors_are_wrong_answers_and_faults_of_the_system_are_raised(truth
         measure(truth, truth.frame, ports(Fails(ErrorCode.UNAVAILABLE)))
 
 
-def test_a_scene_becomes_a_record_of_both_perceptions() -> None:
+def test_a_scene_becomes_a_record_of_all_perceptions() -> None:
     record = run_one(SceneJob(2))
     assert not record.crash
-    assert list(record.findings) == ["sim", "pixels"]
+    assert list(record.findings) == ["sim", "learned", "pixels"]
     for found in record.findings.values():
         assert set(found.hits) == set(RATES)
         assert np.mean(found.hits["pointing"]) > 0.8
