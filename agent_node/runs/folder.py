@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import itertools
 import json
-import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from PIL import Image
 
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
+from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
 
 SAFETY_FILE = "safety.jsonl"
@@ -50,20 +50,14 @@ def new_run_dir(root: Path) -> Path:
     raise AssertionError("the counter has no end")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that is either absent, as it was before, or complete; its folder is made if needed.
+def write_atomically(path: Path, content: bytes, durable: bool = False) -> None:
+    """Write a file as `tool_nodes.files.write_whole` does.
 
     Raises:
         ToolError: UNAVAILABLE when the file cannot be written.
     """
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        write_whole(path, content, durable)
     except OSError as error:
         raise _cannot_write(path, error) from error
 

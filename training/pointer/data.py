@@ -6,8 +6,8 @@ at the size that the network sees. Every scene comes of its own seed, so that an
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.world import build_model
 from tool_nodes.catalogue import load_catalogue
+from tool_nodes.files import write_whole
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.learned.forward import GRID, PICTURE_PX, STRIDE
 from tool_nodes.results import ErrorCode, ToolError
@@ -143,14 +144,12 @@ def make_shard(job: ShardJob) -> str:
             {"things": [p.item for p in scene.objects], "phrases": [[p.text, p.kind, list(p.meant)] for p in said]}
         )
     K = np.asarray(frame.K)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    arrays: dict[str, Any] = {name: np.stack(rows) for name, rows in columns.items()}
+    buffer = io.BytesIO()
+    np.savez(buffer, K=K, words=np.frombuffer(json.dumps(words).encode(), np.uint8), **arrays)
     try:
-        with part.open("wb") as stream:
-            arrays: dict[str, Any] = {name: np.stack(rows) for name, rows in columns.items()}
-            np.savez(stream, K=K, words=np.frombuffer(json.dumps(words).encode(), np.uint8), **arrays)
-        os.replace(part, path)
+        write_whole(path, buffer.getvalue())
     except OSError as error:
-        part.unlink(missing_ok=True)
         return f"{error.strerror or error}"
     return ""
 

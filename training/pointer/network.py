@@ -11,6 +11,7 @@ that tells one of several by its place: -log p(middle of that one) of the joint 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.extras import install_extra
+from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.forward import CHANNELS, DILATIONS, GRID
 from tool_nodes.perception.learned.reading import BESIDE, SIDE_KEYS
 from tool_nodes.results import ErrorCode, ToolError
@@ -261,14 +263,10 @@ class PointerTrainer:
 
     def save(self, path: Path, more: Mapping[str, Any]) -> None:
         """Write a checkpoint, whole or not at all. Raises OSError."""
-        part = path.with_suffix(".part")
         state = {"network": self.network.state_dict(), "optimiser": self._optimiser.state_dict()}
-        try:
-            torch.save({**state, "step": self.step_number, "more": dict(more)}, part)
-            part.replace(path)
-        except (OSError, RuntimeError) as error:
-            part.unlink(missing_ok=True)
-            raise OSError(str(error)) from error
+        buffer = io.BytesIO()
+        torch.save({**state, "step": self.step_number, "more": dict(more)}, buffer)
+        write_whole(path, buffer.getvalue())
 
     def load(self, path: Path) -> dict[str, Any]:
         """Go on from a checkpoint; what was saved beside it. Raises ToolError INVALID_ARGUMENT where it is damaged."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 
 from agent_node.console.terminal import say
 from tool_nodes.catalogue import load_catalogue
+from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
@@ -114,7 +116,7 @@ def train_pointer(
             break
         log.append(_epoch(trainer, training, book, check, epoch))
         _written(folder, lambda: trainer.save(folder / CHECKPOINT, {"training": asdict(training), "log": log}))
-        _written(folder, lambda: (folder / LOG).write_text("".join(json.dumps(row) + "\n" for row in log)))
+        _written(folder, lambda: write_whole(folder / LOG, "".join(json.dumps(row) + "\n" for row in log).encode()))
     trained = time.monotonic() - began - made
     weights = PointerWeights(exported(trainer.network), vocabulary.words, vocabulary.heads)
     weights = calibrated(weights, kept)
@@ -124,8 +126,10 @@ def train_pointer(
     card = model_card(result)
     weights = PointerWeights(weights.tensors, weights.words, weights.heads, weights.calibration, json.dumps(about))
     _written(folder, lambda: write_weights(weights, folder / WEIGHTS))
-    _written(folder, lambda: curves(log).save(folder / CURVES, format="PNG", optimize=True))
-    _written(folder, lambda: (folder / CARD).write_text(card, encoding="utf-8"))
+    picture = io.BytesIO()
+    curves(log).save(picture, format="PNG", optimize=True)
+    _written(folder, lambda: write_whole(folder / CURVES, picture.getvalue()))
+    _written(folder, lambda: write_whole(folder / CARD, card.encode()))
     return result | {"files": [str(folder / name) for name in (WEIGHTS, CARD, CURVES, LOG)]}
 
 

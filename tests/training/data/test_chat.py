@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -15,7 +16,6 @@ from PIL import Image
 
 from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, picture, rollout
 from tool_nodes.results import ErrorCode, ToolError
-from training.data.formats import shards
 from training.data.formats.chat import read_chat, write_chat_jsonl, write_chat_parquet
 from training.data.formats.conversation import Layout, example_of
 from training.data.formats.writing import WrittenSet
@@ -113,7 +113,7 @@ def test_a_killed_run_leaves_whole_shards_that_can_be_read(write: Writer, store:
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
     write: Writer, store: PictureStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole = shards.os.fsync
+    whole = os.fsync
     calls = 0
 
     def full(descriptor: int) -> None:
@@ -123,7 +123,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_half_written(
             raise OSError(errno.ENOSPC, "No space left on device")
         whole(descriptor)
 
-    monkeypatch.setattr(shards.os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(ToolError, match=r"Cannot write .*: No space left on device") as caught:
         write([rollout(store, k) for k in range(9)], store, tmp_path / "out", shard_rows=1)
     assert caught.value.code is ErrorCode.UNAVAILABLE

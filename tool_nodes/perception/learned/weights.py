@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.forward import PointerForward, Weights, layer_shapes
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -82,13 +82,7 @@ def write_weights(weights: PointerWeights, path: Path) -> None:
         at += len(blob)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    part = path.with_name(f"{path.name}.part")
-    try:
-        part.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(blobs))
-        os.replace(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
+    write_whole(path, len(text).to_bytes(8, "little") + text + b"".join(blobs))
 
 
 def read_weights(path: Path) -> PointerWeights:

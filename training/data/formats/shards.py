@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from agent_node.runs.folder import write_atomically
 from tool_nodes.results import ErrorCode, ToolError
 
 MANIFEST = "manifest.json"
@@ -56,28 +55,7 @@ def write_durably(path: Path, content: bytes) -> None:
     Raises:
         ToolError: UNAVAILABLE where it cannot be written, e.g. on a full disk; nothing is left of it then.
     """
-    part = path.with_name(f".{path.name}.{uuid.uuid4().hex}.part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            with part.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)  # the name lasts as long as what it names
-        finally:
-            os.close(folder)
-    except OSError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"Cannot write {path}: {error.strerror or type(error).__name__}.",
-            "Check the folder and its free space.",
-        ) from error
+    write_atomically(path, content, durable=True)
 
 
 def require_empty(folder: Path) -> None:
