@@ -252,6 +252,12 @@ class FailingToolbox:
         return None
 
 
+def ran_out_of_time(record: CallRecord) -> bool:
+    """Whether a call ran out of its time, and not on purpose: what has not ended may still change something."""
+    error = record.result.error
+    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts
+
+
 def _failed(spec: ToolSpec, kind: str) -> Callable[..., ToolResult]:
     """Does nothing, and says what the failure says."""
     error = None

@@ -43,9 +43,9 @@ from sim.tasks.predicates import Snapshot
 from sim.tasks.stages import Stages
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord, Tools
+from tool_nodes.toolbox.toolbox import Tools
 from training.backends import StationLease
-from training.failures import FACT
+from training.failures import ran_out_of_time
 from training.grading import Grader
 
 _REFUSED = re.compile(r"Error ([A-Z_]+):")
@@ -222,7 +222,7 @@ class EpisodeSession:
             reply = _marked_up(reply, conversation.episode.protocol)
         before = len(conversation.messages)
         taken = conversation.step(reply)
-        broken = conversation.episode.error_code in INFRASTRUCTURE_ERRORS or any(map(_late, taken.calls))
+        broken = conversation.episode.error_code in INFRASTRUCTURE_ERRORS or any(map(ran_out_of_time, taken.calls))
         self._sound = self._sound and not broken
         return TurnResult(conversation.messages[before + 1 :], _error_code(taken), conversation.done)
 
@@ -318,9 +318,3 @@ def _code_of(exchange: Exchange) -> ErrorCode | None:
         return None if error is None else error.code
     refused = _REFUSED.match(exchange.words)
     return ErrorCode(refused[1]) if refused else None
-
-
-def _late(record: CallRecord) -> bool:
-    """A call that ran out of its time, not on purpose, may still change something."""
-    error = record.result.error
-    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts

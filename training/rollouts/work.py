@@ -16,6 +16,7 @@ from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from training.environment import Environment
+from training.failures import ran_out_of_time
 from training.grading import Grade
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
@@ -127,9 +128,9 @@ def _play(session: EpisodeSession, policy: Policy, clock: _Clock) -> None:
         clock.lap("agent")
         calls = session.episode.turns[-1].calls
         clock.move(sum(record.wall_s for record in calls), "agent", "tools")
-        if not session.sound:
-            late = next(record.name for record in calls if record.result.error is not None)
-            raise Distrust(ToolError(ErrorCode.TIMEOUT, f"{late} ran out of its time."))
+        late = [record.name for record in calls if ran_out_of_time(record)]
+        if late:
+            raise Distrust(ToolError(ErrorCode.TIMEOUT, f"{late[0]} ran out of its time."))
 
 
 class _Clock:

@@ -137,6 +137,21 @@ def test_a_tool_that_ran_out_of_time_costs_the_process_and_one_that_did_on_purpo
     assert str(distrust.value.error) == "robot.capture_image ran out of its time."
 
 
+@pytest.mark.parametrize("code", [ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL])
+def test_a_tool_whose_backend_is_gone_drops_the_rollout_by_its_code_and_costs_no_process(
+    code: ErrorCode, says: Callable[[Say], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    says(looks_once)
+
+    def gone(*arguments: object) -> None:
+        raise ToolError(code, "The camera is gone.")
+
+    monkeypatch.setattr(CallLimiter, "run", gone)
+    with pytest.raises(ToolError, match="The episode has no score") as error:
+        make_work(PLAN, tmp_path)(FIRST)
+    assert error.value.code is code
+
+
 def test_a_full_disk_and_a_plan_that_cannot_be_carried_out_halt_everything(
     says: Callable[[Say], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
