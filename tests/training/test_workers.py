@@ -119,3 +119,23 @@ def _runs(pid: int) -> bool:
 def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ToolError, match="must be 1 or more and the deadline above 0"):
         Workers(EVALUATES, **wrong)
+
+
+FIRST_PROCESS = """
+import signal
+from training.workers import Workers
+
+def make():
+    return lambda job: signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, set())
+
+if __name__ == "__main__":
+    with Workers(make, 1) as workers:
+        print([end.result for end in workers.run([0])])
+"""
+
+
+def test_the_very_first_process_of_a_program_does_not_hear_ctrl_c_either(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(FIRST_PROCESS)
+    ended = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=True)
+    assert ended.stdout == "[True]\n"
