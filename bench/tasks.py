@@ -19,10 +19,9 @@ from sim.station import StationConfig
 from sim.tasks.task import Score
 from tool_nodes.port_names import DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.toolbox import CallRecord
-from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
+from training.difficulty import Difficulty
 from training.environment import Environment
-from training.failures import FACT
+from training.failures import ran_out_of_time
 from training.parallel import run_jobs
 from training.rewards.stages import stage_reward
 from training.splits import split_named
@@ -90,7 +89,7 @@ def run_task(job: TaskJob) -> TaskRecord:
         score = _played(environment, TeacherPolicy(suites=SUITES), task, job.seed)
     except ToolError as error:
         return replace(record, why=f"{error.code}: {error}")
-    late = [record.name for record in environment.episode.records if _late(record)]
+    late = [record.name for record in environment.episode.records if ran_out_of_time(record)]
     if late:
         return replace(record, why=f"{late[0]} ran out of wall time: this machine is too busy to tell")
     why = "" if score.success else f"{'; '.join(score.reasons)} (it said {environment.episode.answer[:80]!r})"
@@ -98,18 +97,11 @@ def run_task(job: TaskJob) -> TaskRecord:
     return replace(record, score=own_reward(score), success=score.success, why=why, calls=calls)
 
 
-def _late(record: CallRecord) -> bool:
-    """Whether a tool ran out of wall time, and not on purpose."""
-    error = record.result.error
-    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts
-
-
 def harder(task: TrainingTask, difficulty: Difficulty) -> TrainingTask:
     """The task with things that slip and weigh more, where an arm is to lift them."""
     if not isinstance(task, ManipulationTask):
         return task
-    level = difficulty.level
-    return task.with_scene(slippery(task.scene, task.seed, LEAST_GRIP**level, MOST_WEIGHT**level))
+    return task.with_scene(difficulty.scene(task.scene, task.seed))
 
 
 def own_reward(score: Score) -> float:

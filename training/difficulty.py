@@ -85,8 +85,12 @@ class Difficulty:
         return replace(config, noise=self.noise())
 
     def task(self, task: AnyTask, seed: int) -> AnyTask:
-        """The task with things that grip less and weigh more, each drawn from the seed."""
-        return replace(task, scene=slippery(task.scene, seed, LEAST_GRIP**self.level, MOST_WEIGHT**self.level))
+        """The task with things that grip less and weigh more, see `scene`."""
+        return replace(task, scene=self.scene(task.scene, seed))
+
+    def scene(self, scene: Scene, seed: int) -> Scene:
+        """The scene with things that grip less and weigh more, each drawn from the seed."""
+        return slippery(scene, seed, LEAST_GRIP**self.level, MOST_WEIGHT**self.level)
 
 
 def slippery(scene: Scene, seed: int, least_grip: float, most_weight: float = 1.0) -> Scene:

@@ -24,7 +24,7 @@ from sim.world import check_timestep
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
-from training.difficulty import LEAST_GRIP, MOST_WEIGHT, Difficulty, slippery
+from training.difficulty import Difficulty
 from training.failures import Failures
 from training.grading import Grade, Grader, mean_of_terms
 from training.recipes import RECIPES, recipe_named
@@ -168,11 +168,10 @@ class RolloutPlan:
 
     def task(self, group: int) -> Task:
         """The group's task, as hard as the plan asks."""
-        task, level = task_from_document(self.tasks[group]), self.difficulty
-        if level == 0.0 or not isinstance(task, ManipulationTask):
+        task = task_from_document(self.tasks[group])
+        if self.difficulty == 0.0 or not isinstance(task, ManipulationTask):
             return task
-        seed = self.station_seed(group)
-        return task.with_scene(slippery(task.scene, seed, LEAST_GRIP**level, MOST_WEIGHT**level))
+        return task.with_scene(Difficulty(self.difficulty).scene(task.scene, self.station_seed(group)))
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""

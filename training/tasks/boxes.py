@@ -8,16 +8,16 @@ import numpy as np
 
 from sim.scene.scenes import PlacedObject
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
-from tool_nodes.geometry import pose
+from tool_nodes.geometry import pose, transform
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.types import FloatArray
 from training.rewards import evic, spacetools
 from training.rewards.grasp import oriented_grasp
 from training.splits import Split, layout_of
 from training.tasks.answers import rows
-from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from training.tasks.drawn import draw_asked, is_plain
 from training.tasks.question import Marking, QuestionTask, Truth, worded
-from training.tasks.seen import TRUTH_SIZE, SeenScene, T_base_object, corners, extents
+from training.tasks.seen import TRUTH_SIZE, T_base_object, corners, extents
 
 RIGHT_BOX = 0.7
 """IoU from which on a 2D box is right [-]; chosen by hand."""
@@ -99,13 +99,10 @@ _MARKINGS = {"box": BOX, "pose": POSE, "grasp": GRASP}
 
 
 def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> QuestionTask | None:
-    scene = draw_scene(rng, split, drawn_products(rng, split, 1, _FITS[kind]))
-    if scene is None:
+    asked = draw_asked(rng, split, _FITS[kind])
+    if asked is None:
         return None
-    seen, target = SeenScene(scene), scene.objects[0]
-    name = called(scene, target)
-    if name is None or not seen.clear(target):
-        return None
+    seen, target, name = asked
     truth: Truth
     if kind == "box":
         truth = tuple(seen.box(target).tolist())
@@ -113,14 +110,11 @@ def _make(rng: np.random.Generator, kind: str, seed: int, split: Split) -> Quest
         truth = tuple(map(tuple, seen.project(corners(target)).tolist()))
     else:
         poses = true_grasps(target.item)
-        points = seen.project(np.concatenate([_placed(T_base_object(target), one) for one in poses]))
+        points = seen.project(transform(T_base_object(target), poses).reshape(-1, 3))
         truth = tuple(tuple(map(tuple, one)) for one in points.reshape(-1, 5, 2).tolist())
     text = worded(rng, kind, split, a=name)
-    return QuestionTask(kind, seed, split, text, scene, truth, (name,), layout_of(scene.objects), _MARKINGS[kind])
-
-
-def _placed(T: FloatArray, points: FloatArray) -> FloatArray:
-    return np.asarray(points @ T[:3, :3].T + T[:3, 3])
+    layout = layout_of(seen.scene.objects)
+    return QuestionTask(kind, seed, split, text, seen.scene, truth, (name,), layout, _MARKINGS[kind])
 
 
 @cache
@@ -148,7 +142,7 @@ def true_grasps(item: str) -> FloatArray:
                 R = np.column_stack([sign * closing, np.cross(approach, sign * closing), approach])
                 for z in np.arange(-size[2] / 2 + 0.01, size[2] / 2, 0.015):
                     T = pose(R, np.array([0.0, 0.0, z]) - R @ points[0])
-                    placed = _placed(T, points)
+                    placed = transform(T, points)
                     if placed[:, 2].min() >= -size[2] / 2:
                         found.append(placed)
     return np.array(found).reshape(-1, 5, 3)

@@ -13,6 +13,7 @@ from sim.tasks import sentences
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from training.splits import Split, layout_of, products_of, split_of_layout
+from training.tasks.seen import SeenScene
 
 FEWEST, MOST = 5, 7
 """Things on the table of a question [-]; chosen by hand: more of them take longer to arrange than to look at."""
@@ -69,6 +70,24 @@ def called(scene: Scene, placed: PlacedObject) -> str | None:
     """Words that mean this thing and no other of the scene; None where there are none."""
     phrases = sentences.unique_descriptions(placed.product, [other.product for other in scene.objects])
     return placed.item if placed.item in phrases else None
+
+
+def draw_asked(
+    rng: np.random.Generator, split: Split, fits: Callable[[CatalogueItem], bool]
+) -> tuple[SeenScene, PlacedObject, str] | None:
+    """A random scene as it is seen, a thing of it that may be asked about, and what that is called; None for a miss.
+
+    Args:
+        rng: Decides everything.
+        split: Whose products and layouts.
+        fits: Which products may be asked about.
+    """
+    scene = draw_scene(rng, split, drawn_products(rng, split, 1, fits))
+    if scene is None:
+        return None
+    seen, target = SeenScene(scene), scene.objects[0]
+    name = called(scene, target)
+    return None if name is None or not seen.clear(target) else (seen, target, name)
 
 
 def is_plain(item: CatalogueItem) -> bool:

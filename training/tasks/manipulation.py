@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from sim.scene.scenes import SIDES, Scene
+from sim.scene.scenes import SIDES, PlacedObject, Scene
 from sim.tasks import sentences
 from sim.tasks.arrangement import furthest, placeable, radius_of
 from sim.tasks.pick import PickTask
@@ -97,8 +97,8 @@ def make_relational_pick(rng: np.random.Generator, seed: int, split: Split, fate
     side = list(SIDES)[int(fate * len(SIDES))]
     (name,) = drawn_products(rng, split, 1, lambda item: item.graspable)
 
-    def told_apart(objects: object) -> bool:
-        return furthest(objects[:2], side) is not None  # type: ignore[index]
+    def told_apart(objects: Sequence[PlacedObject]) -> bool:
+        return furthest(objects[:2], side) is not None
 
     scene = draw_scene(
         rng, split, [name, name], lambda item: sentences.could_mean(name, item), count=7, arrangement_ok=told_apart
@@ -125,8 +125,8 @@ def make_pick_and_place(rng: np.random.Generator, seed: int, split: Split, fate:
     names = _for_place(rng, split, relation)
     references = slice(1, 3 if relation == "between" else 2)
 
-    def possible(objects: object) -> bool:
-        return placeable(objects, objects[0], relation, objects[references])  # type: ignore[arg-type, index]
+    def possible(objects: Sequence[PlacedObject]) -> bool:
+        return placeable(objects, objects[0], relation, objects[references])
 
     scene = None if names is None else draw_scene(rng, split, names, count=7, arrangement_ok=possible)
     if scene is None:

@@ -10,7 +10,7 @@ from training.rewards import evic, last, peria, spacetools
 from training.splits import Split, layout_of, products_of
 from training.tasks import answers
 from training.tasks.boxes import extents_of
-from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import SeenScene
 from training.tasks.wordings import PLURALS
@@ -128,16 +128,14 @@ def make_count(rng: np.random.Generator, seed: int, split: Split, fate: float) -
 
 def make_size(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
     """How tall a thing is."""
-    scene = draw_scene(rng, split, drawn_products(rng, split, 1, is_plain))
-    if scene is None:
+    asked = draw_asked(rng, split, is_plain)
+    if asked is None:
         return None
-    seen, target = SeenScene(scene), scene.objects[0]
-    name = called(scene, target)
-    if name is None or not seen.clear(target):
-        return None
+    seen, target, name = asked
     truth = float(extents_of(target.item)[2])
     text = worded(rng, "size", split, a=name)
-    return QuestionTask("size", seed, split, text, scene, truth, (name,), layout_of(scene.objects), METRES)
+    layout = layout_of(seen.scene.objects)
+    return QuestionTask("size", seed, split, text, seen.scene, truth, (name,), layout, METRES)
 
 
 def make_distance(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:

@@ -20,7 +20,7 @@ from training.rewards import evic, spacetools
 from training.rewards.shapes import area, convex_hull
 from training.splits import Split, layout_of
 from training.tasks.answers import rows
-from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
+from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import SeenScene
 from training.tasks.wordings import SIDE_WORDS
@@ -75,16 +75,14 @@ FREE_SPACE = Marking(
 
 def make_point(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
     """Point at a thing."""
-    scene = draw_scene(rng, split, drawn_products(rng, split, 1, is_plain))
-    if scene is None:
+    asked = draw_asked(rng, split, is_plain)
+    if asked is None:
         return None
-    seen, target = SeenScene(scene), scene.objects[0]
-    name = called(scene, target)
-    if name is None or not seen.clear(target):
-        return None
+    seen, target, name = asked
     text = worded(rng, "point", split, a=name)
     truth = tuple(map(tuple, seen.region(target).tolist()))
-    return QuestionTask("point", seed, split, text, scene, truth, (name,), layout_of(scene.objects), POINT)
+    layout = layout_of(seen.scene.objects)
+    return QuestionTask("point", seed, split, text, seen.scene, truth, (name,), layout, POINT)
 
 
 def make_free_space(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
