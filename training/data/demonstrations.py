@@ -7,7 +7,7 @@ afterwards from the logged positions. Time stands still while the policy thinks,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,8 +140,9 @@ def demonstrations(
     for number in range(seed, seed + n):
         task = random_task(number, category)
         if station is None:
-            station = Station(task.scene, config or StationConfig(sleep=True))
-        station.reset(number, task.scene)
+            station = Station(task.scene, replace(config or StationConfig(sleep=True), seed=number))
+        else:
+            station.reset(number, task.scene)
         try:
             yield demonstrate(station, ScriptedPolicy(), task, fps)
         except ToolError as error:

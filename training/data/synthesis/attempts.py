@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from agent_node.agent import ask
 from agent_node.episode import Episode
-from agent_node.policy import Message, Policy, Reply
+from agent_node.policy import Policy
 from sim.tasks.task import Task
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from training.environment import Environment
 from training.session import EpisodeScore, EpisodeSession
 
@@ -80,20 +81,10 @@ def played(task: Task, play: Callable[[], EpisodeSession], labels: Mapping[str, 
         return Attempt(task, None, None, labels=labels, trouble=f"{error.code}: {error}")
 
 
-def asked(policy: Policy, messages: Sequence[Message]) -> Reply:
-    """The policy's next turn. Raises ToolError: the policy's own, INTERNAL for whatever else goes wrong in it."""
-    try:
-        return policy.respond(messages)
-    except ToolError:
-        raise
-    except Exception as error:
-        raise ToolError(ErrorCode.INTERNAL, f"The policy failed: {type(error).__name__}: {error}.") from error
-
-
 def _to_the_end(session: EpisodeSession, policy: Policy) -> EpisodeSession:
     try:
         while not session.done:
-            session.say(asked(policy, session.messages()))
+            session.say(ask(policy, session.messages()))
     except BaseException:
         session.close()
         raise

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.agent import ask
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol
 from sim.tasks.task import Task
-from training.data.synthesis.attempts import Attempt, asked, played
+from training.data.synthesis.attempts import Attempt, played
 from training.environment import Environment
 from training.session import EpisodeSession
 
@@ -182,10 +183,10 @@ class _Trajectory:
     def _written(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
         writing = self._writing
         if not writing.told:
-            return asked(writing.policy, messages)
+            return ask(writing.policy, messages)
         last = number == self._rounds
         prompt = CONCLUDE if last else REFLECT if reflect else EXPLORE if number == 1 else EXPLOIT
-        return asked(writing.policy, [*messages, Message("user", prompt)])
+        return ask(writing.policy, [*messages, Message("user", prompt)])
 
 
 def looking_calls(schemas: Sequence[Mapping[str, Any]], seen: bool) -> list[ToolCall]:
