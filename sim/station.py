@@ -52,6 +52,9 @@ class StationConfig:
         image_size: (width, height) of the pictures of both cameras, each in SIDES_PX [px]; 4:3 keeps the field of view.
         timestep: One of `sim.world.TIMESTEPS_S`; the robot's own, 2 ms, where None [s].
         sleep: What rests is not computed, see `sim.world.World`: episodes take half as long.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a seed below 0 and for pictures of another size.
     """
 
     perception: str = DEFAULT_PRESET
@@ -68,6 +71,8 @@ class StationConfig:
     sleep: bool = False
 
     def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {self.seed}.")
         low, high = SIDES_PX
         sides = self.image_size
         if len(sides) != 2 or not all(isinstance(side, int) and low <= side <= high for side in sides):
@@ -129,7 +134,6 @@ class Station:
         on_stage: Callable[[str], None] = lambda stage: None,
     ) -> None:
         self.config = config = config or StationConfig()
-        _check_seed(config.seed)
         self.robot = load_robot(config.robot)
         self._guard, self._on_stage, self._wrap_planner = guard, on_stage, wrap_planner
         self._own_planner: Planner | None = None
@@ -179,7 +183,6 @@ class Station:
         Raises:
             ToolError: INVALID_ARGUMENT for a seed below 0.
         """
-        _check_seed(seed)
         reseeded = seed != self.config.seed
         self.config = replace(self.config, seed=seed)
         if scene is not None and scene != self.scene:
@@ -270,8 +273,3 @@ class Station:
         camera = FollowingCamera(self.config.camera, self.world, model, self.scene, self.config.seed)
         self._cameras.append(weakref.ref(camera))
         return camera
-
-
-def _check_seed(seed: int) -> None:
-    if seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")

@@ -195,11 +195,10 @@ class MockPool(StationPool):
     def take(self, task: Task, seed: int) -> StationLease:
         """See StationPool."""
         require_judgeable(task)
-        if seed < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")
+        config = replace(self._config, seed=seed)
         with self._lock:
             recorded = self._frame(task.scene)
-        station = MockStation(recorded, replace(self._config, seed=seed))
+        station = MockStation(recorded, config)
         return StationLease(station.toolbox, PointJudge(station, task.scene), lambda sound: None, station.camera)
 
     def _frame(self, scene: Scene) -> MockFrame:
@@ -250,13 +249,12 @@ class RosPool(StationPool):
 
     def take(self, task: Task, seed: int) -> StationLease:
         """See StationPool."""
-        if seed < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The seed must be 0 or greater, got {seed}.")
+        config = replace(self._config, seed=seed)
         with self._lock:
             graph, running = self._free.pop() if self._free else self._start()
             link = ExitStack()
             try:
-                station = link.enter_context(station_anew(graph, task.scene, replace(self._config, seed=seed)))
+                station = link.enter_context(station_anew(graph, task.scene, config))
                 toolbox, judge = station.toolbox, Judge(station)
             except BaseException:
                 link.close()

@@ -104,7 +104,6 @@ class Environment:
             ToolError: INVALID_ARGUMENT for a bad seed, and for a task that cannot be done or judged there;
                 the error that ended the conversation where it was over before its first turn.
         """
-
         lease = self._pool.take(task, seed)
 
         def begin(tools: Tools) -> Conversation:
@@ -141,6 +140,9 @@ class Environment:
             return EpisodeSession(task, begin(tools), tools, lease, self._grader, seed, rollout)
         except ToolError:
             lease.release(True)
+            raise
+        except BaseException:  # such as Ctrl-C: a station that nobody has any more is not to be trusted
+            lease.release(False)
             raise
 
     def close(self) -> None:
