@@ -17,7 +17,7 @@ from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Tools
-from training.tasks.shown import shown_pictures
+from training.tasks.shown import asked_in, shown_pictures
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,7 @@ def run_episode(
     Raises:
         ToolError: INVALID_ARGUMENT where the station shows another scene.
     """
+    protocol = protocol and asked_in(protocol, task)
     agent = Agent(policy, toolbox or station.toolbox, turn_budget, stopped, listener, protocol)
     camera = getattr(station, "camera", None)  # in another process there is none
     return judged(station, task, lambda text: agent.run(text, shown_pictures(task, camera, station.toolbox)))

@@ -23,6 +23,7 @@ from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
 from tool_nodes.tools.spacetools.segmentation import Sam2Tools
 from tool_nodes.tools.spacetools.vision_ops import VisionOps
 from training.sets.question import Question, rgb_of
+from training.tasks.shown import for_question
 
 
 def picture_toolbox(ports: Ports, suites: Sequence[str]) -> Toolbox:
@@ -63,7 +64,9 @@ def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | N
             "Mark predictions that were made elsewhere.",
         )
     pictures = [SessionImage(rgb_of(picture)) for picture in question.pictures]
-    return Conversation(question.text, toolbox, turns or protocol.turn_budget, protocol=protocol, pictures=pictures)
+    return Conversation(
+        question.text, toolbox, turns or protocol.turn_budget, protocol=for_question(protocol), pictures=pictures
+    )
 
 
 def answer_of(

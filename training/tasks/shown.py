@@ -43,8 +43,13 @@ class _ToolCamera:
 
 
 def asked_in(form: Form, task: Task) -> Form:
-    """A protocol for a task: the prompt's words on what kind of task it is are those for questions where it is one."""
-    if not form.task_type or not isinstance(task, ShownTask):
+    """A protocol for a task: `for_question` where it is one."""
+    return for_question(form) if isinstance(task, ShownTask) else form
+
+
+def for_question(form: Form) -> Form:
+    """A protocol whose prompt, where it says what kind of task it is, speaks of a question about a picture."""
+    if not form.task_type:
         return form
     return replace(form, task_type="spatial reasoning", output_format="as the question asks for it")
 

@@ -60,6 +60,7 @@ def test_pictures_stand_before_the_words_and_have_the_first_indices(toolbox: Too
     assert first.picture[0, 0].tolist() == list(RED)
     assert words.picture is not None
     assert words.text.index("<image 1>") < words.text.index(TWO.text)
+    assert "`spatial reasoning` question" in words.text
     assert len(conversation.episode.session.images) == 2
 
 
