@@ -17,9 +17,10 @@ from PIL import Image
 from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, picture, rollout
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.formats.chat import read_chat, write_chat_jsonl, write_chat_parquet
-from training.data.formats.conversation import Layout, example_of
+from training.data.formats.conversation import Layout, PicturePart, example_of
 from training.data.formats.writing import WrittenSet
 from training.rollouts.pictures import PictureStore
+from training.rollouts.record import MessageRecord
 
 Writer = Callable[..., WrittenSet]
 WRITERS = pytest.mark.parametrize("write", [write_chat_jsonl, write_chat_parquet])
@@ -42,6 +43,17 @@ def test_what_is_read_is_what_was_written(write: Writer, layout: Layout, store: 
         assert row.images == tuple(store.path(name).read_bytes() for name in row.example.pictures)
         with Image.open(tmp_path / "rollouts" / store.path(row.example.pictures[1]).relative_to(store.folder)) as shown:
             assert np.array_equal(np.asarray(shown), picture(2 * number + 1))
+
+
+@pytest.mark.parametrize("layout", ["calls", "text"])
+def test_the_picture_that_comes_with_a_question_is_there_before_its_words(layout: Layout, store: PictureStore) -> None:
+    plain = rollout(store)
+    name = store.add(picture(99))
+    asked = MessageRecord("user", "<image 0>\nWhich?", "Which?", 0, name)
+    example = example_of(replace(plain, messages=(plain.messages[0], asked, *plain.messages[2:])), layout)
+    marker, shown, words = example.entries[1].parts
+    assert shown == PicturePart(name)
+    assert (str(marker).strip(), str(words).strip()) == ("<image 0>", "Which?")
 
 
 def test_calls_are_in_the_function_calling_form(store: PictureStore) -> None:

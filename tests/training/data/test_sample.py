@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.training.data.rollouts_at_hand import HOSTILE, collection, rollout
+from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
 from tool_nodes.results import ToolError
 from training.data.formats import sample
 from training.data.formats.export import show
@@ -79,6 +79,17 @@ def test_every_rollout_is_there_with_its_calls_results_pictures_and_terms(store:
     assert len(pictures) == 4
     assert all(str(picture["src"]).startswith("data:image/jpeg;base64,") for picture in pictures)
     assert {"pick", "place"} <= set(re.findall(r"<option>(\w+)</option>", (tmp_path / "page.html").read_text()))
+
+
+def test_the_picture_that_comes_with_a_question_is_on_the_page(store: PictureStore, tmp_path: Path) -> None:
+    record = rollout(store)
+    asked = replace(record.messages[1], image_index=0, picture=store.add(picture(99)))
+    write_html_sample([record], store, tmp_path / "plain.html")
+    write_html_sample(
+        [replace(record, messages=(record.messages[0], asked, *record.messages[2:]))], store, tmp_path / "asked.html"
+    )
+    plain, shown = ((tmp_path / f"{name}.html").read_text().count("<figure>") for name in ("plain", "asked"))
+    assert (plain, shown) == (2, 3)
 
 
 def test_nothing_that_was_written_becomes_markup_or_loads_anything(store: PictureStore, tmp_path: Path) -> None:

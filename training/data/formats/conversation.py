@@ -212,7 +212,7 @@ def _as_calls(record: RolloutRecord, messages: list[Message], hashes: _Hashes, n
             )
             yield from _results(turn, hashes)
         else:
-            yield ChatEntry(turn.role, (turn.words,))
+            yield ChatEntry(turn.role, _parts(turn.parts, hashes))
 
 
 def _results(turn: NativeTurn, hashes: _Hashes) -> Iterator[ChatEntry]:

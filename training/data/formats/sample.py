@@ -199,7 +199,8 @@ def _card(record: RolloutRecord, gallery: _Gallery) -> _Card:
 <span class="sentence" dir="auto">{escaped(record.text, 300)}</span>
 <span class="soft">{verdict}{badge_of(kind_of(record))}{len(record.turns)} turns, {calls} calls</span></summary>"""
     words = [head, _facts(record)]
-    parts = [*words]
+    asked = [message.picture for message in record.messages if message.role == "user" and message.picture is not None]
+    parts = [*words, *(gallery.figure(name, "Shown with the sentence") for name in asked)]
     for number, turn in enumerate(record.turns, 1):
         before = _turn_head(number, turn)
         words.append(before)
