@@ -255,7 +255,10 @@ def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
     if wrong:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
     weights = TinyWeights(config, vocabulary, tensors, read["words"], encoder, told.get("about", ""))
-    Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()  # raises where the encoder's layers do not fit
+    try:
+        Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()
+    except ValueError as error:
+        raise ValueError("the layers of its eyes do not fit each other") from error
     return weights
 
 
