@@ -40,6 +40,8 @@ def _interactive(name: str, title: str, kinds: tuple[str, ...], samples: int, ep
         samples=printed(samples, TABLE),
         batch=printed(64, TABLE),
         mini_batch=chosen(320, "all rollouts of a step in one update"),
+        micro_batch=chosen(2),
+        logprob_micro_batch=chosen(8),
         group=printed(5, TABLE),
         learning_rate=printed(1e-6, TABLE),
         epochs=printed(epochs, TABLE),

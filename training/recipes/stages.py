@@ -43,19 +43,22 @@ TrainedPart = Literal["everything", "language model"]
 """Which weights move; without everything, vision encoder and projector are frozen."""
 
 
-class _Stage:
-    """What both kinds of stages can do."""
+@dataclass(frozen=True)
+class _Numbers:
+    """What has numbers."""
 
     def numbers(self) -> Iterator[tuple[str, Sourced[Any]]]:
-        """(name of the field, number) of each one that the stage has."""
-        for entry in fields(self):  # type: ignore[arg-type]  # both are dataclasses
+        """(name of the field, number) of each one, those of a part among them."""
+        for entry in fields(self):
             value = getattr(self, entry.name)
             if isinstance(value, Sourced):
                 yield entry.name, value
+            elif isinstance(value, _Numbers):
+                yield from value.numbers()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SftStage(_Stage):
+class SftStage(_Numbers):
     """Supervised fine-tuning on trajectories.
 
     Attributes:
@@ -87,7 +90,7 @@ class SftStage(_Stage):
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepCredit:
+class StepCredit(_Numbers):
     """What OR-GIGPO has beside GRPO, see `training.advantages.gigpo.or_gigpo`.
 
     Attributes:
@@ -104,7 +107,7 @@ class StepCredit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RlStage(_Stage):
+class RlStage(_Numbers):
     """Reinforcement learning in groups, with calls that are carried out.
 
     Attributes:
@@ -113,6 +116,7 @@ class RlStage(_Stage):
         samples: Tasks.
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
+        micro_batch, logprob_micro_batch: Rollouts that a GPU holds at once, for an update and for probabilities.
         group: Rollouts of a task.
         learning_rate, epochs, schedule, warmup_ratio, trained: As of `SftStage`.
         min_lr_ratio: What is left of the learning rate at the end of a cosine.
@@ -135,6 +139,8 @@ class RlStage(_Stage):
     samples: Sourced[int]
     batch: Sourced[int]
     mini_batch: Sourced[int]
+    micro_batch: Sourced[int]
+    logprob_micro_batch: Sourced[int]
     group: Sourced[int]
     learning_rate: Sourced[float]
     epochs: Sourced[int]
