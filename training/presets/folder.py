@@ -18,7 +18,7 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 from training.arrow import arrow
-from training.data.formats.shards import require_empty, write_durably
+from training.data.formats.shards import write_durably
 from training.presets.launch import launch_script
 from training.presets.models import ModelPreset, model_named
 from training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
@@ -98,7 +98,12 @@ def write_preset(
             ErrorCode.INVALID_ARGUMENT,
             f"There must be 1 task or more and a seed from 0 to {STRIDE - 1}, got {n} and {seed}.",
         )
-    require_empty(out)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{out} holds something already, and nothing is replaced.",
+            "Name a folder that does not exist yet or is empty.",
+        )
     arrow()
     with _whole(out) as folder:
         tasks = {}

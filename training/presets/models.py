@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import Sourced
+
+if TYPE_CHECKING:
+    from training.recipes.recipe import TrainingRecipe
+    from training.recipes.stages import Sourced
 
 TINY = "tiny"
 """The preset that trains on two processor cores, at once."""
