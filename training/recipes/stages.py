@@ -188,18 +188,3 @@ class PaperTraining:
     engines: Sourced[str]
     gpus: Sourced[str]
     stages: tuple[Stage, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TinySettings:
-    """How the recipe is run on two processor cores.
-
-    Attributes:
-        kinds: Of the recipe's tasks.
-        image_size: (width, height) of the first picture, the overview [px].
-        why: Why these, in a sentence.
-    """
-
-    kinds: tuple[str, ...]
-    image_size: tuple[int, int]
-    why: str
