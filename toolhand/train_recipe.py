@@ -14,7 +14,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.presets.models import MODELS, PRESETS, TINY
 
 RUN_TINY = "training.experiment.run", "run_tiny"
-"""Module and function that train a recipe on two cores: (recipe, folder, seed) -> a JSON document."""
+"""Module and function that train the small policy: (recipe, folder, seed) -> a JSON document."""
 
 PresetName = Annotated[str, tyro.conf.arg(metavar="PRESET", help=f"What is trained: {', '.join(PRESETS)}.")]
 NewFolder = Annotated[
@@ -59,6 +59,10 @@ def _train_tiny(recipe: str, folder: Path, n: int | None, seed: int) -> Mapping[
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, f"--n is of the presets that write a folder: {' and '.join(MODELS)}."
         )
+    if recipe == "evic":  # its tools show and draw, which that policy does not do
+        from training.looking import LookingSettings, run_looking
+
+        return run_looking(folder, LookingSettings(seed))
     module, function = RUN_TINY
     try:
         run_tiny = getattr(import_module(module), function)
