@@ -17,7 +17,7 @@ RUN_TINY = "training.experiment.run", "run_tiny"
 """Module and function that train the small policy: (recipe, folder, seed) -> a JSON document."""
 
 PresetName = Annotated[str, tyro.conf.arg(metavar="PRESET", help=f"What is trained: {', '.join(PRESETS)}.")]
-NewFolder = Annotated[
+PresetFolder = Annotated[
     Path | None,
     tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty; runs/train/RECIPE-PRESET by default."),
 ]
@@ -39,7 +39,7 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
 
     def train(
         preset: PresetName = TINY,
-        out: NewFolder = None,
+        out: PresetFolder = None,
         n: int | None = None,
         seed: int = 0,
         as_json: AsJson = False,

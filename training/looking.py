@@ -86,7 +86,7 @@ class LookingSettings:
 
 
 @dataclass(frozen=True)
-class Look:
+class LookRollout:
     """One rollout.
 
     Attributes:
@@ -109,7 +109,9 @@ class LookingTasks:
         self._environment = Environment(config, turn_budget=TURNS, protocol=self.protocol, grader=recipe_named("evic"))
         self._eyes = SimTextReader()
 
-    def group(self, seed: int, split: str, odds: FloatArray, rng: np.random.Generator, size: int) -> Iterator[Look]:
+    def group(
+        self, seed: int, split: str, odds: FloatArray, rng: np.random.Generator, size: int
+    ) -> Iterator[LookRollout]:
         """Rollouts of one task from one moment on; a single one takes the likeliest moves.
 
         Args:
@@ -140,7 +142,7 @@ class LookingTasks:
         asked: str,
         odds: FloatArray,
         rng: np.random.Generator | None,
-    ) -> Look:
+    ) -> LookRollout:
         names = {span.text: span.box for span in self._eyes.read(shown).value}
         steps: list[tuple[int, int]] = []
         lot = ""
@@ -156,7 +158,7 @@ class LookingTasks:
             if call.name == "image_zoom_in" and said.error_code is None:
                 lot = self._lot(shown.cropped(*call.arguments["bbox_2d"])) or lot
         score = session.score()
-        return Look(tuple(steps), score.total, score.truth.success)
+        return LookRollout(tuple(steps), score.total, score.truth.success)
 
     def _lot(self, crop: SessionImage) -> str:
         found = _LOT.search(" ".join(span.text for span in self._eyes.read(crop).value))
@@ -187,7 +189,7 @@ def _call(move: str, names: Mapping[str, Any], asked: str, size: tuple[int, int]
     return ToolCall("image_zoom_in", {"image_idx": 0, "bbox_2d": [left, top, right, bottom]})
 
 
-def improved(odds: FloatArray, groups: list[list[Look]], rate: float = RATE) -> FloatArray:
+def improved(odds: FloatArray, groups: list[list[LookRollout]], rate: float = RATE) -> FloatArray:
     """One step of GRPO on the log-odds: the gradient of sum A_i log p over rollouts, by their number.
 
     Args:
@@ -261,7 +263,7 @@ def _claimed(folder: Path, settings: LookingSettings) -> tuple[FloatArray, list[
     return np.zeros((SITUATIONS, len(MOVES))), []
 
 
-def _line(iteration: int, looks: list[Look]) -> dict[str, Any]:
+def _line(iteration: int, looks: list[LookRollout]) -> dict[str, Any]:
     return {
         "iteration": iteration,
         "reward": float(np.mean([look.reward for look in looks])),

@@ -9,7 +9,16 @@ import numpy as np
 import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.looking import MOVES, SITUATIONS, Look, LookingSettings, LookingTasks, improved, run_looking, shares
+from training.looking import (
+    MOVES,
+    SITUATIONS,
+    LookRollout,
+    LookingSettings,
+    LookingTasks,
+    improved,
+    run_looking,
+    shares,
+)
 
 SMALL = LookingSettings(seed=1, iterations=1, groups=1, group=4, evaluated=1)
 UNSURE = np.zeros((SITUATIONS, len(MOVES)))
@@ -37,7 +46,7 @@ def test_a_zoom_on_what_is_asked_for_is_what_pays(unread: str, reward: float, ri
 
 
 def test_an_update_makes_what_paid_more_likely_and_nothing_else_counts() -> None:
-    paid, unpaid = Look(((0, 0), (4, 3)), 2.0, True), Look(((0, 3),), 0.5, False)
+    paid, unpaid = LookRollout(((0, 0), (4, 3)), 2.0, True), LookRollout(((0, 3),), 0.5, False)
     chances = shares(improved(UNSURE, [[paid, unpaid]]))
     assert chances[0, 0] > 0.25 > chances[0, 3]
     assert chances[4, 3] > 0.25
