@@ -12,9 +12,9 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.looking import (
     MOVES,
     SITUATIONS,
-    LookRollout,
     LookingSettings,
     LookingTasks,
+    LookRollout,
     improved,
     run_looking,
     shares,

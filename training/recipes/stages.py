@@ -169,7 +169,7 @@ class RlStage(_Numbers):
         return "GRPO" if self.credit is None else "OR-GIGPO"
 
 
-Stage = SftStage | RlStage
+TrainingStage = SftStage | RlStage
 """Of a training."""
 
 
@@ -187,4 +187,4 @@ class PaperTraining:
     models: tuple[str, ...]
     engines: Sourced[str]
     gpus: Sourced[str]
-    stages: tuple[Stage, ...]
+    stages: tuple[TrainingStage, ...]
