@@ -239,7 +239,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
         try:
             with await asyncio.to_thread(open_row, self._episodes, row) as session:
                 messages, _ = chat_messages(session.messages(), self._sees)
-                state = _ToolState(session)
+                state = _ToolState(session, self._sees)
                 given = row | {"raw_prompt": messages, "tools_kwargs": {_SESSION: state}}
                 output = await super().run(sampling_params, **given)
                 output.reward_score = float((await asyncio.to_thread(session.score)).total)
@@ -247,6 +247,12 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
                 return output
         except ToolError as error:
             return dropped(error)
+
+    async def process_multi_modal_info(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """The pictures as they are: verl would scale those of the prompt, and those of tools not."""
+        parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
+        images = [part["image"] for part in parts if part["type"] == "image"]
+        return {"images": images} if images else {}
 
     async def _handle_generating_state(self, agent_data: AgentData, *args: Any, **kwargs: Any) -> AgentState:
         state = await super()._handle_generating_state(agent_data, *args, **kwargs)
@@ -264,9 +270,10 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
 
 @dataclass
 class _ToolState:
-    """A rollout's session; its calls come one after the other."""
+    """A rollout's session; its calls come one after the other. A model without eyes is given words alone."""
 
     session: EpisodeSession
+    sees: bool
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -291,7 +298,8 @@ class SessionTool(BaseTool):  # type: ignore[misc, unused-ignore]
                 return ToolResponse(text="Not run: the episode is over."), 0.0, {}
             name = ToolNames(state.session.tools()).ours(self.name)
             result = await asyncio.to_thread(state.session.call, name, parameters)
-        pictures = {"image": [Image.fromarray(rgb) for rgb in result.pictures]} if result.pictures else {}
+        images = [Image.fromarray(rgb) for rgb in result.pictures] if state.sees else []
+        pictures = {"image": images} if images else {}
         code = "" if result.error_code is None else str(result.error_code)
         return ToolResponse(text=words_of(result), **pictures), 0.0, {"error_code": code}
 

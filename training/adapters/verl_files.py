@@ -16,6 +16,7 @@ import yaml
 
 from agent_node.policies.chat import ToolNames
 from tool_nodes.files import write_whole
+from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 
 LOOP, TOOL_LOOP = "toolhand", "toolhand_tools"
@@ -105,10 +106,12 @@ def write_files(
         tools = tool_config(session.tools())
     episodes.close()
     files = {name: folder / name_of for name, name_of in _NAMES.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(files["train"], "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    write_whole(files["agent_loops"], _yaml(agent_loops(settings, turn_tokens)))
-    write_whole(files["tools"], _yaml(tools))
+    try:
+        write_whole(files["train"], "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+        write_whole(files["agent_loops"], _yaml(agent_loops(settings, turn_tokens)))
+        write_whole(files["tools"], _yaml(tools))
+    except OSError as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"{folder} cannot be written: {error.strerror}.") from error
     return files
 
 

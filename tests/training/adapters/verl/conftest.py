@@ -80,7 +80,9 @@ def processor(tokenizer: Any, vlm: Any) -> Any:
     found.image_token_id = tokenizer.convert_tokens_to_ids("<|image_pad|>")
     found.video_token_id = tokenizer.convert_tokens_to_ids("<|video_pad|>")
     found.config = vlm.config
-    found.get_rope_index = MethodType(transformers.models.qwen2_5_vl.modeling_qwen2_5_vl.Qwen2_5_VLModel.get_rope_index, found)
+    rule = transformers.models.qwen2_5_vl.modeling_qwen2_5_vl.Qwen2_5_VLModel
+    for name in ("get_rope_index", "get_vision_position_ids"):
+        setattr(found, name, MethodType(getattr(rule, name), found))
     return found
 
 

@@ -207,12 +207,15 @@ def tools() -> list[Any]:
     return [on_verl.SessionTool(entry["config"], entry["tool_schema"]) for entry in found]
 
 
+@pytest.mark.parametrize("sees", [True, False])
 def test_verls_tool_loop_calls_the_sessions_tools(
-    config: Any, tokenizer: Any, scripted: Any, processor: Any, tools: list[Any]
+    config: Any, tokenizer: Any, scripted: Any, processor: Any, tools: list[Any], sees: bool
 ) -> None:
-    server = scripted([CALL, "[0.5, 0.5]"])
-    loop = loop_of(on_verl.ToolEpisodeLoop, config, server, tokenizer, None, tools=ToolListWrap(tools))
+    server, eyes = scripted([CALL, "[0.5, 0.5]"]), processor if sees else None
+    loop = loop_of(on_verl.ToolEpisodeLoop, config, server, tokenizer, eyes, tools=ToolListWrap(tools))
     output = run(loop)
+    assert len(output.multi_modal_data.get("images", [])) == (2 if sees else 0)
+    assert "<image 1>" in tokenizer.decode(output.response_ids)
     with Episodes(SETTINGS | {"protocol": "native"}).open(ROW["extra_info"], 2) as session:
         session.call("robot.capture_image", {})
         session.say("[0.5, 0.5]")
