@@ -7,16 +7,16 @@ What such an environment holds is a list of pinned versions, `requirements/NAME.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
@@ -86,19 +86,19 @@ def engine_named(name: str) -> Engine:
     return ENGINES[name]
 
 
-def import_engine(name: str, module: str = "") -> ModuleType:
-    """A module of an engine, imported now.
+@contextlib.contextmanager
+def require_engine(name: str) -> Iterator[None]:
+    """Within it an engine is imported.
 
     Args:
         name: Of the engine.
-        module: Below its own, such as "trainer"; the engine's own where empty.
 
     Raises:
         ToolError: UNAVAILABLE, with the command that makes its environment, where this Python lacks it.
     """
     engine = engine_named(name)
     try:
-        return import_module(f"{engine.module}.{module}" if module else engine.module)
+        yield
     except ImportError as error:
         raise ToolError(
             ErrorCode.UNAVAILABLE,
@@ -110,8 +110,8 @@ def import_engine(name: str, module: str = "") -> ModuleType:
 def make_environment(engine: Engine, folder: Path = FOLDER, again: bool = False) -> Path:
     """Make an engine's environment, with this checkout in it; one that is whole is left alone.
 
-    pip's words go to this process's output, and its settings are heeded (`PIP_EXTRA_INDEX_URL` for CPU builds of torch).
-    What was broken off goes on when it is called again.
+    pip's words go to this process's output, and its settings are heeded, such as `PIP_EXTRA_INDEX_URL` for CPU builds
+    of torch. What was broken off goes on when it is called again.
 
     Args:
         engine: Which.

@@ -10,7 +10,7 @@ import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import environments
-from training.adapters.environments import ENGINES, Engine, engine_named, import_engine, make_environment
+from training.adapters.environments import ENGINES, Engine, engine_named, make_environment, require_engine
 
 ABSENT = Engine("absent", "absent", "a_module_that_is_nowhere", 0.0)
 
@@ -50,8 +50,8 @@ def test_every_engine_pins_all_that_it_is_made_of(engine: Engine) -> None:
 
 
 def test_an_absent_engine_is_told_in_one_sentence_with_the_command_that_makes_it(absent: Engine) -> None:
-    with pytest.raises(ToolError, match="This Python cannot import absent") as error:
-        import_engine("absent")
+    with pytest.raises(ToolError, match="This Python cannot import absent") as error, require_engine("absent"):
+        import a_module_that_is_nowhere  # noqa: F401
     assert error.value.code is ErrorCode.UNAVAILABLE
     assert "`toolhand engines make absent`" in error.value.hint
 
