@@ -1,17 +1,17 @@
 """Tasks and tools in verifiers 0.4; importing this needs verifiers. Its name there is `toolhand`:
 
-    eval toolhand --env.taskset.kinds '["pick"]' --env.taskset.settings '{"backend": "physics"}' -m MODEL -b URL
+    vf-eval toolhand --env.taskset.kinds '["pick"]' --env.taskset.settings '{"backend": "physics"}' -m MODEL -b URL
 
     prompt ──> harness ──> model          tools travel over MCP: one server a worker, which passes each call on to
                  │ MCP                    the worker, where the episodes and their stations are
              EpisodeToolset ──> EpisodeDoor ──> EpisodeSession ──> rewards, metrics
 
 The policy calls tools in its server's own form, so the protocol is `native`; words without a call are the answer. A
-rollout that has no score, since a tool broke or ran out of its time, raises while it is scored: verifiers then marks its
-trace as failed and records no reward.
+rollout that has no score, since a tool broke or ran out of its time, raises while it is scored: verifiers then marks
+its trace as failed and records no reward.
 
-verifiers gives the rollouts of a task no number, so failures on purpose are drawn from the name of the trace: they differ
-within a group, and from run to run.
+verifiers gives the rollouts of a task no number, so failures on purpose are drawn from the name of the trace: they
+differ within a group, and from run to run.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
 | `agent_name` | the policy writes | tools |
 |---|---|---|
 | `toolhand` | whole turns in the form of a protocol, e.g. a paper's | in the system prompt |
-| `toolhand_tools` | calls in the form of its own chat template, which verl parses | of `tool_config_path`, each a SessionTool |
+| `toolhand_tools` | calls as its chat template has them; verl parses them | of `tool_config_path`, each a SessionTool |
 
 `training.adapters.verl_files` writes the YAML files and rows that select them. The reward is the session's score, made
 inside the loop, so verl calls no reward function.
 
-A rollout that has no score, since a tool broke or ran out of its time, is dropped by itself: the loop returns no output, so
-verl's trainer V1 keeps no row of it, its group is that much smaller, and padding fills the batch. Whatever else goes wrong
-is raised: then verl marks the whole group as failed.
+A rollout that has no score, since a tool broke or ran out of its time, is dropped by itself: the loop returns no
+output, so verl's trainer V1 keeps no row of it, its group is that much smaller, and padding fills the batch. Whatever
+else goes wrong is raised: then verl marks the whole group as failed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         self._turn_tokens = turn_tokens
         self._longest = int(self.rollout_config.response_length)
         self._sees = self.processor is not None and self.continuous_token_builder.supports_multimodal()
-        self._ends = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id} - {None}
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
         """One rollout; an empty list where it is dropped. Raises ToolError for a row or a length that cannot work."""
@@ -185,7 +184,9 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
     async def _add_answer(self, stream: _Stream, turn: str, answer: Sequence[Message]) -> bool:
         """What the policy reads next; False where the response has no room for it, and nothing was added."""
         ids, mask, logprobs = list(stream.ids), list(stream.mask), stream.logprobs
-        if ids[-1] not in self._ends and self.tokenizer.eos_token_id is not None:  # a turn that was cut is ended for it
+        if (
+            ids[-1] not in _ends(self.tokenizer) and self.tokenizer.eos_token_id is not None
+        ):  # a turn that was cut is ended for it
             ids.append(self.tokenizer.eos_token_id)
             mask.append(0)
             logprobs = None if logprobs is None else [*logprobs, 0.0]
@@ -199,15 +200,10 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         return True
 
     def _reply(self, output: Any) -> Reply:
-        return Reply(
-            self._text(output), token_ids=tuple(output.token_ids), logprobs=tuple(output.log_probs or ())
-        )
+        return Reply(self._text(output), token_ids=tuple(output.token_ids), logprobs=tuple(output.log_probs or ()))
 
     def _text(self, output: Any) -> str:
-        ids = list(output.token_ids)
-        while ids and ids[-1] in self._ends:
-            ids.pop()
-        return str(self.tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+        return spoken(self.tokenizer, output.token_ids)
 
 
 # -- calls that verl parses ----------------------------------------------------------------------------
@@ -258,7 +254,8 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
         state = await super()._handle_generating_state(agent_data, *args, **kwargs)
         last = agent_data.messages[-1]
         if state is AgentState.TERMINATED and last["role"] == "assistant" and not agent_data.tool_calls:
-            await asyncio.to_thread(_session_of(agent_data).session.say, last["content"])
+            words = spoken(self.tokenizer, agent_data.response_ids)
+            await asyncio.to_thread(_session_of(agent_data).session.say, words)
         return state
 
     async def _handle_processing_tools_state(self, agent_data: AgentData) -> AgentState:
@@ -356,9 +353,19 @@ def described(session: EpisodeSession) -> dict[str, Any]:
     return {"turn_scores": [], "tool_rewards": [], "reward_extra_info": info, "terms": terms, "ended_with": ended}
 
 
-def chat_messages(
-    conversation: Sequence[Message], sees: bool
-) -> tuple[list[dict[str, Any]], list[Image.Image]]:
+def spoken(tokenizer: Any, token_ids: Sequence[int]) -> str:
+    """The text of a turn, without the tokens that end it."""
+    ids = list(token_ids)
+    while ids and ids[-1] in _ends(tokenizer):
+        ids.pop()
+    return str(tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+
+def _ends(tokenizer: Any) -> set[int]:
+    return {tokenizer.eos_token_id, tokenizer.pad_token_id} - {None}
+
+
+def chat_messages(conversation: Sequence[Message], sees: bool) -> tuple[list[dict[str, Any]], list[Image.Image]]:
     """Messages as chat templates take them, pictures among the words where the model sees; and the pictures."""
     messages: list[dict[str, Any]] = []
     images: list[Image.Image] = []

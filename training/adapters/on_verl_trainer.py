@@ -1,10 +1,10 @@
-"""OR-GIGPO in verl 0.9: its synchronous trainer with the advantages of `training.advantages.gigpo`. Importing needs verl.
+"""OR-GIGPO in verl 0.9: its synchronous trainer with the advantages of `training.advantages.gigpo`.
 
     VERL_USE_EXTERNAL_MODULES=training.adapters.on_verl_trainer python -m verl.trainer.main_ppo \
         trainer.v1.trainer_mode=or_gigpo_sync algorithm.adv_estimator=grpo ...
 
-The rollouts are those of `training.adapters.on_verl`, which carry their turns. verl gives an advantage estimator rewards,
-masks and group names alone, so a trainer of our own reads the turns where verl keeps them.
+Importing this needs verl. The rollouts are those of `training.adapters.on_verl`, which carry their turns. verl gives an
+advantage estimator rewards, masks and group names alone, so a trainer of our own reads the turns where verl keeps them.
 """
 
 from __future__ import annotations

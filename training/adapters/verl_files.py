@@ -1,8 +1,8 @@
 """What verl reads before a run: rows of its data set, its agent loops and its tools; no engine is needed to write them.
 
-    files = write_files(Path("run"), {"recipe": "dirl"}, tasks_of_recipe("dirl", 64))
-    # run/train.jsonl, run/agent_loops.yaml, run/tools.yaml
-    " ".join(overrides(files))          # for `python -m verl.trainer.main_ppo`
+files = write_files(Path("run"), {"recipe": "dirl"}, tasks_of_recipe("dirl", 64))
+# run/train.jsonl, run/agent_loops.yaml, run/tools.yaml
+" ".join(overrides(files))          # for `python -m verl.trainer.main_ppo`
 """
 
 from __future__ import annotations

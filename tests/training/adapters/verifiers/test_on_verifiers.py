@@ -78,9 +78,7 @@ def model() -> Iterator[ScriptedModel]:
 
 def environment(**taskset: Any) -> vf.Env:
     given = {"id": "toolhand", "kinds": ["point"], "n": 2, "first": 5, "settings": SETTINGS} | taskset
-    return load_environment(
-        resolve_env_config({"taskset": given, "agent": {"runtime": {"type": "subprocess"}}})
-    )
+    return load_environment(resolve_env_config({"taskset": given, "agent": {"runtime": {"type": "subprocess"}}}))
 
 
 def play(env: vf.Env, model: ScriptedModel, turns: list[Any]) -> vf.Trace:

@@ -1,4 +1,4 @@
-"""A small batch through verl's own worker, TransferQueue and trainer: groups, what is dropped, the credit of each turn."""
+"""A small batch through verl's own worker, TransferQueue and trainer: what is dropped, and the credit of each turn."""
 
 from __future__ import annotations
 
@@ -34,11 +34,24 @@ RIGHT, WRONG = "<answer>[0.31, 0.64]</answer>", "<answer>nowhere</answer>"
 
 @pytest.fixture(scope="module")
 def queue() -> Iterator[None]:
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    _start_ray()
     tq.init(OmegaConf.create({"backend": {"SimpleStorage": {"num_data_storage_units": 1}}}))
     yield
     tq.close()
     ray.shutdown()
+
+
+def _start_ray(tries: int = 5) -> None:
+    """Ray gives its processes 30 seconds to start, which is short where others work on the machine."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    for left in reversed(range(tries)):
+        try:
+            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+            return
+        except Exception:
+            ray.shutdown()
+            if not left:
+                raise
 
 
 class Scripts:
@@ -82,7 +95,9 @@ def collect(worker: Any, uid: str, server: Any, n: int) -> Any:
     """The batch of one group, as verl's replay buffer gives it."""
     worker.llm_client = server
     trajectory = {"step": 3, "sample_index": 0, "rollout_n": 0, "validate": False}
-    tq.kv_batch_put(keys=[uid], partition_id="train", tags=[{"is_prompt": True, "status": "pending", "global_steps": 3}])
+    tq.kv_batch_put(
+        keys=[uid], partition_id="train", tags=[{"is_prompt": True, "status": "pending", "global_steps": 3}]
+    )
     asyncio.run(worker._run_prompt(prompt(uid, n), {"temperature": 1.0}, trajectory))
     buffer = ReplayBuffer("sync", OmegaConf.create({}), 1, "drop", OmegaConf.create({}), poll_interval=0.01)
     batch, _ = buffer.sample(global_steps=3, partition_id="train", batch_size=1)
