@@ -36,6 +36,7 @@ from agent_node.policies.chat import ToolNames, native_turns
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
+from training.adapters.endings import say_last
 from training.adapters.environments import require_engine
 from training.adapters.episodes import require_sound, shared_episodes, words_of
 from training.rollouts.plan import tasks_of, tasks_of_recipe
@@ -337,8 +338,7 @@ def _sent(schemas: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _scored(session: EpisodeSession, answer: str) -> dict[str, Any]:
-    if answer.strip() and not session.done:
-        session.say(answer)
+    say_last(session, {"role": "assistant", "content": answer})
     require_sound(session)
     score = session.score()
     records = [record for turn in session.episode.turns for record in turn.calls]

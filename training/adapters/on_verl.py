@@ -28,6 +28,7 @@ from PIL import Image
 from agent_node.policies.chat import ToolNames, text_turns
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError
+from training.adapters.endings import say_last
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
 from training.adapters.turns import turn_document
@@ -254,8 +255,8 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
         state = await super()._handle_generating_state(agent_data, *args, **kwargs)
         last = agent_data.messages[-1]
         if state is AgentState.TERMINATED and last["role"] == "assistant" and not agent_data.tool_calls:
-            words = spoken(self.tokenizer, agent_data.response_ids)
-            await asyncio.to_thread(_session_of(agent_data).session.say, words)
+            words = {"role": "assistant", "content": spoken(self.tokenizer, agent_data.response_ids)}
+            await asyncio.to_thread(say_last, _session_of(agent_data).session, words)
         return state
 
     async def _handle_processing_tools_state(self, agent_data: AgentData) -> AgentState:

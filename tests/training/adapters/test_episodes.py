@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -154,3 +156,28 @@ def test_files_of_settings_that_there_are_not_are_not_begun(tmp_path: Path) -> N
     with pytest.raises(ToolError):
         verl_files.write_files(tmp_path / "run", {"colour": "red"}, tasks_of(["pick"], 1))
     assert not (tmp_path / "run").exists()
+
+
+# -- without an engine ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("module", "engine"), [("on_verl", "verl"), ("on_verl_trainer", "verl"), ("on_verifiers", "verifiers")]
+)
+def test_an_adapter_without_its_engine_says_which_command_makes_it(
+    module: str, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, engine, None)
+    monkeypatch.delitem(sys.modules, f"training.adapters.{module}", raising=False)
+    with pytest.raises(ToolError, match=f"cannot import {engine}") as error:
+        import_module(f"training.adapters.{module}")
+    assert error.value.code is ErrorCode.UNAVAILABLE
+    assert f"toolhand engines make {engine}" in error.value.hint
+
+
+def test_the_name_that_verifiers_looks_for_costs_nothing_else() -> None:
+    import toolhand
+
+    assert toolhand.__all__ == ["EpisodeTaskset", "NullHarness"]
+    with pytest.raises(AttributeError, match="no attribute 'Nobody'"):
+        toolhand.Nobody  # noqa: B018

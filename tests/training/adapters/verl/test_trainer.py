@@ -7,14 +7,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import resources
 from typing import Any
 
 import numpy as np
 import pytest
-import ray
 import torch
 import transfer_queue as tq
 from omegaconf import OmegaConf
+from transfer_queue import interface
+from transfer_queue.controller import TransferQueueController
+from transfer_queue.sampler import SequentialSampler
+from transfer_queue.storage.simple_storage import SimpleStorageUnit
 from verl.trainer.ppo.padding_utils import upsample_batch_to_divisible_size
 from verl.trainer.ppo.v1 import PPOTrainerSync, get_trainer_cls
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopWorkerTQ
@@ -34,24 +38,16 @@ RIGHT, WRONG = "<answer>[0.31, 0.64]</answer>", "<answer>nowhere</answer>"
 
 @pytest.fixture(scope="module")
 def queue() -> Iterator[None]:
-    _start_ray()
-    tq.init(OmegaConf.create({"backend": {"SimpleStorage": {"num_data_storage_units": 1}}}))
+    """TransferQueue's controller and a storage unit in this process; Ray would only start them in others."""
+    controller = TransferQueueController.__ray_metadata__.modified_class(sampler=SequentialSampler)
+    unit = SimpleStorageUnit.__ray_metadata__.modified_class({"num_data_storage_units": 1, "total_storage_size": None})
+    config = OmegaConf.create({}, flags={"allow_objects": True})
+    config = OmegaConf.merge(config, OmegaConf.load(resources.files("transfer_queue") / "config.yaml"))
+    config.controller.zmq_info = controller.get_zmq_server_info()
+    config.backend.SimpleStorage.zmq_info = {"unit": unit.get_zmq_server_info()}
+    client = interface._maybe_create_tq_client(config)
     yield
-    tq.close()
-    ray.shutdown()
-
-
-def _start_ray(tries: int = 5) -> None:
-    """Ray gives its processes 30 seconds to start, which is short where others work on the machine."""
-    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    for left in reversed(range(tries)):
-        try:
-            ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-            return
-        except Exception:
-            ray.shutdown()
-            if not left:
-                raise
+    client.close()
 
 
 class Scripts:
@@ -129,7 +125,7 @@ def test_a_batch_of_rollouts_gets_the_advantages_of_its_turns(worker: Any, scrip
     data = tq.kv_batch_get(keys=batch.keys, partition_id="train", select_fields=fields)
     real = [k for k, tag in enumerate(batch.tags) if not tag.get("is_padding")]
     assert len(real) == 4
-    carried = data["extra_fields"].tolist()
+    carried = on_verl_trainer.plain(data["extra_fields"])
     rows = [data["advantages"][k].numpy() for k in range(6)]
     masks = [data["response_mask"][k].numpy().astype(bool) for k in range(6)]
     rollouts = [
