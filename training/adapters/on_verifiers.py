@@ -291,7 +291,7 @@ class EpisodeToolset(vf.Toolset[vf.SharedToolsetConfig, EpisodeState]):
         """Pass a call on to the episode; pictures come back after the words that name them."""
         state = self.state
         answer = await asyncio.to_thread(call_through, state.door, state.episode, name, dict(arguments or {}))
-        content: list[TextContent | ImageContent] = [TextContent(type="text", text=answer["words"])]
+        content: list[Any] = [TextContent(type="text", text=answer["words"])]
         content += [ImageContent(type="image", data=png, mime_type="image/png") for png in answer["pictures"]]
         return CallToolResult(content=content)
 

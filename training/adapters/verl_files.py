@@ -123,7 +123,6 @@ def overrides(files: Mapping[str, Path]) -> list[str]:
     rollout = "actor_rollout_ref.rollout"
     return [
         f"data.train_files={files['train']}",
-        "data.return_raw_chat=True",
         f"{rollout}.agent.agent_loop_config_path={files['agent_loops']}",
         f"{rollout}.multi_turn.enable=True",
         f"{rollout}.multi_turn.tool_config_path={files['tools']}",

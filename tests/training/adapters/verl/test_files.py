@@ -25,7 +25,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def test_hydra_takes_the_overrides(files: dict[str, Path], compose_config: Any) -> None:
-    config = compose_config(*overrides(files), "trainer.v1.trainer_mode=or_gigpo_sync")
+    config = compose_config(
+        *overrides(files), "trainer.v1.trainer_mode=or_gigpo_sync", "actor_rollout_ref.rollout.name=vllm"
+    )
     rollout = omega_conf_to_dataclass(config.actor_rollout_ref.rollout)
     assert rollout.multi_turn.enable
     assert rollout.multi_turn.tool_config_path == str(files["tools"])
@@ -33,7 +35,7 @@ def test_hydra_takes_the_overrides(files: dict[str, Path], compose_config: Any) 
 
 
 def test_verls_data_set_reads_the_rows(files: dict[str, Path], tokenizer: Any, compose_config: Any) -> None:
-    config = compose_config(*overrides(files), f"data.cache_dir={files['train'].parent}")
+    config = compose_config(*overrides(files), f"+data.cache_dir={files['train'].parent}")
     rows = RLHFDataset(str(files["train"]), tokenizer, config.data)
     assert len(rows) == 4
     row = rows[1]
