@@ -72,6 +72,8 @@ ENGINES = {
     for engine in (
         Engine("trl", "trl", "trl", 2.5),
         Engine("openenv", "openenv", "openenv", 1.5),
+        Engine("verl", "verl", "verl", 3.5),
+        Engine("verifiers", "verifiers", "verifiers", 1.5),
     )
 }
 """By name."""

@@ -3,8 +3,8 @@
     episodes = Episodes({"recipe": "dirl", "image_size": [320, 240]})
     session = episodes.open({"task": {"kind": "distance", "seed": 7, "split": "train"}, "seed": 7}, rollout=3)
 
-Settings are fields of `training.rollouts.plan.RolloutPlan`, which checks them, so that an engine's episodes are those of
-`toolhand rollouts collect`. Rows of one task and seed are a group.
+Settings are fields of `training.rollouts.plan.RolloutPlan`, which checks them, so that an engine's episodes are those
+of `toolhand rollouts collect`. Rows of one task and seed are a group.
 """
 
 from __future__ import annotations

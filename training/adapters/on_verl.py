@@ -3,14 +3,14 @@
 | `agent_name` | the policy writes | tools |
 |---|---|---|
 | `toolhand` | whole turns in the form of a protocol, e.g. a paper's | in the system prompt |
-| `toolhand_tools` | calls in the form of its own chat template, which verl parses | of `tool_config_path`, each a SessionTool |
+| `toolhand_tools` | calls as its chat template has them; verl parses them | of `tool_config_path`, each a SessionTool |
 
 `training.adapters.verl_files` writes the YAML files and rows that select them. The reward is the session's score, made
 inside the loop, so verl calls no reward function.
 
-A rollout that has no score, since a tool broke or ran out of its time, is dropped by itself: the loop returns no output, so
-verl's trainer V1 keeps no row of it, its group is that much smaller, and padding fills the batch. Whatever else goes wrong
-is raised: then verl marks the whole group as failed.
+A rollout that has no score, since a tool broke or ran out of its time, is dropped by itself: the loop returns no
+output, so verl's trainer V1 keeps no row of it, its group is that much smaller, and padding fills the batch. Whatever
+else goes wrong is raised: then verl marks the whole group as failed.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from PIL import Image
 from agent_node.policies.chat import ToolNames, text_turns
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError
+from training.adapters.endings import say_last
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
 from training.adapters.turns import turn_document
@@ -101,7 +102,6 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         self._turn_tokens = turn_tokens
         self._longest = int(self.rollout_config.response_length)
         self._sees = self.processor is not None and self.continuous_token_builder.supports_multimodal()
-        self._ends = {self.tokenizer.eos_token_id, self.tokenizer.pad_token_id} - {None}
 
     async def run(self, sampling_params: dict[str, Any], **row: Any) -> AgentLoopOutput | list[AgentLoopOutput]:
         """One rollout; an empty list where it is dropped. Raises ToolError for a row or a length that cannot work."""
@@ -185,7 +185,9 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
     async def _add_answer(self, stream: _Stream, turn: str, answer: Sequence[Message]) -> bool:
         """What the policy reads next; False where the response has no room for it, and nothing was added."""
         ids, mask, logprobs = list(stream.ids), list(stream.mask), stream.logprobs
-        if ids[-1] not in self._ends and self.tokenizer.eos_token_id is not None:  # a turn that was cut is ended for it
+        if (
+            ids[-1] not in _ends(self.tokenizer) and self.tokenizer.eos_token_id is not None
+        ):  # a turn that was cut is ended for it
             ids.append(self.tokenizer.eos_token_id)
             mask.append(0)
             logprobs = None if logprobs is None else [*logprobs, 0.0]
@@ -199,15 +201,10 @@ class EpisodeLoop(AgentLoopBase):  # type: ignore[misc, unused-ignore]
         return True
 
     def _reply(self, output: Any) -> Reply:
-        return Reply(
-            self._text(output), token_ids=tuple(output.token_ids), logprobs=tuple(output.log_probs or ())
-        )
+        return Reply(self._text(output), token_ids=tuple(output.token_ids), logprobs=tuple(output.log_probs or ()))
 
     def _text(self, output: Any) -> str:
-        ids = list(output.token_ids)
-        while ids and ids[-1] in self._ends:
-            ids.pop()
-        return str(self.tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+        return spoken(self.tokenizer, output.token_ids)
 
 
 # -- calls that verl parses ----------------------------------------------------------------------------
@@ -239,7 +236,7 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
         try:
             with await asyncio.to_thread(open_row, self._episodes, row) as session:
                 messages, _ = chat_messages(session.messages(), self._sees)
-                state = _ToolState(session)
+                state = _ToolState(session, self._sees)
                 given = row | {"raw_prompt": messages, "tools_kwargs": {_SESSION: state}}
                 output = await super().run(sampling_params, **given)
                 output.reward_score = float((await asyncio.to_thread(session.score)).total)
@@ -248,11 +245,18 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
         except ToolError as error:
             return dropped(error)
 
+    async def process_multi_modal_info(self, messages: list[dict[str, Any]]) -> dict[str, Any]:
+        """The pictures as they are: verl would scale those of the prompt, and those of tools not."""
+        parts = [part for message in messages if isinstance(message["content"], list) for part in message["content"]]
+        images = [part["image"] for part in parts if part["type"] == "image"]
+        return {"images": images} if images else {}
+
     async def _handle_generating_state(self, agent_data: AgentData, *args: Any, **kwargs: Any) -> AgentState:
         state = await super()._handle_generating_state(agent_data, *args, **kwargs)
         last = agent_data.messages[-1]
         if state is AgentState.TERMINATED and last["role"] == "assistant" and not agent_data.tool_calls:
-            await asyncio.to_thread(_session_of(agent_data).session.say, last["content"])
+            words = {"role": "assistant", "content": spoken(self.tokenizer, agent_data.response_ids)}
+            await asyncio.to_thread(say_last, _session_of(agent_data).session, words)
         return state
 
     async def _handle_processing_tools_state(self, agent_data: AgentData) -> AgentState:
@@ -264,9 +268,10 @@ class ToolEpisodeLoop(ToolAgentLoop):  # type: ignore[misc, unused-ignore]
 
 @dataclass
 class _ToolState:
-    """A rollout's session; its calls come one after the other."""
+    """A rollout's session; its calls come one after the other. A model without eyes is given words alone."""
 
     session: EpisodeSession
+    sees: bool
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
@@ -291,7 +296,8 @@ class SessionTool(BaseTool):  # type: ignore[misc, unused-ignore]
                 return ToolResponse(text="Not run: the episode is over."), 0.0, {}
             name = ToolNames(state.session.tools()).ours(self.name)
             result = await asyncio.to_thread(state.session.call, name, parameters)
-        pictures = {"image": [Image.fromarray(rgb) for rgb in result.pictures]} if result.pictures else {}
+        images = [Image.fromarray(rgb) for rgb in result.pictures] if state.sees else []
+        pictures = {"image": images} if images else {}
         code = "" if result.error_code is None else str(result.error_code)
         return ToolResponse(text=words_of(result), **pictures), 0.0, {"error_code": code}
 
@@ -348,9 +354,19 @@ def described(session: EpisodeSession) -> dict[str, Any]:
     return {"turn_scores": [], "tool_rewards": [], "reward_extra_info": info, "terms": terms, "ended_with": ended}
 
 
-def chat_messages(
-    conversation: Sequence[Message], sees: bool
-) -> tuple[list[dict[str, Any]], list[Image.Image]]:
+def spoken(tokenizer: Any, token_ids: Sequence[int]) -> str:
+    """The text of a turn, without the tokens that end it."""
+    ids = list(token_ids)
+    while ids and ids[-1] in _ends(tokenizer):
+        ids.pop()
+    return str(tokenizer.decode(ids, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+
+
+def _ends(tokenizer: Any) -> set[int]:
+    return {tokenizer.eos_token_id, tokenizer.pad_token_id} - {None}
+
+
+def chat_messages(conversation: Sequence[Message], sees: bool) -> tuple[list[dict[str, Any]], list[Image.Image]]:
     """Messages as chat templates take them, pictures among the words where the model sees; and the pictures."""
     messages: list[dict[str, Any]] = []
     images: list[Image.Image] = []

@@ -1,10 +1,10 @@
-"""OR-GIGPO in verl 0.9: its synchronous trainer with the advantages of `training.advantages.gigpo`. Importing needs verl.
+"""OR-GIGPO in verl 0.9: its synchronous trainer with the advantages of `training.advantages.gigpo`.
 
     VERL_USE_EXTERNAL_MODULES=training.adapters.on_verl_trainer python -m verl.trainer.main_ppo \
         trainer.v1.trainer_mode=or_gigpo_sync algorithm.adv_estimator=grpo ...
 
-The rollouts are those of `training.adapters.on_verl`, which carry their turns. verl gives an advantage estimator rewards,
-masks and group names alone, so a trainer of our own reads the turns where verl keeps them.
+Importing this needs verl. The rollouts are those of `training.adapters.on_verl`, which carry their turns. verl gives an
+advantage estimator rewards, masks and group names alone, so a trainer of our own reads the turns where verl keeps them.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def credited(batch: Any, settings: dict[str, Any]) -> tuple[TensorDict, dict[str
     data = tq.kv_batch_get(keys=batch.keys, partition_id=batch.partition_id, select_fields=fields)
     lengths = data["response_mask"].offsets().diff().tolist()
     totals = [float(row.sum()) for row in data["rm_scores"].unbind()]
-    carried, uids = data["extra_fields"].tolist(), data["uid"].tolist()
+    carried, uids = plain(data["extra_fields"]), plain(data["uid"])
     real = [k for k, tag in enumerate(batch.tags) if not tag.get("is_padding", False)]
     if any(not (carried[k] or {}).get("turns") for k in real):
         raise ToolError(
@@ -95,3 +95,8 @@ def credited(batch: Any, settings: dict[str, Any]) -> tuple[TensorDict, dict[str
         "or_gigpo/turns": float(np.mean([len(rollout.turns) for rollout in rollouts])) if rollouts else 0.0,
     }
     return TensorDict({"advantages": nested, "returns": nested.clone()}, batch_size=len(rows)), described
+
+
+def plain(values: Any) -> list[Any]:
+    """A column that holds no tensors as a list: TransferQueue's backends give lists, stacks or arrays."""
+    return values.tolist() if hasattr(values, "tolist") else list(values)

@@ -1,7 +1,7 @@
 """A rollout's turns as they travel through an engine, and OR-GIGPO on the tokens that come back; no engine is needed.
 
-An engine carries plain data beside a rollout's tokens: for each turn a document of `turn_document`, with the span of the
-policy's own tokens and the observation that they answered.
+An engine carries plain data beside a rollout's tokens: for each turn a document of `turn_document`, with the span of
+the policy's own tokens and the observation that they answered.
 """
 
 from __future__ import annotations

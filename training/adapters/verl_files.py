@@ -1,8 +1,8 @@
 """What verl reads before a run: rows of its data set, its agent loops and its tools; no engine is needed to write them.
 
-    files = write_files(Path("run"), {"recipe": "dirl"}, tasks_of_recipe("dirl", 64))
-    # run/train.jsonl, run/agent_loops.yaml, run/tools.yaml
-    " ".join(overrides(files))          # for `python -m verl.trainer.main_ppo`
+files = write_files(Path("run"), {"recipe": "dirl"}, tasks_of_recipe("dirl", 64))
+# run/train.jsonl, run/agent_loops.yaml, run/tools.yaml
+" ".join(overrides(files))          # for `python -m verl.trainer.main_ppo`
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import yaml
 
 from agent_node.policies.chat import ToolNames
 from tool_nodes.files import write_whole
+from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 
 LOOP, TOOL_LOOP = "toolhand", "toolhand_tools"
@@ -105,10 +106,12 @@ def write_files(
         tools = tool_config(session.tools())
     episodes.close()
     files = {name: folder / name_of for name, name_of in _NAMES.items()}
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(files["train"], "".join(f"{json.dumps(row)}\n" for row in rows).encode())
-    write_whole(files["agent_loops"], _yaml(agent_loops(settings, turn_tokens)))
-    write_whole(files["tools"], _yaml(tools))
+    try:
+        write_whole(files["train"], "".join(f"{json.dumps(row)}\n" for row in rows).encode())
+        write_whole(files["agent_loops"], _yaml(agent_loops(settings, turn_tokens)))
+        write_whole(files["tools"], _yaml(tools))
+    except OSError as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"{folder} cannot be written: {error.strerror}.") from error
     return files
 
 
@@ -120,7 +123,6 @@ def overrides(files: Mapping[str, Path]) -> list[str]:
     rollout = "actor_rollout_ref.rollout"
     return [
         f"data.train_files={files['train']}",
-        "data.return_raw_chat=True",
         f"{rollout}.agent.agent_loop_config_path={files['agent_loops']}",
         f"{rollout}.multi_turn.enable=True",
         f"{rollout}.multi_turn.tool_config_path={files['tools']}",

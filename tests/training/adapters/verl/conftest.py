@@ -1,12 +1,8 @@
-"""A vision-language model of random weights, and a model server that says what a test tells it to; verl is the real one."""
+"""A vision-language model of random weights, and a model server that says what a test tells it to; verl is real."""
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from types import MethodType
@@ -15,10 +11,9 @@ from typing import Any
 import pytest
 import torch
 import transformers
+import verl.trainer
 from hydra import compose, initialize_config_dir
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-import verl.trainer
 from verl.workers.rollout.replica import TokenOutput
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
@@ -80,7 +75,9 @@ def processor(tokenizer: Any, vlm: Any) -> Any:
     found.image_token_id = tokenizer.convert_tokens_to_ids("<|image_pad|>")
     found.video_token_id = tokenizer.convert_tokens_to_ids("<|video_pad|>")
     found.config = vlm.config
-    found.get_rope_index = MethodType(transformers.models.qwen2_5_vl.modeling_qwen2_5_vl.Qwen2_5_VLModel.get_rope_index, found)
+    rule = transformers.models.qwen2_5_vl.modeling_qwen2_5_vl.Qwen2_5_VLModel
+    for name in ("get_rope_index", "get_vision_position_ids"):
+        setattr(found, name, MethodType(getattr(rule, name), found))
     return found
 
 
@@ -130,12 +127,3 @@ def config() -> Any:
         "actor_rollout_ref.rollout.n=4",
         "actor_rollout_ref.rollout.multi_turn.max_tool_response_length=100000",
     )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _no_ray_left() -> Iterator[None]:
-    import ray
-
-    yield
-    if ray.is_initialized():
-        ray.shutdown()
