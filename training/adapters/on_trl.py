@@ -203,7 +203,7 @@ def step_trainer(advantages: StepAdvantages = or_gigpo) -> Any:
     import torch
     from accelerate.utils import gather_object
 
-    class StepTrainer(GRPOTrainer):  # type: ignore[misc]
+    class StepTrainer(GRPOTrainer):
         """See `training.adapters.on_trl.step_trainer`."""
 
         def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
@@ -252,10 +252,11 @@ def step_trainer(advantages: StepAdvantages = or_gigpo) -> Any:
 def _anchor(messages: Sequence[Mapping[str, Any]]) -> Anchor:
     texts, pictures = [], []
     for message in messages:
-        content = message.get("content") or ""
-        for part in [{"type": "text", "text": content}] if isinstance(content, str) else content:
+        content: str | list[Part] = message.get("content") or ""
+        parts: list[Part] = [{"type": "text", "text": content}] if isinstance(content, str) else content
+        for part in parts:
             if part.get("type") == "image":
-                picture = part["image"]
+                picture: Image.Image = part["image"]
                 pictures.append(hashlib.sha256(f"{picture.size}".encode() + picture.tobytes()).hexdigest())
             else:
                 texts.append(str(part.get("text", "")))

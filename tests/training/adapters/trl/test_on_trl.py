@@ -217,7 +217,8 @@ def test_a_step_in_which_everything_broke_stops(make: Any, episodes: Episodes, m
 
 
 @pytest.mark.parametrize("kind", ["grpo", "or_gigpo"])
-def test_steps_of_training_move_the_weights(kind: str, make: Any, episodes: Episodes, model: Any) -> None:
+def test_steps_of_training_move_the_weights(kind: str, make: Any, model: Any) -> None:
+    episodes = Episodes(SETTINGS | {"reward": "mean"})
     truth = make_task(**json.loads(COUNT["task"])).truth
     trainer = make(GRPOTrainer if kind == "grpo" else step_trainer(), episodes, n=2, row=COUNT, max_steps=2)
     shown = scripted(trainer, [[[("robot.capture_image", {})], str(truth)], ["9"]])
