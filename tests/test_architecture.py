@@ -25,6 +25,8 @@ HEAVY = {
     "ray",
     "verl",
     "trl",
+    "openenv",
+    "verifiers",
     "vllm",
     "open3d",
     "pyzed",
@@ -38,6 +40,11 @@ HEAVY = {
 }
 ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},
+    "training.adapters.on_openenv": {"openenv"},
+    "training.adapters.on_trl": {"torch", "trl"},
+    "training.adapters.on_verifiers": {"verifiers"},
+    "training.adapters.on_verl": {"verl"},
+    "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
     "training.pointer.network": {"torch"},

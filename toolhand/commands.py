@@ -191,6 +191,19 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
+    "engines": Group(
+        "Make the environments of TRL, verl and others that can train on the episodes of this project.",
+        {
+            "list": CliCommand(
+                "toolhand.engines:engines_list",
+                "List the engines: version, and the Python that has it where its environment has been made.",
+            ),
+            "make": CliCommand(
+                "toolhand.engines:engines_make",
+                "Make the virtual environment of an engine, of pinned versions, with this checkout in it.",
+            ),
+        },
+    ),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(
         "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."
