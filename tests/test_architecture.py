@@ -40,6 +40,7 @@ ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
+    "training.pointer.hits": {"torch"},
     "training.pointer.network": {"torch"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
