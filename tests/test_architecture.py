@@ -47,6 +47,7 @@ ADAPTERS = {
     "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
+    "training.pointer.hits": {"torch"},
     "training.pointer.network": {"torch"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
