@@ -25,7 +25,8 @@ import json
 import secrets
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from multiprocessing.connection import Client, Connection, Listener
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
 from typing import Any
 
 import numpy as np
@@ -194,10 +195,10 @@ class EpisodeDoor:
     _making = threading.Lock()
 
     def __init__(self) -> None:
-        key = secrets.token_bytes(32)
-        self._listener = Listener(("127.0.0.1", 0), authkey=key)
+        self._key = secrets.token_bytes(32)
+        self._listener = Listener(("127.0.0.1", 0))
         host, port = self._listener.address
-        self.address = (str(host), int(port), key.hex())
+        self.address = (str(host), int(port), self._key.hex())
         self._open: dict[str, tuple[vf.Trace, EpisodeSession, threading.Lock]] = {}
         threading.Thread(target=self._welcome, daemon=True).start()
 
@@ -227,11 +228,13 @@ class EpisodeDoor:
 
     def _welcome(self) -> None:
         while True:
-            with contextlib.suppress(OSError, EOFError):  # whoever has no key is turned away
+            with contextlib.suppress(OSError):
                 threading.Thread(target=self._serve, args=(self._listener.accept(),), daemon=True).start()
 
     def _serve(self, caller: Connection) -> None:
-        with caller, contextlib.suppress(EOFError, OSError):
+        with caller, contextlib.suppress(EOFError, OSError, AuthenticationError):  # who has no key is turned away
+            deliver_challenge(caller, self._key)
+            answer_challenge(caller, self._key)
             while True:
                 caller.send_bytes(json.dumps(self._answer(json.loads(caller.recv_bytes()))).encode())
 
