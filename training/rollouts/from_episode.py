@@ -31,6 +31,7 @@ def of_episode(
     policy: str,
     group: int = 0,
     rollout: int = 0,
+    labels: Sequence[Mapping[str, Any]] = (),
     seeds: Mapping[str, int] | None = None,
     times: Mapping[str, float] | None = None,
 ) -> RolloutRecord:
@@ -44,6 +45,7 @@ def of_episode(
         task: The task as a JSON document.
         schemas: Of the tools that were offered.
         seed, policy, group, rollout, seeds, times: As of RolloutRecord.
+        labels: Of each turn; none where empty.
 
     Raises:
         ToolError: UNAVAILABLE where a picture cannot be written.
@@ -77,10 +79,16 @@ def of_episode(
         policy=policy,
         tools=json.dumps(list(schemas)),
         messages=tuple(messages),
-        turns=tuple(_turn(turn, hashes) for turn in episode.turns),
+        turns=tuple(_turn(turn, hashes, labels[k] if labels else {}) for k, turn in enumerate(episode.turns)),
         terms={name: float(value) for name, value in grade.terms.items()},
         total=float(grade.total),
-        truth={"terms": dict(truth.terms), "success": truth.success, "reasons": list(truth.reasons)},
+        truth={
+            "terms": dict(truth.terms),
+            "success": truth.success,
+            "reasons": list(truth.reasons),
+            "picked_up": list(truth.picked_up),
+            "meant": list(truth.meant),
+        },
         stages={name: stage.first_at_s for name, stage in truth.stages.items()},
         answer=episode.answer,
         success=episode.success,
@@ -90,7 +98,7 @@ def of_episode(
     )
 
 
-def _turn(turn: Turn, hashes: Sequence[str]) -> TurnRecord:
+def _turn(turn: Turn, hashes: Sequence[str], labels: Mapping[str, Any]) -> TurnRecord:
     said = turn.as_sampled
     whole = turn.sampled is None
     calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
@@ -107,6 +115,7 @@ def _turn(turn: Turn, hashes: Sequence[str]) -> TurnRecord:
         prompt_tokens=said.prompt_tokens,
         completion_tokens=said.completion_tokens,
         times={"policy": _rounded(turn.policy_s), "tools": _rounded(sum(record.wall_s for record in turn.calls))},
+        labels=labels,
     )
 
 

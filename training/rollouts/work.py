@@ -19,6 +19,7 @@ from training.environment import Environment
 from training.failures import ran_out_of_time
 from training.grading import Grade
 from training.rollouts.from_episode import of_episode
+from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
@@ -85,6 +86,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                     score.truth,
                     Grade(score.total, score.terms),
                     store,
+                    labels=things_of(session),
                     task=plan.tasks[order.group],
                     schemas=schemas,
                     seed=plan.station_seed(order.group),
