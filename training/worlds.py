@@ -32,7 +32,7 @@ ERRING_RATES: Mapping[str, Mapping[str, float]] = {
 }
 """Failures on purpose in the world `erring`, per call. Chosen by hand, so that a policy that checks nothing does about
 half of its tasks and one that checks has room above it."""
-ERRING_LEAST_GRIP = 0.02
+ERRING_LEAST_GRIP = 0.03
 """Least friction of a thing there, times its own, as of `training.difficulty.LEAST_GRIP`. Chosen by hand."""
 ERRING_MOST_WEIGHT = 2.0
 """Greatest mass of a thing there, times its own. Chosen by hand."""

@@ -1,4 +1,4 @@
-"""What a policy did in its episodes, counted from records by the simulator's truth, never by what the policy says it read.
+"""What a policy did in its episodes, counted from records by the simulator's truth, never by its own reading.
 
 | measure | counted |
 |---|---|
@@ -7,7 +7,7 @@
 | false success | the tools and the answer say done, and the judge disagrees |
 | refusals, right | it ended with a code, and no point that it was told since its last look was on the thing meant |
 | refusals, wrong | it ended with a code, and had been told a right point |
-| calls, invalid | calls that were run or refused; malformed turns, and calls refused for name, arguments or repetition |
+| calls, invalid | calls run or refused; malformed turns, and calls refused for name, arguments or repetition |
 | checks when needed | attempts whose first point was on another thing, and that asked once more before moving |
 | checks without need | the same of attempts whose first point was on the thing meant |
 
@@ -91,9 +91,7 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
     picked_up = frozenset(record.truth.get("picked_up", ()))
     refused = _refused(record)
     attempts = list(_attempts(record))
-    invalid = sum(
-        bool(turn.problem) + sum(call.error_code in _INVALID for call in turn.calls) for turn in record.turns
-    )
+    invalid = sum(bool(turn.problem) + sum(call.error_code in _INVALID for call in turn.calls) for turn in record.turns)
     told = any(set(call.things or ()) & meant for call in (attempts[-1] if attempts else ()) if call.asked)
     return EpisodeMeasures(
         true_success=record.true_success,
@@ -105,6 +103,16 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
         invalid=invalid,
         checks=_sum_checks(_check(attempt, meant) for attempt in attempts),
     )
+
+
+def _refused_calls(calls: Sequence[CallEntry]) -> int:
+    """Calls of a turn that were invalid; what only lacks the result of a call before it that failed is not."""
+    count = 0
+    for call in calls:
+        count += call.error_code in _INVALID
+        if call.error_code is not None:
+            break
+    return count
 
 
 def _refused(record: RolloutRecord) -> bool:
@@ -236,10 +244,7 @@ class Measures:
 
     def document(self) -> dict[str, object]:
         """As JSON has it."""
-        return {
-            name: value.document() if isinstance(value, Share) else value
-            for name, value in vars(self).items()
-        }
+        return {name: value.document() if isinstance(value, Share) else value for name, value in vars(self).items()}
 
     @classmethod
     def of_document(cls, document: Mapping[str, object]) -> Measures:
