@@ -29,6 +29,7 @@ from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
 from agent_node.recovery import (
     ENDED_BY_A_PERSON,
+    LAST_TURN,
     Recovery,
     RecoveryState,
     ends_the_command,
@@ -220,7 +221,7 @@ class Conversation:
         broken = self._run_calls(turn)
         last_but_one = len(episode.turns) == self._turn_budget - 1
         if self._recovery.announce_last_turn and last_but_one and turn.exchanges:
-            turn.exchanges[-1] = turn.exchanges[-1].noted("One turn is left: it must answer.")
+            turn.exchanges[-1] = turn.exchanges[-1].noted(LAST_TURN)
         episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
         self._memory.trim(episode.session, episode.messages)
         if broken is not None:

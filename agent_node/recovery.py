@@ -36,6 +36,9 @@ logger = logging.getLogger("toolhand.agent")
 
 LOOK = "robot.capture_image"
 
+LAST_TURN = "One turn is left: it must answer."
+"""Note beside the answers to the last turn but one."""
+
 _LOOK_FIRST = "take a new picture with robot.capture_image before the next motion"
 _HINTS = {
     ErrorCode.GRIPPER_EMPTY: f"The gripper holds nothing; {_LOOK_FIRST}, and find the object again.",

@@ -59,12 +59,12 @@ class PhraseTokens:
 
 def named(phrase: NounPhrase) -> Named:
     """The words of a noun phrase, without its selectors and relation."""
-    words = {part for word in phrase.words for part in _plain(word)}
-    head = _plain(phrase.head)[-1:] if phrase.head else ()
+    words = {part for word in phrase.words for part in plain_words(word)}
+    head = plain_words(phrase.head)[-1:] if phrase.head else ()
     return Named(tuple(sorted(words)), head[0] if head else ANYTHING)
 
 
-def _plain(word: str) -> tuple[str, ...]:
+def plain_words(word: str) -> tuple[str, ...]:
     """A word in the form that all its spellings share: "plushies" and "plushie", "navy" and "dark blue"."""
     if word in SHADES:
         return (SHADES[word],) if SHADES[word] else ()

@@ -1,23 +1,17 @@
-"""Weights of the learned pointer as a safetensors file: a header of JSON with the vocabulary, then plain float32.
-
-Reading the format takes a few lines, so that the core needs no package for it.
-"""
+"""Weights of the learned pointer as a safetensors file, its vocabulary in the header."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from tool_nodes.files import write_whole
-from tool_nodes.perception.learned.forward import PointerForward, Weights, layer_shapes
+from tool_nodes.perception.learned.forward import Array, PointerForward, Weights, layer_shapes
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tensor_files import read_tensors, write_tensors
 
 SHIPPED = Path(__file__).with_name("pointer.safetensors")
 """The weights that come with the package; pointer.md beside it is their model card."""
@@ -64,25 +58,13 @@ class PointerWeights:
 
 def write_weights(weights: PointerWeights, path: Path) -> None:
     """Write a safetensors file, whole or not at all. Raises OSError."""
-    header: dict[str, object] = {
-        "__metadata__": {
-            "words": json.dumps(weights.words),
-            "heads": json.dumps(weights.heads),
-            "calibration": json.dumps({name: list(pair) for name, pair in weights.calibration.items()}),
-            "about": weights.about,
-        }
+    told = {
+        "words": json.dumps(weights.words),
+        "heads": json.dumps(weights.heads),
+        "calibration": json.dumps({name: list(pair) for name, pair in weights.calibration.items()}),
+        "about": weights.about,
     }
-    blobs, at = [], 0
-    for name in sorted(weights.tensors):
-        blob = np.ascontiguousarray(weights.tensors[name], "<f4").tobytes()
-        header[name] = {
-            "dtype": "F32", "shape": list(weights.tensors[name].shape), "data_offsets": [at, at + len(blob)]
-        }  # fmt: skip
-        blobs.append(blob)
-        at += len(blob)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    write_whole(path, len(text).to_bytes(8, "little") + text + b"".join(blobs))
+    write_tensors(path, weights.tensors, told)
 
 
 def read_weights(path: Path) -> PointerWeights:
@@ -92,9 +74,7 @@ def read_weights(path: Path) -> PointerWeights:
         ToolError: INVALID_ARGUMENT where it cannot be read, is damaged, or is of another network.
     """
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
-        return _parsed(path.read_bytes())
+        return _checked(*read_tensors(path, MAX_BYTES))
     except OSError as error:
         raise _bad(path, error.strerror or str(error)) from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -107,21 +87,7 @@ def _bad(path: Path, why: str) -> ToolError:
     )
 
 
-def _parsed(data: bytes) -> PointerWeights:
-    size = int.from_bytes(data[:8], "little")
-    if not 2 <= size <= len(data) - 8:
-        raise ValueError("it is cut short, or no safetensors file")
-    header, body = json.loads(data[8 : 8 + size]), memoryview(data)[8 + size :]
-    told = header.pop("__metadata__")
-    tensors = {}
-    for name, entry in header.items():
-        begin, end = entry["data_offsets"]
-        shape = tuple(entry["shape"])
-        if entry["dtype"] != "F32" or not 0 <= begin <= end <= len(body) or end - begin != 4 * math.prod(shape):
-            raise ValueError(f"its tensor {name!r} does not fit")
-        tensors[name] = np.frombuffer(body[begin:end], "<f4").reshape(shape).astype(np.float32)
-        if not np.isfinite(tensors[name]).all():
-            raise ValueError(f"its tensor {name!r} has values that are no numbers")
+def _checked(tensors: Mapping[str, Array], told: Mapping[str, str]) -> PointerWeights:
     words, heads = tuple(json.loads(told["words"])), tuple(json.loads(told["heads"]))
     calibration = {name: (float(a), float(b)) for name, (a, b) in json.loads(told["calibration"]).items()}
     wrong = [

@@ -1,0 +1,132 @@
+"""The small policy's network in numpy: what `training.trainer.network` trains with torch, without torch.
+
+A decoder-only transformer (Vaswani et al. 2017) with the norm before each part and learned positions (GPT-2, Radford et
+al. 2019). With E = token.weight + words @ word.weight.T the embedding of every token,
+
+    x = E[tokens] + position.weight[0..L) + eyes @ eye.weight.T
+    x = x + out(attention(qkv(norm1(x))));  x = x + down(gelu(up(norm2(x))))     for each layer
+    logits = norm(x) @ E.T
+
+with gelu by its tanh formula (Hendrycks and Gimpel 2016, section 2) and attention scaled by 1 / sqrt(width / heads).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.policies.tiny.eyes import EyeFeatures
+from agent_node.policies.tiny.vocabulary import Tokens
+from agent_node.policies.tiny.weights import TinyWeights
+
+Array = NDArray[np.float32]
+
+NORM_EPSILON = 1e-5
+"""Added to the variance before a norm divides by its root [-]; torch's default."""
+
+_GELU_CUBE = np.float32(0.044715)
+"""Of gelu's tanh formula [-] (Hendrycks and Gimpel 2016, section 2)."""
+_GELU_SCALE = np.float32(np.sqrt(2 / np.pi))
+"""As above."""
+
+
+class TinyNetwork:
+    """The network, with the keys and values of the tokens that it has read.
+
+    Args:
+        weights: Of the policy.
+
+    Attributes:
+        length: Tokens that it has read.
+    """
+
+    def __init__(self, weights: TinyWeights) -> None:
+        config, w = weights.config, weights.tensors
+        self._config = config
+        self._embedding = np.ascontiguousarray(w["token.weight"] + weights.words @ w["word.weight"].T)
+        self._position = w["position.weight"]
+        self._eye = np.ascontiguousarray(w["eye.weight"].T)
+        self._norm = w["norm.weight"], w["norm.bias"]
+        self._layers = [_Layer(weights, k) for k in range(config.layers)]
+        size = config.width // config.heads
+        self._cache = np.zeros((config.layers, 2, config.heads, config.positions, size), np.float32)
+        self.length = 0
+
+    def rewind(self, length: int) -> None:
+        """Forget the tokens after the first `length`."""
+        self.length = min(self.length, max(length, 0))
+
+    def read(self, tokens: Tokens, eyes: EyeFeatures) -> Array:
+        """Read more tokens; the logits after each.
+
+        Args:
+            tokens: (n,) 1 or more.
+            eyes: (n, EYE_WIDTH) what is seen at each.
+
+        Returns:
+            (n, V) logits.
+
+        Raises:
+            ValueError: There are not so many positions left.
+        """
+        begin, end = self.length, self.length + len(tokens)
+        if not len(tokens) or end > self._config.positions:
+            raise ValueError(f"{len(tokens)} tokens after {begin} do not fit into {self._config.positions} positions")
+        x = self._embedding[tokens] + self._position[begin:end] + eyes @ self._eye
+        # Later tokens of the same call are hidden from earlier ones.
+        hidden = np.triu(np.full((len(tokens), end), -np.inf, np.float32), begin + 1) if len(tokens) > 1 else None
+        for layer, cache in zip(self._layers, self._cache, strict=True):
+            x = layer(x, cache, begin, hidden)
+        self.length = end
+        return np.asarray(normed(x, *self._norm) @ self._embedding.T, np.float32)
+
+
+class _Layer:
+    def __init__(self, weights: TinyWeights, k: int) -> None:
+        w = weights.tensors
+        self._heads = weights.config.heads
+        self._norm1 = w[f"layer.{k}.norm1.weight"], w[f"layer.{k}.norm1.bias"]
+        self._norm2 = w[f"layer.{k}.norm2.weight"], w[f"layer.{k}.norm2.bias"]
+        names = ("qkv", "out", "up", "down")
+        self._qkv, self._out, self._up, self._down = (
+            (np.ascontiguousarray(w[f"layer.{k}.{name}.weight"].T), w[f"layer.{k}.{name}.bias"]) for name in names
+        )
+
+    def __call__(self, x: Array, cache: Array, begin: int, hidden: Array | None) -> Array:
+        (n, width), heads = x.shape, self._heads
+        end, size = begin + n, width // heads
+        qkv = (normed(x, *self._norm1) @ self._qkv[0] + self._qkv[1]).reshape(n, 3, heads, size).transpose(1, 2, 0, 3)
+        cache[:, :, begin:end] = qkv[1:]
+        keys, values = cache[0, :, :end], cache[1, :, :end]
+        scores = (qkv[0] @ keys.transpose(0, 2, 1)) * np.float32(size**-0.5)
+        if hidden is not None:
+            scores += hidden
+        mixed = (softmax(scores) @ values).transpose(1, 0, 2).reshape(n, width)
+        x = np.asarray(x + mixed @ self._out[0] + self._out[1], np.float32)
+        hidden_layer = gelu(normed(x, *self._norm2) @ self._up[0] + self._up[1])
+        return np.asarray(x + hidden_layer @ self._down[0] + self._down[1], np.float32)
+
+
+def normed(x: Array, weight: Array, bias: Array) -> Array:
+    """Layer norm over the last axis."""
+    centred = x - x.mean(axis=-1, keepdims=True)
+    variance = np.square(centred).mean(axis=-1, keepdims=True)
+    return np.asarray(centred / np.sqrt(variance + np.float32(NORM_EPSILON)) * weight + bias, np.float32)
+
+
+def gelu(x: Array) -> Array:
+    """By its tanh formula."""
+    return np.asarray(0.5 * x * (1.0 + np.tanh(_GELU_SCALE * (x + _GELU_CUBE * x * x * x))), np.float32)
+
+
+def softmax(x: Array) -> Array:
+    """Over the last axis."""
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return np.asarray(e / e.sum(axis=-1, keepdims=True), np.float32)
+
+
+def log_softmax(x: Array) -> NDArray[np.float64]:
+    """Over the last axis, in double precision."""
+    x = x.astype(np.float64)
+    x = x - x.max(axis=-1, keepdims=True)
+    return np.asarray(x - np.log(np.exp(x).sum(axis=-1, keepdims=True)))

@@ -1,0 +1,61 @@
+"""Tensors in safetensors files: a header of JSON, then plain float32.
+
+Reading the format takes a few lines, so that the core needs no package for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.files import write_whole
+
+Tensors = Mapping[str, NDArray[np.float32]]
+"""By name."""
+
+
+def write_tensors(path: Path, tensors: Tensors, told: Mapping[str, str]) -> None:
+    """Write a file, whole or not at all; `told` goes into its header. Raises OSError."""
+    header: dict[str, object] = {"__metadata__": dict(told)}
+    blobs, at = [], 0
+    for name in sorted(tensors):
+        blob = np.ascontiguousarray(tensors[name], "<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(tensors[name].shape), "data_offsets": [at, at + len(blob)]}
+        blobs.append(blob)
+        at += len(blob)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    write_whole(path, len(text).to_bytes(8, "little") + text + b"".join(blobs))
+
+
+def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float32]], dict[str, str]]:
+    """(tensors by name, what the header tells) of a file of `write_tensors`.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError, KeyError, TypeError, AttributeError: It is too large, damaged, no such file, or holds values that
+            are no numbers; the words say which.
+    """
+    if path.stat().st_size > max_bytes:
+        raise ValueError(f"it has more than {max_bytes:,} bytes")
+    data = path.read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    if not 2 <= size <= len(data) - 8:
+        raise ValueError("it is cut short, or no safetensors file")
+    header, body = json.loads(data[8 : 8 + size]), memoryview(data)[8 + size :]
+    told = header.pop("__metadata__")
+    tensors = {}
+    for name, entry in header.items():
+        begin, end = entry["data_offsets"]
+        shape = tuple(entry["shape"])
+        if entry["dtype"] != "F32" or not 0 <= begin <= end <= len(body) or end - begin != 4 * math.prod(shape):
+            raise ValueError(f"its tensor {name!r} does not fit")
+        tensors[name] = np.frombuffer(body[begin:end], "<f4").reshape(shape).astype(np.float32)
+        if not np.isfinite(tensors[name]).all():
+            raise ValueError(f"its tensor {name!r} has values that are no numbers")
+    return tensors, dict(told)
