@@ -172,7 +172,7 @@ class ContextReader:
                     "Read the conversation from its beginning, or keep more pictures: Memory(shown=...).",
                 )
             self._seen = self._eyes.look(message.picture)
-            parts = list(self._seen.parts())
+            parts = list(self._seen.things())
         self._add(*[v.SEE] * SEEN, features=parts)
 
     def _keep(self, found: Observation) -> None:
@@ -180,7 +180,7 @@ class ContextReader:
         before = self.registers.points
         kept = found.points[: v.REGISTERS - len(before)]
         self.registers = Registers((*before, *kept), self.registers.image_index, self.registers.slots)
-        features = [self._seen.around(point) if self._seen else None for point in kept]
+        features = [self._seen.at(point) if self._seen else None for point in kept]
         self._add(*(f"p{len(before) + k + 1}" for k in range(len(kept))), features=features)
         if len(kept) < len(found.points):
             self._add(v.MORE)

@@ -3,11 +3,11 @@
 | answer to | tokens |
 |---|---|
 | any call that failed | its code, such as OBJECT_NOT_FOUND |
-| LOOK | `[see]` for each part of the picture, OK for its depth |
+| LOOK | `[see]` for each of the 12 likeliest things, OK for its depth |
 | POINT, ROOM | a register for each point; EMPTY without one; MORE where there are more than registers |
 | TAKE, NEXT | OK for the outline, OK for the grasp; EMPTY where nothing came back |
-| GRASP | HOLDS, and `[see]` for each part of the new picture |
-| PLACE | PLACED, UNVERIFIED where the tool did not see it there, and `[see]` for each part of the new picture |
+| GRASP | HOLDS, and `[see]` twelve times for the new picture |
+| PLACE | PLACED, UNVERIFIED where the tool did not see it there, and `[see]` twelve times for the new picture |
 
 After an answer stands NOTE where the agent added something to it, LAST where that is that one turn is left.
 """

@@ -22,7 +22,7 @@ Tokens = NDArray[np.int32]
 """(L,) ids of a vocabulary."""
 
 TASK, GO, SEE, END = "[task]", "[go]", "[see]", "END"
-"""The operator's sentence begins; the policy's turn begins; a part of a new picture; a turn ends."""
+"""The operator's sentence begins; the policy's turn begins; a thing in a new picture; a turn ends."""
 PLAN, LOOK, POINT, ROOM, TAKE, NEXT, GRASP, PLACE, DONE, REFUSE = MOVES = (
     "PLAN", "LOOK", "POINT", "ROOM", "TAKE", "NEXT", "GRASP", "PLACE", "DONE", "REFUSE",
 )  # fmt: skip

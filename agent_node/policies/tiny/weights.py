@@ -15,7 +15,7 @@
 | `norm.weight`, `.bias` | (width,) | before the logits |
 
 Fixed, not trained with them: `words` (V, FEATURES), the pointer's vector of each token that is a word it knows, else
-zeros; and `eyes.*`, the pointer's encoder.
+zeros; and `eyes.*`, the pointer's encoder (`eyes.encoder_of`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.policies.tiny.eyes import ENCODER, EYE_WIDTH, FEATURES, Eyes
+from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, Eyes, encoder_names, encoder_of
 from agent_node.policies.tiny.vocabulary import FIXED, Vocabulary, default_vocabulary
 from tool_nodes.perception.learned.reading import plain_words
 from tool_nodes.perception.learned.weights import PointerWeights
@@ -100,7 +100,7 @@ class TinyWeights:
         vocabulary: Its tokens.
         tensors: What is trained, by name, float32.
         words: (V, FEATURES) the pointer's vectors of the vocabulary; not trained.
-        encoder: The pointer's encoder, by name; not trained.
+        encoder: Of the eyes, see `eyes.encoder_of`; not trained.
         about: How it was made, for its model card.
     """
 
@@ -178,9 +178,8 @@ def fresh_weights(
     shared = (_SEEN_STD * rng.standard_normal((config.width, FEATURES))).astype(np.float32)
     tensors["word.weight"] = shared
     tensors["eye.weight"] = np.concatenate([shared, tensors["eye.weight"][:, FEATURES:]], axis=1)
-    encoder = {name: tensor for name, tensor in pointer.tensors.items() if name.startswith(ENCODER)}
     return TinyWeights(
-        config, vocabulary, tensors, word_vectors(vocabulary, pointer), encoder, f"untrained, seed {seed}"
+        config, vocabulary, tensors, word_vectors(vocabulary, pointer), encoder_of(pointer), f"untrained, seed {seed}"
     )
 
 
@@ -238,10 +237,11 @@ def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
     tensors = {name: read[name] for name in shapes}
     wrong = [name for name, shape in shapes.items() if tensors[name].shape != shape]
     wrong += [] if read["words"].shape == (len(vocabulary), FEATURES) else ["words"]
+    wrong += sorted(f"eyes.{name}" for name in encoder_names() ^ encoder.keys())
     if wrong:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
     weights = TinyWeights(config, vocabulary, tensors, read["words"], encoder, told.get("about", ""))
-    Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).parts()  # raises where the encoder's layers do not fit
+    Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()  # raises where the encoder's layers do not fit
     return weights
 
 
