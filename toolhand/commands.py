@@ -165,6 +165,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             "show": CliCommand(
                 "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
             ),
+            "group": CliCommand(
+                "toolhand.rollouts:rollouts_group",
+                "Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.",
+            ),
         },
     ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),

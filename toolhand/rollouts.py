@@ -202,6 +202,34 @@ def rollouts_show(
     return 0
 
 
+def rollouts_group(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    group: int = 0,
+    out: Path = Path("group.html"),
+) -> int:
+    """Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.
+
+    Args:
+        folder: As it was collected.
+        group: Which one, from 0.
+        out: The page.
+    """
+    from training.rollouts.collection import read_shard, shard_path, shard_paths
+    from training.rollouts.group_page import write_group_page
+    from training.rollouts.pictures import PictureStore
+
+    path, count = shard_path(folder, max(group, 0)), len(shard_paths(folder))
+    if group < 0 or not path.is_file():
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"There is no group {group} in {folder}, which has {count} groups, from 0."
+        )
+    store = PictureStore(folder)
+    records = list(read_shard(path, store, lambda error: say(f"Passed over: {error}")))
+    write_group_page(records, store, out)
+    say(f"Wrote {out}: {len(records)} rollouts of {_short(records[0].text)!r}.")
+    return 0
+
+
 def _document(record: RolloutRecord) -> dict[str, Any]:
     return {
         "id": record.id, "task": dict(record.task), "text": record.text, "total": record.total,
