@@ -17,6 +17,8 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from training.pointer.batch import labels
 from training.pointer.data import LEAST_PX, MAX_THINGS, PictureSet
 
+BY_WORDS = ("plain", "held out", "several", "absent", "absent held out")
+"""Phrases that name things by words alone."""
 ONE_THING = ("plain", "held out", "side", "beside")
 """Phrases that mean one thing: a hit is a point on it."""
 
@@ -47,16 +49,19 @@ class PointedAt:
     rated: tuple[tuple[float, bool], ...]
 
 
-def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str] = ()) -> Iterator[PointedAt]:
+def point_at(
+    pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str] = (), depth: bool = True
+) -> Iterator[PointedAt]:
     """Ask about every phrase of every scene whose target is seen.
 
     Args:
         pointer: Sees colour and depth.
         pictures: With the truth.
         kinds: Of phrases; all where empty.
+        depth: Show it depth, too.
     """
     for k in range(len(pictures)):
-        frame, ids = pictures.frame(k), pictures.ids[k]
+        frame, ids = pictures.frame(k, depth), pictures.ids[k]
         seen = np.array([np.count_nonzero(ids == thing) >= LEAST_PX for thing in range(MAX_THINGS)])
         for phrase in pictures.phrases[k]:
             meant = labels(phrase, seen)
@@ -90,9 +95,12 @@ def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str]
 def calibrated(weights: PointerWeights, pictures: PictureSet) -> PointerWeights:
     """The same network with certainties that are right as often as they say, on some pictures (Platt 1999)."""
     rated: dict[str, list[tuple[float, bool]]] = {name: [] for name in CALIBRATED}
-    for one in point_at(LearnedPointer(replace(weights, calibration=uncalibrated())), pictures):
+    pointer = LearnedPointer(replace(weights, calibration=uncalibrated()))
+    for one in point_at(pointer, pictures):
         tokens = read_phrase(one.text)
         rated["side" if tokens.side else "beside" if tokens.relation else "thing"] += one.rated
+    for one in point_at(pointer, pictures, BY_WORDS, depth=False):
+        rated["colour"] += one.rated
     return replace(weights, calibration={name: platt(np.array(pairs)) for name, pairs in rated.items()})
 
 
@@ -128,12 +136,20 @@ def area_under_roc(scores: Sequence[float], right: Sequence[bool]) -> float | No
     return float(below.sum() / (2 * len(good) * len(bad)))
 
 
-def figures(found: Sequence[PointedAt]) -> dict[str, Any]:
-    """What a model card tells: (hits, n) by kind, and how well certainties tell right from wrong."""
+def figures(found: Sequence[PointedAt], without_depth: Sequence[PointedAt] = ()) -> dict[str, Any]:
+    """What a model card tells: (hits, n) by kind, and how well certainties tell right from wrong.
+
+    Args:
+        found: In pictures with depth.
+        without_depth: And in the same without it, where they were asked.
+    """
     rows: dict[str, tuple[int, int]] = {}
     for kind in ONE_THING:
         chosen = [one for one in found if one.kind == kind]
         rows[f"{kind}: the surest point is right"] = sum(one.hit for one in chosen), len(chosen)
+    for kind in ONE_THING:
+        chosen = [one for one in without_depth if one.kind == kind]
+        rows[f"{kind}, picture without depth: the surest point is right"] = sum(o.hit for o in chosen), len(chosen)
     for kind in ONE_THING:
         chosen = [one for one in found if one.kind == kind]
         rows[f"{kind}: exactly the right points are given"] = sum(one.right for one in chosen), len(chosen)

@@ -1,7 +1,8 @@
 """Pointing by what was learned from pictures; outlines and depth as `pixels`, free space by the rules.
 
 The network sees the scene camera's frames, colour and depth, brought to 160 x 120 px. It never reads what the simulator
-stores with a frame. A point comes with its certainty, measured on scenes that it was not trained on.
+stores with a frame. A point comes with its certainty, measured on scenes that it was not trained on. Of a picture
+without depth it says what things are, and not which of them is left of what: that is judged on the table.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class LearnedPointer:
 
         Raises:
             ToolError: NOT_RECOGNISED for words or a grammar that were never trained on; UNAVAILABLE for a frame of
-                another camera or without depth; NOT_UNDERSTOOD for a phrase that means nothing.
+                another camera, or for a place in one without depth; NOT_UNDERSTOOD for a phrase that means nothing.
         """
         tokens = tokens_of(parse_noun_phrase(text))
         unknown = self._network.unknown(tokens)
@@ -117,10 +118,17 @@ class LearnedPointer:
 
     def _by_words(self, seen: Encoded, tokens: PhraseTokens) -> list[tuple[int, float]]:
         scores = self._network.what(seen, tokens.thing)
-        return [(cell, self._certainty("thing", float(scores[cell]))) for cell in peaks(scores, -10.0)]
+        of = "thing" if seen.known.any() else "colour"
+        return [(cell, self._certainty(of, float(scores[cell]))) for cell in peaks(scores, -10.0)]
 
     def _by_place(self, seen: Encoded, tokens: PhraseTokens) -> list[tuple[int, float]]:
         """The joint probability: it is such a thing, it is the one there, and what it is beside is seen."""
+        if not seen.known.any():
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                "The learned pointer judges where a thing stands by depth, and this picture has none.",
+                "Name the thing alone, or look again.",
+            )
         there = self._network.what(seen, tokens.thing)
         log_probability, reference = self._network.where(seen, tokens)
         found = []
@@ -141,10 +149,6 @@ class LearnedPointer:
                 ErrorCode.UNAVAILABLE,
                 f"The learned pointer has only ever seen the scene camera's pictures, not the {frame.camera} camera.",
                 "Use the scene camera's picture, or another pointer.",
-            )
-        if not np.isfinite(frame.depth).any():
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, "The learned pointer needs depth, and this picture has none.", "Look again."
             )
         small = shrunk(frame)
         return self._network.encode(network_input(small.rgb, small.depth, small.K, frame.T_base_camera)), small

@@ -22,8 +22,9 @@ SHIPPED_SHA256 = "d00d006afdd800673916abe90a50e15fc5259290cfd15d0af0c12bb7d4acd7
 MAX_BYTES = 2_000_000
 """Largest file that is read [bytes]: a limit of the package, four times what the network has."""
 
-CALIBRATED = ("thing", "side", "beside")
-"""What certainties are told of: things by words, one of several by a side, one beside another thing."""
+CALIBRATED = ("thing", "side", "beside", "colour")
+"""What certainties are told of: things by words, one of several by a side, one beside another thing; things by words
+in a picture without depth."""
 
 
 def uncalibrated() -> dict[str, tuple[float, float]]:
