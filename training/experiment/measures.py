@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 
 from agent_node.protocol import Protocol, load_protocol
@@ -278,6 +278,21 @@ def summarise(records: Iterable[RolloutRecord]) -> Measures:
         calls=sum(row.calls for row in rows) / n if n else 0.0,
         invalid=sum(row.invalid for row in rows) / n if n else 0.0,
     )
+
+
+def pooled(parts: Sequence[Measures]) -> Measures:
+    """Of several measurements together, one or more."""
+    n = sum(part.n for part in parts)
+
+    def mean(name: str) -> float:
+        return sum(getattr(part, name) * part.n for part in parts) / n if n else 0.0
+
+    def share(name: str) -> Share:
+        found = [getattr(part, name) for part in parts]
+        return Share(sum(one.count for one in found), sum(one.n for one in found))
+
+    shares = [entry.name for entry in fields(Measures) if entry.type == "Share"]
+    return Measures(n=n, calls=mean("calls"), invalid=mean("invalid"), **{name: share(name) for name in shares})
 
 
 COLUMNS: tuple[tuple[str, str], ...] = (

@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -99,13 +99,15 @@ class RolloutPlan:
     difficulty: float = 0.0
     shared_failures: bool = False
     world: str = ""
+    least_group: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise _invalid("A plan needs a task or more.")
-        if self.group < 2:
+        if self.group < self.least_group:
             raise _invalid(
-                f"A group must have 2 rollouts or more, not {self.group}: advantages compare those of one task."
+                f"A group must have {self.least_group} rollouts or more, not {self.group}: advantages compare those "
+                "of one task."
             )
         if self.seed < 0 or self.turns < 1:
             raise _invalid(f"The seed must be 0 or more and turns 1 or more, got {self.seed} and {self.turns}.")
