@@ -57,6 +57,10 @@ BENCHMARKS = {
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
         "scores.",
     ),
+    "pointer-hits": CliCommand(
+        "bench.pointer_hits:bench_pointer_hits",
+        "Train a pointer on a few labels, then by hits and misses alone; beside it, as long on the labels.",
+    ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
@@ -180,7 +184,11 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
                 "toolhand.train:train_a_pointer",
                 "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it "
                 "was.",
-            )
+            ),
+            "pointer-hits": CliCommand(
+                "toolhand.train:train_pointer_by_hits",
+                "Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.",
+            ),
         },
     ),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),

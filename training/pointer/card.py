@@ -71,7 +71,7 @@ def model_card(result: Mapping[str, Any]) -> str:
         f"- **Training**: {about['epochs_done']} of {about['epochs']} epochs, AdamW, {about['threads']} thread(s), "
         f"{sum(row['cpu_s'] for row in result['log']):.0f} s of processor time.",
         f"- **Certainty**: Platt's calibration on {about['validation_scenes']} scenes apart. Of phrases that mean one "
-        "thing, the probability that the surest point is meant and no other tells right from wrong with AUC "
+        "thing, the share of the softmax around the surest point tells right from wrong with AUC "
         f"{_number(result['auc'])}; the surest point's own tells there from not there with AUC "
         f"{_number(result['auc_present'])}.",
     ]

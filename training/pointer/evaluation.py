@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import pixel
-from tool_nodes.perception.learned.backend import SURE, LearnedPointer, alone
+from tool_nodes.perception.learned.backend import SURE, Answer, LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import CALIBRATED, PointerWeights, uncalibrated
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
@@ -32,7 +32,7 @@ class PointedAt:
         targets: Names of the products that are meant.
         hit: The surest point is on what is meant.
         certainty: Of that point; 0 where there is none.
-        alone: Probability that it is meant and no other, see `alone`.
+        share: Probability that it is right if one thing is meant, see `Answer`.
         given: Points that are sure enough to be told.
         right: All of what is meant has such a point, and nothing else has.
         rated: For each candidate its certainty and whether it is on what is meant.
@@ -43,7 +43,7 @@ class PointedAt:
     targets: tuple[str, ...]
     hit: bool
     certainty: float
-    alone: float
+    share: float
     given: int
     right: bool
     rated: tuple[tuple[float, bool], ...]
@@ -69,11 +69,12 @@ def point_at(
                 continue
             targets = tuple(name for name, label in zip(pictures.things[k], phrase.meant, strict=False) if label == 1)
             try:
-                found = pointer.candidates(frame, phrase.text, least=0.0)
+                answer = pointer.answer(frame, phrase.text, least=0.0)
             except ToolError as error:
                 if error.code in INFRASTRUCTURE_ERRORS:
                     raise
-                found = []
+                answer = Answer((), 0.0)
+            found = answer.candidates
             at = [int(ids[v, u]) for u, v in (pixel(one.point, frame.size) for one in found)]
             label = [meant[thing] if thing >= 0 else 0 for thing in at]
             sure = [thing for one, thing in zip(found, at, strict=True) if one.certainty >= SURE]
@@ -83,7 +84,7 @@ def point_at(
                 phrase.text, phrase.kind, targets,
                 hit=bool(label) and label[0] == 1,
                 certainty=found[0].certainty if found else 0.0,
-                alone=alone(found),
+                share=answer.share,
                 given=len(sure),
                 right=not wrong and wanted <= set(sure),
                 rated=tuple(
@@ -158,11 +159,11 @@ def figures(found: Sequence[PointedAt], without_depth: Sequence[PointedAt] = ())
         said = "all of them and nothing else are given" if kind == "several" else "nothing is given"
         rows[f"{kind}: {said}"] = sum(one.right for one in chosen), len(chosen)
     pointed = [one for one in found if one.kind in ONE_THING]
-    surest = sorted(pointed, key=lambda one: -one.alone)[: round(0.8 * len(pointed))]
+    surest = sorted(pointed, key=lambda one: -one.share)[: round(0.8 * len(pointed))]
     rows["the surest 80 % of one-thing phrases"] = sum(one.hit for one in surest), len(surest)
     return {
         "rows": {name: row for name, row in rows.items() if row[1]},
-        "auc": area_under_roc([one.alone for one in pointed], [one.hit for one in pointed]),
+        "auc": area_under_roc([one.share for one in pointed], [one.hit for one in pointed]),
         "auc_present": area_under_roc(
             [one.certainty for one in found if one.kind in ("plain", "absent")],
             [one.kind == "plain" for one in found if one.kind in ("plain", "absent")],

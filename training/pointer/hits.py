@@ -40,7 +40,7 @@ _ASKED: Mapping[str, int] = {"plain": 9, "several": 4}
 something to hit. As many as with labels, chosen by hand."""
 _EVERY = 50
 """Steps between rows of the log, and between checkpoints."""
-_RATED = 40
+_RATED = 16
 """Scenes by whose hits and misses the certainties are calibrated in the end; chosen by hand."""
 
 
@@ -106,6 +106,8 @@ class HitTrainer(PointerTrainer):
             ToolError: INTERNAL where groups have been all hits or all misses for ALIKE_STEPS.
         """
         log_p = log_probabilities(self.network, batch)
+        if not torch.isfinite(log_p).all():
+            return log_p.sum(), {}  # no chances to draw from: the step says so
         valid = np.concatenate([batch.things.valid, batch.places.valid], axis=1)
         chance = torch.Generator().manual_seed(1_000_003 * self._training.seed + self.step_number)
         p = log_p.detach().exp().flatten(0, 1)
@@ -217,7 +219,7 @@ def _improved(
         tally += told.get("hits", (0, 0))
         if trainer.step_number % _EVERY == 0 or trainer.step_number == training.steps:
             row: dict[str, Any] = {"step": trainer.step_number, "loss": round(float(np.mean(losses)), 4)}
-            row |= {"hit_rate": round(tally[0] / tally[1], 4)} if tally[1] else {}
+            row |= {"hit_rate": round(float(tally[0] / tally[1]), 4)} if tally[1] else {}
             log.append(row | {"cpu_s": round(spent(), 1)})
             say(", ".join(f"{name} {value}" for name, value in log[-1].items()))
             losses, tally = [], np.zeros(2, int)

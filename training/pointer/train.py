@@ -58,7 +58,7 @@ class PointerTraining:
 
     seed: int = 0
     scenes: int = 1200
-    epochs: int = 24
+    epochs: int = 16
     test_scenes: int = 200
     validation_scenes: int = 80
     threads: int = 1
