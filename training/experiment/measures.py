@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 
+from agent_node.policies.scripted.transcript import Response
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode
 from training.intervals import wilson
@@ -91,7 +92,7 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
     picked_up = frozenset(record.truth.get("picked_up", ()))
     refused = _refused(record)
     attempts = list(_attempts(record))
-    invalid = sum(bool(turn.problem) + sum(call.error_code in _INVALID for call in turn.calls) for turn in record.turns)
+    invalid = sum(bool(turn.problem) + _refused_calls(turn.calls) for turn in record.turns)
     told = any(set(call.things or ()) & meant for call in (attempts[-1] if attempts else ()) if call.asked)
     return EpisodeMeasures(
         true_success=record.true_success,
@@ -177,8 +178,6 @@ def _words_of(attempt: Sequence[_Call]) -> str:
 
 
 def _points(entry: CallEntry) -> Sequence[tuple[float, float]]:
-    from agent_node.policies.scripted.transcript import Response
-
     return Response(entry.words).points if entry.error_code is None else ()
 
 
