@@ -115,7 +115,7 @@ def session() -> EpisodeSession:
 
 def test_labels_say_what_each_point_lay_on_although_the_tools_see_no_ids(session: EpisodeSession) -> None:
     labels = [turn[THINGS] for turn in things_of(session)]
-    things = set(placed.id for placed in session.task.scene.objects)
+    things = {placed.id for placed in session.task.scene.objects}
     assert labels[0] == labels[1] == labels[4] == [None]
     assert len(labels[2][0]) > 3
     assert set(labels[2][0]) <= things

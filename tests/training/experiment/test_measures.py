@@ -84,7 +84,8 @@ def test_each_attempt_counts_for_itself(tmp_path: Path) -> None:
     found = episode(
         tmp_path,
         [pointed("roborefer", [OTHER])], [outlined(OTHER)], [SLIPPED],
-        [LOOK], [pointed("roborefer", [TARGET], image=1)], [pointed("vlm", [TARGET], image=1)], [outlined(TARGET)], [HELD],
+        [LOOK], [pointed("roborefer", [TARGET], image=1)], [pointed("vlm", [TARGET], image=1)], [outlined(TARGET)],
+        [HELD],
     )  # fmt: skip
     assert measure(found).checks == Checks(needed=1, idle=1, idle_made=1)
 

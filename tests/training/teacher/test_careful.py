@@ -160,7 +160,8 @@ def test_a_thing_is_put_where_room_was_found_and_elsewhere_where_that_is_blocked
 
     moves = play("Put the red box left of the can", "unchecked", answers)
     assert kinds(moves) == [
-        "look", "point roborefer", "take", "grasp", "room roborefer", "place", "look", "room roborefer", "place", "done",
+        "look", "point roborefer", "take", "grasp", "room roborefer", "place",
+        "look", "room roborefer", "place", "done",
     ]  # fmt: skip
     assert (moves[4].relation, moves[4].words) == ("left_of", ("can",))
     assert (moves[0].plan and moves[0].plan.relation, moves[5].register, moves[8].register) == ("left_of", 2, 1)
