@@ -119,6 +119,23 @@ DATA = {
     ),
 }
 
+_BY_RECIPE = "Train a small policy by the recipe of {}, or write everything to train a large one on GPUs."
+
+TRAIN = {
+    "pointer": CliCommand(
+        "toolhand.train:train_a_pointer",
+        "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it was.",
+    ),
+    "pointer-hits": CliCommand(
+        "toolhand.train:train_pointer_by_hits",
+        "Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.",
+    ),
+    **{
+        name: CliCommand(f"toolhand.train_recipe:train_{name}", _BY_RECIPE.format(paper))
+        for name, paper in (("dirl", "SpaceTools"), ("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
+    },
+}
+
 COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
@@ -177,20 +194,7 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
-    "train": Group(
-        "Train what is learned here.",
-        {
-            "pointer": CliCommand(
-                "toolhand.train:train_a_pointer",
-                "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it "
-                "was.",
-            ),
-            "pointer-hits": CliCommand(
-                "toolhand.train:train_pointer_by_hits",
-                "Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.",
-            ),
-        },
-    ),
+    "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(
         "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."

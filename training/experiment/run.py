@@ -1,7 +1,7 @@
 """The small experiment: what `toolhand train RECIPE --preset tiny` does, and the table of all arms.
 
-    run_tiny("dirl", seed=0, folder=Path("runs/dirl"))                      # one seed, a table after each stage
-    run_arms((0, 1, 2), Path("runs/arms"), evaluated=400)                   # every arm of three seeds
+    run_tiny("dirl", Path("runs/dirl"), seed=0)                   # one seed, a table after each stage
+    run_arms(Path("runs/arms"), (0, 1, 2), evaluated=400)         # every arm of three seeds
 
 Both go on where they were broken off, to the same numbers: FOLDER/experiment.json says what the folder is of.
 """
@@ -30,8 +30,8 @@ Rows = list[tuple[str, Measures]]
 
 def run_tiny(
     recipe: str,
-    seed: int,
     folder: Path,
+    seed: int = 0,
     *,
     scale: float = 1.0,
     evaluated: int | None = None,
@@ -42,8 +42,8 @@ def run_tiny(
 
     Args:
         recipe: "dirl", "peria" or "last".
-        seed: Of everything, 0 or more.
         folder: A new one, or one of the same run.
+        seed: Of everything, 0 or more.
         scale: Times the sizes; 1 takes about an hour on two cores.
         evaluated: Episodes of each row of a table.
         workers: Processes that draw rollouts.
@@ -87,8 +87,8 @@ def run_tiny(
 
 
 def run_arms(
-    seeds: Sequence[int],
     folder: Path,
+    seeds: Sequence[int],
     *,
     names: tuple[str, ...] = (),
     scale: float = 1.0,
@@ -99,8 +99,8 @@ def run_arms(
     """The table of arms, over seeds; goes on where it was broken off.
 
     Args:
-        seeds: Each 0 or more; stages that arms of one seed share are done once.
         folder: A new one, or one of the same run: seed-0, seed-1 and so on are in it.
+        seeds: Each 0 or more; stages that arms of one seed share are done once.
         names: Keys of ARMS; all of them where empty.
         scale, workers, sizes: As of `run_tiny`.
         evaluated: Episodes of each seed and row.
