@@ -31,6 +31,7 @@ from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import StopRules, collect
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
+from training.rollouts.record import RolloutRecord
 
 if TYPE_CHECKING:
     from agent_node.policies.tiny.weights import TinyWeights
@@ -41,8 +42,6 @@ TIMESTEP_S = 0.004
 """Of the physics: twice the robot's own step, half the time; see `training.rollouts.plan`."""
 TURNS = 24
 """Assistant turns of an episode."""
-SFT_RATE = 1e-3
-"""Highest learning rate of SFT [-]; as `training.trainer.settings`."""
 NEVER = StopRules(0, 0, 0)
 """An evaluation measures whatever a policy does."""
 
@@ -123,30 +122,30 @@ class Workshop:
         """What SFT learns from: conversations that truly ended well, and refusals that were right.
 
         Raises:
-            ToolError: INVALID_ARGUMENT where none is; as of `training.rollouts.engine.collect`.
+            ToolError: INVALID_ARGUMENT where there is none; as of `training.rollouts.engine.collect`.
         """
-        from training.trainer.rows import read_rows, rows_of, write_rows
+        from training.trainer.reading import RememberingEyes, rows_of
+        from training.trainer.rows import read_rows, write_rows
 
-        kind = _suffix(arm, rl=False)
-        path = self.folder / "teacher" / f"rows{kind}.npz"
+        path = self.folder / "teacher" / f"rows{_suffix(arm, rl=False)}.npz"
         if path.exists():
             return read_rows(path)
         weights = self._fresh(arm)
-        rows: list[Row] = []
+        eyes, rows, too_long = RememberingEyes(weights), [], 0
         for use, policy, count in self._teachers(arm):
             folder = self._taught(use, policy, count, arm)
-            store = PictureStore(folder)
-            for record in read_rollouts(folder):
-                found = measure(record)
-                if record.true_success or (found.refused_rightly and not found.wrong_thing):
-                    rows.append(rows_of(record, store, weights))
-        longest = weights.config.positions
-        fitting = [row for row in rows if len(row) <= longest]
-        say(f"{len(fitting)} of {len(rows)} conversations are of {longest} tokens at most, and kept.")
-        if not fitting:
+            for record in filter(_worth_learning, read_rollouts(folder)):
+                try:
+                    rows.append(rows_of(record, PictureStore(folder), weights, eyes))
+                except ToolError as error:
+                    too_long += 1
+                    reason = error.message
+        if too_long:
+            say(f"{too_long} conversations cannot be learned from, the last one because: {reason}")
+        if not rows:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
-        write_rows(path, fitting)
-        return fitting
+        write_rows(path, rows)
+        return rows
 
     def _teachers(self, arm: Arm) -> Iterator[tuple[str, str, int]]:
         """(use, policy, rollouts) of the teacher data."""
@@ -171,55 +170,69 @@ class Workshop:
         return fresh_weights(self.seed, TinyConfig(blind=arm.blind), pointer=pointer)
 
     def sft(self, arm: Arm) -> Path:
-        """Weights of the policy after SFT, or untrained where the arm has none. Raises ToolError as the trainer."""
+        """Weights of the policy after SFT, or untrained where the arm has none.
+
+        Raises:
+            ToolError: As of `training.trainer.sft.supervise`.
+        """
         from agent_node.policies.tiny.weights import write_weights as write_tiny
-        from training.experiment import learning
+        from training.trainer.settings import SupervisedSettings
+        from training.trainer.sft import supervise
 
         path = self.folder / "sft" / f"tiny{_suffix(arm, rl=False)}.safetensors"
         if path.exists():
             return path
-        if not arm.sft:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_tiny(self._fresh(arm), path)
-            return path
-        rows = self.rows(arm)
-        with self._step("stage 2, SFT"):
-            steps = self._sft_steps(arm, len(rows))
-            write_tiny(learning.supervised(self._fresh(arm), rows, steps, self.seed, path.with_suffix("")), path)
+        start = self._fresh(arm)
+        if arm.sft:
+            rows = self.rows(arm)
+            settings = SupervisedSettings(epochs=self._epochs(arm, len(rows)))
+            with self._step(f"stage 2, SFT{_suffix(arm, rl=False)}"):
+                start = supervise(start, rows, settings, path.with_suffix(""), self.seed)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_tiny(start, path)
         return path
 
-    def _sft_steps(self, arm: Arm, rows: int) -> int:
-        """Epochs; an arm of equal compute has as many steps more as stage 3 would take."""
-        epochs = self.sizes.sft_epochs
+    def _epochs(self, arm: Arm, rows: int) -> int:
+        """Of SFT; an arm of equal compute has as many steps more as stage 3 would take."""
+        from training.trainer.settings import PolicySettings, SupervisedSettings
+
+        epochs, batch, rl = self.sizes.sft_epochs, SupervisedSettings().batch, PolicySettings()
         if not arm.more_sft:
             return epochs
-        from training.experiment.learning import RL_STEPS_OF_A_ROLLOUT, SFT_BATCH
-
-        usual = self.sizes.careful + self.sizes.expert
-        steps = epochs * usual / SFT_BATCH + RL_STEPS_OF_A_ROLLOUT * self.sizes.rl_rollouts
-        return max(1, round(steps * SFT_BATCH / rows))
+        usual = epochs * (self.sizes.careful + self.sizes.expert) / batch
+        return max(1, round((usual + rl.epochs * self.sizes.rl_rollouts / rl.batch) * batch / rows))
 
     def rl(self, arm: Arm) -> Path:
-        """Weights of the policy after stage 3, or after stage 2 where the arm has no RL. Raises ToolError as `sft`."""
+        """Weights of the policy after stage 3, or after stage 2 where the arm has no RL.
+
+        Raises:
+            ToolError: As of `training.trainer.rl.reinforce`.
+        """
         from agent_node.policies.tiny.weights import read_weights as read_tiny
         from agent_node.policies.tiny.weights import write_weights as write_tiny
-        from training.experiment import learning
+        from training.trainer.rl import reinforce
+        from training.trainer.settings import ReinforceSettings
 
-        start = self.sft(arm)
-        if arm.rl is None:
-            return start
+        begun = self.sft(arm)
         path = self.folder / "rl" / f"tiny{_suffix(arm)}.safetensors"
-        if path.exists():
-            return path
-        with self._step(f"stage 3, {arm.rl}"):
-            plan, folder = self._rl_plan(arm), path.with_suffix("")
-            better = learning.reinforced(read_tiny(start), plan, arm.rl, self.sizes, self.workers, folder)
+        if arm.rl is None or path.exists():
+            return begun if arm.rl is None else path
+        settings = ReinforceSettings(
+            advantages=arm.rl, iterations=self.sizes.rl_iterations, group=GROUP, workers=self.workers
+        )
+        with self._step(f"stage 3{_suffix(arm)}"):
+            better = reinforce(
+                read_tiny(begun), lambda k: self._rl_plan(arm, k), settings, path.with_suffix(""), self.seed
+            )
             write_tiny(better, path)
         return path
 
-    def _rl_plan(self, arm: Arm) -> RolloutPlan:
-        count = self.sizes.rl_iterations * self.sizes.rl_groups
-        return self.plan("rl", "scripted", count, self.pointer(arm.stage1), group=GROUP, settings={"temperature": 1.0})
+    def _rl_plan(self, arm: Arm, iteration: int) -> RolloutPlan:
+        """Of one iteration: tasks and seeds that no other one has."""
+        groups = self.sizes.rl_groups
+        tasks = tasks_for("rl", self.seed, groups * self.sizes.rl_iterations)[groups * iteration :][:groups]
+        fields = self._fields("rl", "scripted", groups, self.pointer(arm.stage1))
+        return RolloutPlan(**fields | {"tasks": tasks, "seed": 1_000 * self.seed + iteration}, group=GROUP)
 
     # -- measuring -------------------------------------------------------------------------------------
 
@@ -259,6 +272,11 @@ class Workshop:
         times: dict[str, float] = json.loads(path.read_bytes()) if path.exists() else {}
         times[what] = round(times.get(what, 0.0) + took, 1)
         write_json(path, times)
+
+
+def _worth_learning(record: RolloutRecord) -> bool:
+    found = measure(record)
+    return found.true_success or (found.refused_rightly and not found.wrong_thing)
 
 
 def _suffix(arm: Arm, rl: bool = True) -> str:
