@@ -186,6 +186,11 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             "show": CliCommand(
                 "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
             ),
+            "measure": CliCommand(
+                "toolhand.rollouts:rollouts_measure",
+                "Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, "
+                "checks.",
+            ),
             "group": CliCommand(
                 "toolhand.rollouts:rollouts_group",
                 "Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.",

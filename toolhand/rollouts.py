@@ -45,6 +45,7 @@ def rollouts_collect(
     size: str = "320x240",
     timestep: float = 0.002,
     shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    world: str = "",
     deadline: float = 600.0,
     tries: int = 3,
     stop_alike: int = 8,
@@ -74,6 +75,7 @@ def rollouts_collect(
         size: Width and height of the pictures.
         timestep: Of the physics: 0.001, 0.002 or 0.004 s.
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
+        world: Which tools err and how, in place of perception and difficulty: erring, or erring:FILE with a pointer.
         deadline: Longest wall time of a rollout, in seconds.
         tries: How often a rollout may cost a process before it is dropped.
         stop_alike: Stop after so many groups in a row whose rewards are all equal; 0 never does.
@@ -112,6 +114,7 @@ def rollouts_collect(
         timestep=timestep,
         difficulty=difficulty,
         shared_failures=shared_failures,
+        world=world,
     )
     line = ProgressLine(n)
     try:
@@ -199,6 +202,31 @@ def rollouts_show(
             calls = sum(len(turn.calls) for turn in record.turns)
             ended = record.error_code or ("done" if record.true_success else "not done")
             print(f"{record.id:12}{record.total:8.3f}{len(record.turns):7}{calls:7}  {ended:20}{_short(record.text)}")
+    return 0
+
+
+def rollouts_measure(
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    as_json: AsJson = False,
+) -> int:
+    """Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, checks.
+
+    Args:
+        folders: As they were collected; a row of the table each.
+    """
+    from training.experiment.measures import markdown_table, summarise
+    from training.rollouts.collection import read_rollouts
+
+    if not folders:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Give one folder of rollouts or more.")
+    rows = [
+        (folder.name, summarise(read_rollouts(folder, lambda error: say(f"Passed over: {error}"))))
+        for folder in folders
+    ]
+    if as_json:
+        emit({"rows": [{"name": name, **measures.document()} for name, measures in rows]})
+    else:
+        print(markdown_table(rows, "rollouts"))
     return 0
 
 

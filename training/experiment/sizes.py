@@ -12,9 +12,6 @@ from training.rollouts.plan import tasks_of
 
 KINDS = ("pick", "relational_pick", "pick_and_place")
 """Kinds of tasks, in turn."""
-GROUP = 8
-"""Rollouts of a task in RL [-]; SpaceTools has 5, PERIA 4, E-ViC 16."""
-
 _SEEDS: Mapping[str, int] = {"careful": 0, "expert": 100_000, "more": 200_000, "rl": 300_000, "evaluation": 900_000}
 """First seed of the tasks of each use; they are never the same. The evaluation's are those of every seed and arm."""
 _PER_SEED = 1_000_000
@@ -30,7 +27,8 @@ class Sizes:
         hit_scenes, hit_steps: Stage 1 itself: scenes of which hits and misses alone are told, and steps.
         careful, expert: Teacher data: rollouts of the careful teacher and of the stage-1 expert.
         sft_epochs: Times that each of their rows is seen.
-        rl_iterations, rl_groups: Stage 3: iterations, and groups of GROUP rollouts of each.
+        rl_iterations, rl_groups, rl_group: Stage 3: iterations, tasks of each, and rollouts of each task; SpaceTools
+            has 5 of those, PERIA 4, E-ViC 16.
         evaluated: Episodes of each table's row.
 
     Raises:
@@ -46,11 +44,12 @@ class Sizes:
     sft_epochs: int = 24
     rl_iterations: int = 20
     rl_groups: int = 8
+    rl_group: int = 8
     evaluated: int = 120
 
     def __post_init__(self) -> None:
         for entry in fields(self):
-            least = 2 if entry.name in ("careful", "expert") else 1
+            least = 2 if entry.name in ("careful", "expert", "rl_group") else 1
             value = getattr(self, entry.name)
             if type(value) is not int or value < least:
                 raise ToolError(
@@ -60,14 +59,14 @@ class Sizes:
     @property
     def rl_rollouts(self) -> int:
         """Of all iterations together."""
-        return self.rl_iterations * self.rl_groups * GROUP
+        return self.rl_iterations * self.rl_groups * self.rl_group
 
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
         return asdict(self)
 
 
-SMOKE = Sizes(16, 2, 16, 2, 4, 2, 1, 1, 1, 2)
+SMOKE = Sizes(16, 2, 16, 2, 2, 2, 1, 1, 1, 2, 1)
 """The least that goes through every stage: what a test runs."""
 
 
@@ -87,6 +86,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
     numbers = {
         entry.name: max(getattr(SMOKE, entry.name), round(scale * getattr(sizes, entry.name)))
         for entry in fields(Sizes)
+        if entry.name != "rl_group"  # what advantages compare is no matter of size
     }
     found = replace(sizes, **numbers)
     return found if evaluated is None else replace(found, evaluated=evaluated)

@@ -26,7 +26,7 @@ from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.results import ErrorCode, ToolError
 from training.experiment.arms import Arm
 from training.experiment.measures import Measures, measure, summarise
-from training.experiment.sizes import GROUP, Sizes, tasks_for
+from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import StopRules, collect
 from training.rollouts.pictures import PictureStore
@@ -218,7 +218,7 @@ class Workshop:
         if arm.rl is None or path.exists():
             return begun if arm.rl is None else path
         settings = ReinforceSettings(
-            advantages=arm.rl, iterations=self.sizes.rl_iterations, group=GROUP, workers=self.workers
+            advantages=arm.rl, iterations=self.sizes.rl_iterations, group=self.sizes.rl_group, workers=self.workers
         )
         with self._step(f"stage 3{_suffix(arm)}"):
             better = reinforce(
@@ -232,7 +232,9 @@ class Workshop:
         groups = self.sizes.rl_groups
         tasks = tasks_for("rl", self.seed, groups * self.sizes.rl_iterations)[groups * iteration :][:groups]
         fields = self._fields("rl", "scripted", groups, self.pointer(arm.stage1))
-        return RolloutPlan(**fields | {"tasks": tasks, "seed": 1_000 * self.seed + iteration}, group=GROUP)
+        return RolloutPlan(
+            **fields | {"tasks": tasks, "seed": 1_000 * self.seed + iteration}, group=self.sizes.rl_group
+        )
 
     # -- measuring -------------------------------------------------------------------------------------
 

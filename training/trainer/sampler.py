@@ -24,6 +24,7 @@ from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 from training.trainer.network import KeptKeys, TinyTransformer, chosen_device
 
+
 @dataclass(frozen=True)
 class SampledTurn:
     """One turn as it was sampled.
