@@ -186,6 +186,10 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             "show": CliCommand(
                 "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
             ),
+            "branch": CliCommand(
+                "toolhand.rollouts:rollouts_branch",
+                "Play the first turns of a collected group once more, and go on from that state several times.",
+            ),
             "measure": CliCommand(
                 "toolhand.rollouts:rollouts_measure",
                 "Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, "

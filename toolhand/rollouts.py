@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -227,6 +227,34 @@ def rollouts_measure(
         emit({"rows": [{"name": name, **measures.document()} for name, measures in rows]})
     else:
         print(markdown_table(rows, "rollouts"))
+    return 0
+
+
+def rollouts_branch(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
+    group: int = 0,
+    after: int = 2,
+    n: int = 8,
+    policy: PolicySpec | None = None,
+) -> int:
+    """Play the first turns of a collected group once more, and go on from that state several times.
+
+    Args:
+        folder: As it was collected: its plan says task, world, policy and reward.
+        out: A new folder for the rollouts, which are one group; `toolhand rollouts group` shows it.
+        group: Which task, from 0.
+        after: Turns that are played before the state is saved.
+        n: Rollouts that go on from there.
+        policy: Instead of the plan's.
+    """
+    from training.rollouts.branching import branch, plan_of
+
+    plan = plan_of(folder)
+    plan = plan if policy is None else replace(plan, policy=policy)
+    records = branch(plan, group, after, out, n, lambda record: say(f"{record.id}: reward {record.total:.2f}"))
+    done = sum(record.true_success for record in records)
+    say(f"Wrote {out}: {len(records)} rollouts from one state after {after} turns, {done} of them done.")
     return 0
 
 

@@ -195,6 +195,19 @@ class RolloutPlan:
                 "all three."
             )
 
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> RolloutPlan:
+        """What `document` made, also before there were worlds.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for something else, and as the class.
+        """
+        names = {entry.name for entry in fields(cls)}
+        if not isinstance(document, Mapping) or not {"tasks"} <= set(document) <= names:
+            raise _invalid("It is no plan of rollouts.")
+        lists = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
+        return cls(**{**document, **lists})
+
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))

@@ -59,7 +59,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
     task_of_group = functools.lru_cache(2)(plan.task)
 
     def work(order: RolloutOrder) -> RolloutReply | Halt:
-        clock = _Clock()
+        clock = Clock()
         try:
             task = task_of_group(order.group)
             clock.lap("task")
@@ -74,7 +74,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                 policy = make_policy(plan.policy, load_protocol(plan.protocol), schemas, options)
             except ToolError as error:
                 return Halt(error)
-            _play(session, policy, clock)
+            play(session, policy, clock)
             try:
                 score = session.score()
             except ToolError as error:
@@ -110,14 +110,16 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
     return work
 
 
-def _play(session: EpisodeSession, policy: Policy, clock: _Clock) -> None:
-    """The turns of an episode.
+def play(session: EpisodeSession, policy: Policy, clock: Clock | None = None, turns: int | None = None) -> None:
+    """The turns of an episode, all that are left or so many more.
 
     Raises:
         ToolError: The policy cannot speak, through no fault of its own.
         Distrust: A tool ran out of its time.
     """
-    while not session.done:
+    clock = clock or Clock()
+    last = None if turns is None else len(session.episode.turns) + turns
+    while not session.done and len(session.episode.turns) != last:
         try:
             reply = ask(policy, session.messages())
         except ToolError as error:
@@ -136,7 +138,7 @@ def _play(session: EpisodeSession, policy: Policy, clock: _Clock) -> None:
             raise Distrust(ToolError(ErrorCode.TIMEOUT, f"{late[0]} ran out of its time."))
 
 
-class _Clock:
+class Clock:
     """Wall time by stage."""
 
     def __init__(self) -> None:
