@@ -43,7 +43,7 @@ PolicySpec = Annotated[
     tyro.conf.arg(
         metavar="POLICY",
         help="Who decides: scripted (rules without a model), openai:MODEL[@BASE_URL] for any OpenAI-compatible server, "
-        "anthropic:MODEL, transformers:FOLDER_OR_NAME, or replay:RUN_FOLDER.",
+        "anthropic:MODEL, transformers:FOLDER_OR_NAME, replay:RUN_FOLDER, or tiny:FILE (a small network that sees).",
     ),
 ]
 ProtocolName = Annotated[

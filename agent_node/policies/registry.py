@@ -12,6 +12,8 @@ from agent_node.policies.openai_chat import OpenAIChat
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.replay import Replay
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policies.tiny.policy import TinyPolicy
+from agent_node.policies.tiny.weights import read_kept, shipped_weights
 from agent_node.policies.transport import check_url, is_private, plain_line
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
@@ -24,6 +26,8 @@ FORMS = (
     "anthropic:MODEL[@BASE_URL]",
     "transformers:FOLDER_OR_NAME",
     "replay:RUN_FOLDER",
+    "tiny",
+    "tiny:FILE",
 )
 """What a user can type; installed packages may offer more (the entry points `toolhand.policy`)."""
 
@@ -54,8 +58,8 @@ def make_policy(
 def require_form(spec: str) -> None:
     """Refuse what names no policy, without making one. Raises ToolError INVALID_ARGUMENT."""
     kind, colon, rest = spec.partition(":")
-    own = next((form for form in FORMS if form.partition(":")[0] == kind), None)
-    named = bool(_served(rest)[0]) if own and ":" in own else own is None or not colon
+    own = [form for form in FORMS if form.partition(":")[0] == kind]
+    named = not own or any(bool(_served(rest)[0]) if ":" in form else not colon for form in own)
     if not named or kind not in registry.names("policy"):
         more = [name for name in registry.names("policy") if name not in {form.partition(":")[0] for form in FORMS}]
         raise ToolError(
@@ -79,6 +83,14 @@ def transformers(model: str, protocol: Protocol, options: PolicyOptions) -> Poli
     from agent_node.policies.transformers_chat import TransformersChat
 
     return TransformersChat(model, protocol, options)
+
+
+def tiny(
+    protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions, model: str = ""
+) -> TinyPolicy:
+    """The entry `tiny`: a small network that sees, of a file or as shipped."""
+    weights = read_kept(Path(model)) if model else shipped_weights()
+    return TinyPolicy(weights, options, protocol, schemas)
 
 
 def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]], options: PolicyOptions) -> OpenAIChat:

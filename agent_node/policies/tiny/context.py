@@ -101,7 +101,7 @@ class ContextReader:
             known = 0
         for k in range(known, len(messages)):
             try:
-                self._take(messages[k], last=k == len(messages) - 1 or messages[k + 1].role != messages[k].role)
+                self._take(messages[k])
             except ToolError:
                 self._restart()
                 raise
@@ -112,24 +112,22 @@ class ContextReader:
                 eyes[k] = features
         return TinyContext(np.array(self._tokens, np.int32), eyes, np.array(self._sampled, bool))
 
-    def _take(self, message: Message, last: bool) -> None:
+    def _take(self, message: Message) -> None:
         if message.role == "user":
-            self._take_user(message, last)
+            self._take_user(message)
         elif message.role == "assistant":
             self._take_turn(message)
         elif message.role == "tool":
             self._take_answer(message)
 
-    def _take_user(self, message: Message, last: bool) -> None:
+    def _take_user(self, message: Message) -> None:
         said = message.words or ("" if message.image_index is not None else message.text)
         if message.image_index is not None:
             self._look(message, message.image_index)
         if said:
             tokens, slots = self._vocabulary.read_sentence(said)
             self.registers = Registers(self.registers.points, self.registers.image_index, slots)
-            self._add(v.TASK, *tokens)
-        if last:
-            self._add(v.GO)
+            self._add(v.TASK, *tokens, v.GO)
 
     def _take_turn(self, message: Message) -> None:
         tokens = read_turn(message.text, self.registers, self._protocol)

@@ -314,10 +314,8 @@ def read_turn(text: str, registers: Registers, protocol: Protocol | None = None)
 def read_move(text: str, registers: Registers, protocol: Protocol | None = None) -> Move | None:
     """The move of a turn; None where it is none, or was not written in this dialect."""
     tokens = read_turn(text, registers, protocol)
-    written = tokens is not None and render_turn(tokens, registers, protocol).count("<tool_call>") + text.count(
-        "<answer>"
-    )
-    return parse_move(tokens[:-1]) if tokens and written else None
+    parsed = (protocol or load_protocol("spacetools")).parse(text)
+    return parse_move(tokens[:-1]) if tokens and (parsed.calls or parsed.answer is not None) else None
 
 
 def _wrong(message: str) -> ToolError:

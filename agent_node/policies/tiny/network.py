@@ -46,7 +46,9 @@ class TinyNetwork:
         self._embedding = np.ascontiguousarray(w["token.weight"] + weights.words @ w["word.weight"].T)
         self._position = w["position.weight"]
         self._eye = np.ascontiguousarray(w["eye.weight"].T)
-        self._norm = w["norm.weight"], w["norm.bias"]
+        self._logits = after_norm(
+            self._embedding, np.zeros(len(self._embedding), np.float32), w["norm.weight"], w["norm.bias"]
+        )
         self._layers = [_Layer(weights, k) for k in range(config.layers)]
         size = config.width // config.heads
         self._cache = np.zeros((config.layers, 2, config.heads, config.positions, size), np.float32)
@@ -78,24 +80,25 @@ class TinyNetwork:
         for layer, cache in zip(self._layers, self._cache, strict=True):
             x = layer(x, cache, begin, hidden)
         self.length = end
-        return np.asarray(normed(x, *self._norm) @ self._embedding.T, np.float32)
+        return np.asarray(normed(x) @ self._logits[0] + self._logits[1], np.float32)
 
 
 class _Layer:
     def __init__(self, weights: TinyWeights, k: int) -> None:
         w = weights.tensors
         self._heads = weights.config.heads
-        self._norm1 = w[f"layer.{k}.norm1.weight"], w[f"layer.{k}.norm1.bias"]
-        self._norm2 = w[f"layer.{k}.norm2.weight"], w[f"layer.{k}.norm2.bias"]
-        names = ("qkv", "out", "up", "down")
-        self._qkv, self._out, self._up, self._down = (
-            (np.ascontiguousarray(w[f"layer.{k}.{name}.weight"].T), w[f"layer.{k}.{name}.bias"]) for name in names
-        )
+
+        def part(name: str) -> tuple[Array, Array]:
+            return w[f"layer.{k}.{name}.weight"], w[f"layer.{k}.{name}.bias"]
+
+        self._qkv = after_norm(*part("qkv"), *part("norm1"))
+        self._up = after_norm(*part("up"), *part("norm2"))
+        self._out, self._down = ((np.ascontiguousarray(m.T), bias) for m, bias in (part("out"), part("down")))
 
     def __call__(self, x: Array, cache: Array, begin: int, hidden: Array | None) -> Array:
         (n, width), heads = x.shape, self._heads
         end, size = begin + n, width // heads
-        qkv = (normed(x, *self._norm1) @ self._qkv[0] + self._qkv[1]).reshape(n, 3, heads, size).transpose(1, 2, 0, 3)
+        qkv = (normed(x) @ self._qkv[0] + self._qkv[1]).reshape(n, 3, heads, size).transpose(1, 2, 0, 3)
         cache[:, :, begin:end] = qkv[1:]
         keys, values = cache[0, :, :end], cache[1, :, :end]
         scores = (qkv[0] @ keys.transpose(0, 2, 1)) * np.float32(size**-0.5)
@@ -103,20 +106,31 @@ class _Layer:
             scores += hidden
         mixed = (softmax(scores) @ values).transpose(1, 0, 2).reshape(n, width)
         x = np.asarray(x + mixed @ self._out[0] + self._out[1], np.float32)
-        hidden_layer = gelu(normed(x, *self._norm2) @ self._up[0] + self._up[1])
+        hidden_layer = gelu(normed(x) @ self._up[0] + self._up[1])
         return np.asarray(x + hidden_layer @ self._down[0] + self._down[1], np.float32)
 
 
-def normed(x: Array, weight: Array, bias: Array) -> Array:
-    """Layer norm over the last axis."""
-    centred = x - x.mean(axis=-1, keepdims=True)
-    variance = np.square(centred).mean(axis=-1, keepdims=True)
-    return np.asarray(centred / np.sqrt(variance + np.float32(NORM_EPSILON)) * weight + bias, np.float32)
+def normed(x: Array) -> Array:
+    """Layer norm over the last axis, without its weight and bias."""
+    share = np.float32(1 / x.shape[-1])
+    centred = x - np.add.reduce(x, axis=-1, keepdims=True) * share
+    variance = np.einsum("ij,ij->i", centred, centred)[:, None] * share
+    centred /= np.sqrt(variance + np.float32(NORM_EPSILON))
+    return centred
+
+
+def after_norm(weight: Array, bias: Array, norm_weight: Array, norm_bias: Array) -> tuple[Array, Array]:
+    """(in, out) matrix and bias of a linear layer (out, in) that follows a norm, with that norm's own taken in."""
+    return np.ascontiguousarray((weight * norm_weight).T), (bias + weight @ norm_bias).astype(np.float32)
 
 
 def gelu(x: Array) -> Array:
     """By its tanh formula."""
-    return np.asarray(0.5 * x * (1.0 + np.tanh(_GELU_SCALE * (x + _GELU_CUBE * x * x * x))), np.float32)
+    inner = np.tanh(x * (_GELU_SCALE + _GELU_SCALE * _GELU_CUBE * (x * x)))
+    inner += np.float32(1.0)
+    inner *= x
+    inner *= np.float32(0.5)
+    return np.asarray(inner, np.float32)
 
 
 def softmax(x: Array) -> Array:

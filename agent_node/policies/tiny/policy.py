@@ -116,7 +116,7 @@ class TinyPolicy:
         blank = np.zeros((1, EYE_WIDTH), np.float32)
         while True:
             log_p = log_softmax(logits)
-            token = _drawn(logits, self._options.temperature or 0.0, rng)
+            token = drawn_token(logits, self._options.temperature or 0.0, rng)
             tokens.append(token)
             logprobs.append(float(log_p[token]))
             if token == end or len(tokens) == most:
@@ -124,7 +124,8 @@ class TinyPolicy:
             logits = self._network.read(np.array([token], np.int32), blank)[0]
 
 
-def _drawn(logits: Array, temperature: float, rng: np.random.Generator) -> int:
+def drawn_token(logits: Array, temperature: float, rng: np.random.Generator) -> int:
+    """A token by its logits (V,) at a temperature; the likeliest at 0."""
     if temperature == 0.0:
         return int(logits.argmax())
     p = np.exp(log_softmax(logits / np.float32(temperature)))

@@ -56,8 +56,8 @@ _GRAMMAR = (
     "a an the one two three both it them that which is are and or of to from with please",
     "pick up grab take get put place move lift bring",
     "in into inside on onto top left right front behind next beside near far between table free",
-    "leftmost rightmost nearest farthest nearer further farther furthest closer closest foremost camera side",
-    "thing object item something anything first second third middle big small large little",
+    "away leftmost rightmost nearest farthest nearer further farther furthest closer closest foremost camera side",
+    "plushies thing object item something anything first second third middle big small large little",
 )
 """Words of sentences and phrases that are in no product's description."""
 

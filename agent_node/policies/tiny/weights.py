@@ -24,7 +24,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -223,6 +223,20 @@ def read_weights(path: Path) -> TinyWeights:
         raise _bad(path, str(error) or type(error).__name__) from error
 
 
+def read_kept(path: Path) -> TinyWeights:
+    """As `read_weights`; a file that has not changed is read once, however many policies are made of it."""
+    try:
+        told = path.stat()
+    except OSError as error:
+        raise _bad(path, error.strerror or str(error)) from error
+    return _read_kept(path.absolute(), told.st_mtime_ns, told.st_size)
+
+
+@lru_cache(maxsize=2)
+def _read_kept(path: Path, mtime_ns: int, size: int) -> TinyWeights:
+    return read_weights(path)
+
+
 def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
     tokens = tuple(json.loads(told["vocabulary"]))
     if tokens[: len(FIXED)] != FIXED:
@@ -241,7 +255,10 @@ def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
     if wrong:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
     weights = TinyWeights(config, vocabulary, tensors, read["words"], encoder, told.get("about", ""))
-    Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()  # raises where the encoder's layers do not fit
+    try:
+        Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()
+    except ValueError as error:
+        raise ValueError("the layers of its eyes do not fit each other") from error
     return weights
 
 
