@@ -254,7 +254,7 @@ def given(record: RolloutRecord, index: int, store: PictureStore) -> tuple[Messa
     shown = frozenset(prompt.pictured)
     return tuple(
         Message(
-            _role(message.role),
+            message_role(message.role),
             message.text,
             message.words,
             message.image_index,
@@ -328,7 +328,8 @@ def _problem(record: RolloutRecord, turn: TurnRecord) -> str:
 _ROLES: Sequence[MessageRole] = ("system", "user", "assistant", "tool")
 
 
-def _role(name: str) -> MessageRole:
+def message_role(name: str) -> MessageRole:
+    """The role of a name that a record has; records with others are refused."""
     return next(role for role in _ROLES if role == name)
 
 

@@ -230,7 +230,7 @@ class TinySampler:
                 if len(context) >= self._positions:
                     raise ToolError(
                         ErrorCode.TURN_BUDGET,
-                        f"The conversation has {len(context)} tokens, and the small policy reads {self._positions - 1}.",
+                        f"The conversation has {len(context)} tokens; the small policy reads {self._positions - 1}.",
                     )
             except ToolError as error:
                 replies[place] = error.with_traceback(None)
