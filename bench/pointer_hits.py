@@ -91,7 +91,7 @@ def _arms(job: SeedJob, folder: Path, shown: PictureSet) -> tuple[dict[str, Poin
         write_weights(replace(start, about=json.dumps({"cpu_s": spent})), path)
     start = read_weights(path)
     cpu_s = {"start": float(json.loads(start.about)["cpu_s"])}
-    training = HitTraining(seed=job.seed, steps=job.steps)
+    training = HitTraining(seed=job.seed, steps=job.steps, rated=0)
     control = improve_by_labels(start, few, training, folder / "control")
     by_hits = improve_by_hits(start, shown, training, folder / "hits")
     cpu_s |= {"control": control.cpu_s, "hits": by_hits.cpu_s}

@@ -21,6 +21,9 @@ THING_SLOTS: Mapping[str, int] = {"plain": 9, "several": 4, "absent": 5}
 PLACE_SLOTS: Mapping[str, int] = {"side": 3, "beside": 3}
 """And that tell one of several by its place; left empty where a scene has none."""
 
+WITHOUT_DEPTH = 0.2
+"""Share of the pictures that are shown without depth: the encoder is to understand colour alone, too. By hand."""
+
 _OUTER = 2
 """Cells of a thing further than this from its middle, along an axis, do not count as its middle [cells]."""
 

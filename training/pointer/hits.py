@@ -40,8 +40,6 @@ _ASKED: Mapping[str, int] = {"plain": 9, "several": 4}
 something to hit. As many as with labels, chosen by hand."""
 _EVERY = 50
 """Steps between rows of the log, and between checkpoints."""
-_RATED = 16
-"""Scenes by whose hits and misses the certainties are calibrated in the end; chosen by hand."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +51,17 @@ class HitTraining:
         steps: Of BATCH scenes.
         samples: Cells that are tried for each phrase.
         threads: Processor threads: another number gives other last digits.
+        rated: Scenes by whose hits and misses the certainties are calibrated in the end; 0 leaves them as they were.
     """
 
     seed: int = 0
     steps: int = 300
     samples: int = 8
     threads: int = 1
+    rated: int = 16
 
     def __post_init__(self) -> None:
-        for name, low in {"seed": 0, "steps": 1, "samples": 2, "threads": 1}.items():
+        for name, low in {"seed": 0, "steps": 1, "samples": 2, "threads": 1, "rated": 0}.items():
             if getattr(self, name) < low:
                 raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {low} or more, got {getattr(self, name)}.")
 
@@ -179,7 +179,9 @@ def improve_by_hits(
             another size, or a folder that holds another run or cannot be written.
     """
     improved = _improved(HitTrainer(weights, training), "hits", weights, pictures, training, folder, minutes)
-    part = range(min(_RATED, len(pictures)))
+    if not training.rated:
+        return improved
+    part = range(min(training.rated, len(pictures)))
     return replace(improved, weights=calibrated(improved.weights, pictures.some(part)))
 
 

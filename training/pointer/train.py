@@ -21,7 +21,7 @@ from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
-from training.pointer.batch import PhraseBook, WordList
+from training.pointer.batch import WITHOUT_DEPTH, PhraseBook, WordList
 from training.pointer.card import curves, model_card
 from training.pointer.data import make_pictures
 from training.pointer.evaluation import by_product, calibrated, figures, point_at
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 BATCH = 16
 """Scenes of a step."""
-WITHOUT_DEPTH = 0.2
-"""Share of the pictures that are shown without depth: the encoder is to understand colour alone, too. By hand."""
 
 WEIGHTS = "pointer.safetensors"
 CARD = "pointer.md"

@@ -16,7 +16,7 @@ from tool_nodes.backends import make_ports
 from tool_nodes.perception.learned import weights as weights_module
 from tool_nodes.perception.learned.backend import SURE, LearnedPerception, LearnedPointer, shrunk
 from tool_nodes.perception.learned.forward import PICTURE_PX, convolved, soft_minimum
-from tool_nodes.perception.learned.peaks import cell_point, mass_around, peaks
+from tool_nodes.perception.learned.peaks import cell_point, mass_around, peaks, summed_around
 from tool_nodes.perception.learned.reading import ANYTHING, Named, PhraseTokens, read_phrase
 from tool_nodes.perception.learned.weights import MAX_BYTES, SHIPPED, SHIPPED_SHA256, read_weights, shipped_weights
 from tool_nodes.registry import Setting
@@ -248,6 +248,9 @@ def test_a_candidate_is_the_highest_of_its_surroundings() -> None:
     assert peaks(scores, -5.0) == [45, 700]
     assert cell_point(45) == (5.5 / 40, 1.5 / 30)
     assert mass_around(np.full(1200, np.log(1 / 1200), np.float32), 700) == pytest.approx(25 / 1200)
+    around = summed_around(scores)
+    assert around[45] == pytest.approx(np.log(np.exp(3.0) + np.exp(2.0)), abs=1e-2)
+    assert around[900] == pytest.approx(np.log(25) - 9.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("how", ["cut", "no file", "not json", "other network", "too large"])

@@ -78,7 +78,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(
     shown: PictureSet, start: PointerWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(hits, "_EVERY", 2)
-    training = HitTraining(seed=3, steps=4)
+    training = HitTraining(seed=3, steps=4, rated=1)
     whole = improve_by_hits(start, shown, training)
     step = HitTrainer.step
 
@@ -122,7 +122,7 @@ def test_groups_that_are_all_alike_stop_it(
     monkeypatch.setattr(HitJudge, "hits", lambda self, chosen: np.zeros(chosen.shape, bool))
     monkeypatch.setattr(hits, "ALIKE_STEPS", 3)
     with pytest.raises(ToolError, match="hits and misses both") as raised:
-        improve_by_hits(start, shown, HitTraining(steps=5))
+        improve_by_hits(start, shown, HitTraining(steps=5, rated=0))
     assert raised.value.code is ErrorCode.INTERNAL
 
 

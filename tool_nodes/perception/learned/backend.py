@@ -21,7 +21,7 @@ from tool_nodes.perception.certainty import LEAST, Candidate
 from tool_nodes.perception.frames import FrameCache
 from tool_nodes.perception.free_space import find_free_space
 from tool_nodes.perception.learned.forward import PICTURE_PX, Encoded, network_input
-from tool_nodes.perception.learned.peaks import CellScores, cell_point, mass_around, peaks
+from tool_nodes.perception.learned.peaks import CellScores, cell_point, mass_around, peaks, summed_around
 from tool_nodes.perception.learned.reading import PhraseTokens, tokens_of
 from tool_nodes.perception.learned.weights import PointerWeights, shipped_weights
 from tool_nodes.perception.pixels import PixelPerception
@@ -140,8 +140,9 @@ class LearnedPointer:
         """Log probability of each cell to be the one that is meant, and (cell, certainty) of the candidates."""
         scores = self._network.what(seen, tokens.thing)
         of = "thing" if seen.known.any() else "colour"
-        found = [(cell, self._certainty(of, float(scores[cell]))) for cell in peaks(scores, -10.0)]
-        return scores - np.logaddexp.reduce(scores), found
+        around = summed_around(scores)
+        found = [(cell, self._certainty(of, float(around[cell]))) for cell in peaks(scores, -10.0)]
+        return scores - np.logaddexp.reduce(scores), sorted(found, key=lambda one: -one[1])
 
     def _by_place(self, seen: Encoded, tokens: PhraseTokens) -> tuple[CellScores, list[tuple[int, float]]]:
         """As `_by_words`; certainties are of all together: it is such a thing, it is the one there, and what it is
@@ -152,7 +153,7 @@ class LearnedPointer:
                 "The learned pointer judges where a thing stands by depth, and this picture has none.",
                 "Name the thing alone, or look again.",
             )
-        there = self._network.what(seen, tokens.thing)
+        there = summed_around(self._network.what(seen, tokens.thing))
         log_probability, reference = self._network.where(seen, tokens)
         found = []
         for cell in peaks(log_probability, -6.0):
