@@ -66,7 +66,7 @@ def _nobody_knows(frame: Frame, points: Sequence[tuple[float, float]]) -> None:
 
 
 def _cannot_save() -> StationState:
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on physics in this process can be saved.")
 
 
 @dataclass(frozen=True)
