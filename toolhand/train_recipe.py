@@ -18,7 +18,7 @@ RUN_TINY, RUN_ARMS = ("training.experiment.run", "run_tiny"), ("training.experim
 experiment: (folder, seeds)."""
 
 PresetName = Annotated[str, tyro.conf.arg(metavar="PRESET", help=f"What is trained: {', '.join(PRESETS)}.")]
-NewFolder = Annotated[
+PresetFolder = Annotated[
     Path | None,
     tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty; runs/train/RECIPE-PRESET by default."),
 ]
@@ -45,7 +45,7 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
 
     def train(
         preset: PresetName = TINY,
-        out: NewFolder = None,
+        out: PresetFolder = None,
         n: int | None = None,
         seed: int = 0,
         seeds: int | None = None,
@@ -82,6 +82,11 @@ def _require_none(options: Mapping[str, object], whose: str) -> None:
 def _train_tiny(
     recipe: str, folder: Path, seed: int, seeds: int | None, arms: tuple[str, ...], more: Mapping[str, Any]
 ) -> Mapping[str, Any]:
+    if recipe == "evic":  # its tools show and draw, which the small policy does not do
+        _require_none({"seeds": seeds, "arms": arms or None, **more}, "the other recipes")
+        from training.looking import LookingSettings, run_looking
+
+        return run_looking(folder, LookingSettings(seed))
     if seeds is None:
         _require_none({"arms": arms or None}, "all arms: give --seeds as well")
         return _function(RUN_TINY)(recipe, folder, seed=seed, **more)

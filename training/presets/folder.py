@@ -28,7 +28,7 @@ from training.presets.sft_config import DEEPSPEED, deepspeed_document, sft_docum
 from training.presets.yaml_text import yaml_text
 from training.recipes import recipe_named
 from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import RlStage, SftStage, Stage
+from training.recipes.stages import RlStage, SftStage, TrainingStage
 from training.rollouts.plan import RolloutPlan
 
 TASKS = 16
@@ -192,7 +192,7 @@ def _schemas(recipe: TrainingRecipe) -> list[dict[str, Any]]:
 
 
 def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: int) -> dict[str, Any]:
-    def stage_document(stage: Stage) -> dict[str, Any]:
+    def stage_document(stage: TrainingStage) -> dict[str, Any]:
         return {
             "name": stage.name,
             "title": stage.title,

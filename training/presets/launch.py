@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from training.presets.models import ModelPreset
 from training.presets.sft_config import GPUS
 from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import SftStage, Stage
+from training.recipes.stages import SftStage, TrainingStage
 
 HEAD = """#!/usr/bin/env bash
 # {paper} on {weights}: {titles}.
@@ -99,7 +99,7 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: 
     return text + TAIL.format(names=" ".join(names), choices="|".join(names), words=", ".join(names))
 
 
-def _step(stage: Stage, start: str, tasks: int) -> str:
+def _step(stage: TrainingStage, start: str, tasks: int) -> str:
     if isinstance(stage, SftStage):
         return SFT.format(
             name=stage.name, title=stage.title, start=start, batch=stage.batch.value,
@@ -108,7 +108,7 @@ def _step(stage: Stage, start: str, tasks: int) -> str:
     return RL.format(name=stage.name, title=stage.title, start=start, batch=stage.batch.value, tasks=tasks)
 
 
-def start_of(stages: Sequence[Stage], number: int) -> str:
+def start_of(stages: Sequence[TrainingStage], number: int) -> str:
     """The weights that a stage begins with, in the script's words.
 
     The first stage begins with the model, and so does SFT after RL: what went before was its teacher (DIRL).

@@ -43,7 +43,7 @@ ROWS_OF_A_SHARD = 64
 
 
 @dataclass(frozen=True, eq=False)
-class Prompt:
+class TaskPrompt:
     """A task as a policy is given it.
 
     Attributes:
@@ -84,7 +84,7 @@ def tasks_of_kinds(
     return tuple(found)
 
 
-def prompts_of(plan: RolloutPlan) -> Iterator[Prompt]:
+def prompts_of(plan: RolloutPlan) -> Iterator[TaskPrompt]:
     """What the policy reads first in each task of a plan. Raises ToolError as `Environment.open`."""
     environment = Environment(
         plan.config, turn_budget=plan.turns, protocol=load_protocol(plan.protocol), grader=plan.grader
@@ -94,7 +94,7 @@ def prompts_of(plan: RolloutPlan) -> Iterator[Prompt]:
             seed = plan.station_seed(index)
             with environment.open(plan.task(index), seed) as session:
                 messages, pictures = _contents(session.messages())
-            yield Prompt(index, str(document["split"]), seed, dict(document), messages, pictures)
+            yield TaskPrompt(index, str(document["split"]), seed, dict(document), messages, pictures)
     finally:
         environment.close()
 
@@ -110,7 +110,7 @@ def _contents(conversation: Sequence[Message]) -> tuple[tuple[tuple[str, str], .
     )
 
 
-def write_prompts(prompts: Iterable[Prompt], folder: Path, source: str, agent: str) -> list[str]:
+def write_prompts(prompts: Iterable[TaskPrompt], folder: Path, source: str, agent: str) -> list[str]:
     """Write prompts in both forms.
 
     Args:
@@ -144,7 +144,7 @@ def write_prompts(prompts: Iterable[Prompt], folder: Path, source: str, agent: s
     return [f"{PARQUET}/{ROWS}/{entry.file}" for entry in parquet.entries]
 
 
-def _row(prompt: Prompt, source: str, agent: str) -> dict[str, Any]:
+def _row(prompt: TaskPrompt, source: str, agent: str) -> dict[str, Any]:
     return {
         "data_source": source,
         "agent_name": agent,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from training.presets.models import ModelPreset, short
 from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import RlStage, SftStage, Stage
+from training.recipes.stages import RlStage, SftStage, TrainingStage
 
 PAGE = """# {paper} on {model}
 
@@ -98,7 +98,7 @@ def _whose(recipe: TrainingRecipe, model: ModelPreset) -> str:
     )
 
 
-def _files(stage: Stage) -> list[str]:
+def _files(stage: TrainingStage) -> list[str]:
     if isinstance(stage, SftStage):
         return [
             f"| `{stage.name}.yaml`, `deepspeed.json` | {stage.title}, for LLaMA-Factory |",
@@ -111,7 +111,7 @@ def _files(stage: Stage) -> list[str]:
     ]
 
 
-def _table(recipe: TrainingRecipe, model: ModelPreset, stage: Stage) -> str:
+def _table(recipe: TrainingRecipe, model: ModelPreset, stage: TrainingStage) -> str:
     method = "SFT" if isinstance(stage, SftStage) else stage.algorithm
     rows = [f"| {name} | {number.value} | {model.source(recipe, number)} |" for name, number in stage.numbers()]
     return "\n".join((f"### {stage.title} ({method})", "", "| number | value | source |", "|---|---|---|", *rows, ""))

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from agent_node.episode import Episode
 from training.recipes.recipe import STAGES, TrainingRecipe, texts_of
-from training.recipes.stages import PaperTraining, RlStage, SftStage, TinySettings, chosen, printed
+from training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
 from training.rewards import spacetools
 
 TABLE = "Table 1"
@@ -111,10 +111,6 @@ DIRL = TrainingRecipe(
     totals=_totals,
     adds=("spacetools.format",),
     training=TRAINING,
-    tiny=TinySettings(
-        kinds=("pick", "relational_pick", "pick_and_place"),
-        image_size=(320, 240),
-        why="Deeds are judged by the physics, and tools that err there are what a small policy can learn to check.",
-    ),
+    tiny="All three stages, on deeds with tools that err: a pointer by hits and misses, SFT, then GRPO in physics.",
 )  # fmt: skip
 """SpaceTools' recipe."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from agent_node.episode import Episode
 from training.recipes.recipe import TrainingRecipe, texts_of
-from training.recipes.stages import PaperTraining, RlStage, SftStage, TinySettings, chosen, printed
+from training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
 from training.rewards import last
 
 DATA, SETUP = "section 3.2", "section 4.1, Implementation Details"
@@ -101,10 +101,6 @@ LAST = TrainingRecipe(
     totals=_totals,
     adds=("last.format", "last.tool"),
     training=TRAINING,
-    tiny=TinySettings(
-        kinds=("depth", "count"),
-        image_size=(320, 240),
-        why="One call answers them, and the answer is a letter or a number that the call brings.",
-    ),
+    tiny="SFT and then GRPO, on the deeds and tools of dirl: the small policy works SpaceTools' tools alone.",
 )
 """LAST's recipe."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from agent_node.episode import Episode
 from training.recipes.recipe import TrainingRecipe, texts_of
-from training.recipes.stages import PaperTraining, RlStage, SftStage, StepCredit, TinySettings, chosen, printed
+from training.recipes.stages import PaperTraining, RlStage, SftStage, StepCredit, chosen, printed
 from training.rewards import peria
 
 DATA, SFT, RL = "Table 8", "Table 4", "Table 5"
@@ -91,10 +91,6 @@ PERIA = TrainingRecipe(
     totals=_totals,
     adds=("peria.repetition", "peria.format"),
     training=TRAINING,
-    tiny=TinySettings(
-        kinds=("count", "yes_no"),
-        image_size=(320, 240),
-        why="What a tool answers in a word or a number can be copied by a small policy; a route of a map cannot.",
-    ),
+    tiny="SFT and then OR-GIGPO, on the deeds and tools of dirl: the small policy works SpaceTools' tools alone.",
 )
 """PERIA's recipe."""

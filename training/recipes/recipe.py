@@ -11,7 +11,7 @@ from agent_node.episode import Episode
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
 from training.grading import Grade
-from training.recipes.stages import PaperTraining, TinySettings
+from training.recipes.stages import PaperTraining
 from training.rewards.stages import stage_reward
 from training.tasks.kinds import TrainingTask, make_task
 
@@ -38,7 +38,7 @@ class TrainingRecipe:
         totals: What the form of the conversation adds.
         adds: Names of what `totals` adds.
         training: The paper's stages with their numbers.
-        tiny: What of it is run on two cores.
+        tiny: What of it is run on two cores, in a sentence.
     """
 
     name: str
@@ -50,7 +50,7 @@ class TrainingRecipe:
     totals: Totals
     adds: tuple[str, ...]
     training: PaperTraining
-    tiny: TinySettings
+    tiny: str
 
     def task(self, seed: int, split: str = "train") -> TrainingTask:
         """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""

@@ -169,7 +169,7 @@ class RlStage(_Numbers):
         return "GRPO" if self.credit is None else "OR-GIGPO"
 
 
-Stage = SftStage | RlStage
+TrainingStage = SftStage | RlStage
 """Of a training."""
 
 
@@ -187,19 +187,4 @@ class PaperTraining:
     models: tuple[str, ...]
     engines: Sourced[str]
     gpus: Sourced[str]
-    stages: tuple[Stage, ...]
-
-
-@dataclass(frozen=True, kw_only=True)
-class TinySettings:
-    """How the recipe is run on two processor cores.
-
-    Attributes:
-        kinds: Of the recipe's tasks.
-        image_size: (width, height) of the first picture, the overview [px].
-        why: Why these, in a sentence.
-    """
-
-    kinds: tuple[str, ...]
-    image_size: tuple[int, int]
-    why: str
+    stages: tuple[TrainingStage, ...]

@@ -193,7 +193,7 @@ def test_a_number_that_no_paper_gives_says_so() -> None:
 
 
 @pytest.mark.parametrize("recipe", RECIPES.values(), ids=lambda recipe: recipe.name)
-def test_stages_and_tiny_settings_name_what_there_is(recipe: Any) -> None:
+def test_stages_name_kinds_and_methods_that_there_are(recipe: Any) -> None:
     from training.data.synthesis.methods import METHODS
 
     for stage in recipe.training.stages:
@@ -203,4 +203,3 @@ def test_stages_and_tiny_settings_name_what_there_is(recipe: Any) -> None:
             assert stage.mini_batch.value // stage.group.value <= stage.batch.value
         else:
             assert {METHODS[name].recipe for name in stage.methods} == {recipe.name}
-    assert set(recipe.tiny.kinds) <= set(recipe.mix)
