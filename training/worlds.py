@@ -39,7 +39,7 @@ ERRING_MOST_WEIGHT = 2.0
 
 
 @dataclass(frozen=True)
-class World:
+class NamedWorld:
     """What errs, and how.
 
     Attributes:
@@ -70,15 +70,15 @@ class World:
         return slippery(scene, seed, self.least_grip, self.most_weight)
 
 
-ERRING = World(
+ERRING = NamedWorld(
     "erring", "learned", PortNames(second_pointer="pixels"), ERRING_RATES, ERRING_LEAST_GRIP, ERRING_MOST_WEIGHT
 )
 """Two pointers that err differently, outlines that are empty now and then, things that slip."""
-WORLDS: Mapping[str, World] = {ERRING.name: ERRING}
+WORLDS: Mapping[str, NamedWorld] = {ERRING.name: ERRING}
 """By name."""
 
 
-def world_named(spec: str) -> World:
+def world_named(spec: str) -> NamedWorld:
     """A world by its name, or `NAME:FILE` with the learned pointer's weights. Raises ToolError INVALID_ARGUMENT."""
     name, colon, file = spec.partition(":")
     if name not in WORLDS or (colon and not file):

@@ -12,7 +12,7 @@ Advantage = Literal["grpo", "or_gigpo"]
 
 
 @dataclass(frozen=True)
-class Arm:
+class ExperimentArm:
     """What is done before the table's row is measured.
 
     Attributes:
@@ -34,23 +34,23 @@ class Arm:
     blind: bool = False
 
 
-ARMS: Mapping[str, Arm] = {
-    "unchecked": Arm("scripted, without checks", scripted="careful:unchecked"),
-    "always": Arm("scripted, always checks", scripted="careful:always"),
-    "sft": Arm("SFT"),
-    "grpo": Arm("SFT + GRPO", rl="grpo"),
-    "or_gigpo": Arm("SFT + OR-GIGPO", rl="or_gigpo"),
-    "without_stage1": Arm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
-    "without_sft": Arm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
-    "without_rl": Arm("without RL: SFT of equal compute", more_sft=True),
-    "blind": Arm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
+ARMS: Mapping[str, ExperimentArm] = {
+    "unchecked": ExperimentArm("scripted, without checks", scripted="careful:unchecked"),
+    "always": ExperimentArm("scripted, always checks", scripted="careful:always"),
+    "sft": ExperimentArm("SFT"),
+    "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
+    "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
+    "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
+    "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
+    "without_rl": ExperimentArm("without RL: SFT of equal compute", more_sft=True),
+    "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
 }
 """By name, in the order of the table."""
 
-OF_RECIPE: Mapping[str, Arm] = {
-    "dirl": Arm("DIRL", rl="grpo"),
-    "peria": Arm("PERIA", stage1=False, rl="or_gigpo"),
-    "last": Arm("LAST", stage1=False, rl="grpo"),
+OF_RECIPE: Mapping[str, ExperimentArm] = {
+    "dirl": ExperimentArm("DIRL", rl="grpo"),
+    "peria": ExperimentArm("PERIA", stage1=False, rl="or_gigpo"),
+    "last": ExperimentArm("LAST", stage1=False, rl="grpo"),
 }
 """What a recipe has of stages and advantages; all work the tools of SpaceTools here."""
 
@@ -65,7 +65,7 @@ def arms_named(names: tuple[str, ...]) -> tuple[str, ...]:
     return names or tuple(ARMS)
 
 
-def arm_of_recipe(name: str) -> Arm:
+def arm_of_recipe(name: str) -> ExperimentArm:
     """What a recipe does on two cores. Raises ToolError INVALID_ARGUMENT for one that the small policy cannot do."""
     if name not in OF_RECIPE:
         raise ToolError(

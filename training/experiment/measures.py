@@ -39,7 +39,7 @@ _INVALID = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 
 
 @dataclass(frozen=True)
-class Checks:
+class CheckCounts:
     """Attempts to grasp, by whether a check was needed and whether there was one."""
 
     needed: int = 0
@@ -59,7 +59,7 @@ class EpisodeMeasures:
     refused_rightly: bool
     calls: int
     invalid: int
-    checks: Checks
+    checks: CheckCounts
 
 
 @dataclass(frozen=True)
@@ -151,18 +151,18 @@ def _calls(record: RolloutRecord) -> Iterator[_Call]:
                 yield _Call(entry, on)
 
 
-def _check(attempt: Sequence[_Call], meant: frozenset[str]) -> Checks:
+def _check(attempt: Sequence[_Call], meant: frozenset[str]) -> CheckCounts:
     words = _words_of(attempt)
     same = [call for call in attempt if call.asked and call.words == words]
     first = next((k for k, call in enumerate(same) if call.things), None)
     if first is None or not meant:
-        return Checks()
+        return CheckCounts()
     asked = same[first]
     made = any(call.family != asked.family or call.image != asked.image for call in same[first + 1 :])
     assert asked.things is not None
     if asked.things[0] in meant:
-        return Checks(idle=1, idle_made=int(made))
-    return Checks(needed=1, needed_made=int(made))
+        return CheckCounts(idle=1, idle_made=int(made))
+    return CheckCounts(needed=1, needed_made=int(made))
 
 
 def _words_of(attempt: Sequence[_Call]) -> str:
@@ -186,9 +186,9 @@ def _near(point: tuple[object, object], other: tuple[float, float]) -> bool:
     return isinstance(x, int | float) and isinstance(y, int | float) and math.dist((x, y), other) <= _SAME
 
 
-def _sum_checks(found: Iterable[Checks]) -> Checks:
+def _sum_checks(found: Iterable[CheckCounts]) -> CheckCounts:
     rows = list(found)
-    return Checks(
+    return CheckCounts(
         sum(row.needed for row in rows), sum(row.needed_made for row in rows),
         sum(row.idle for row in rows), sum(row.idle_made for row in rows),
     )  # fmt: skip

@@ -17,15 +17,15 @@ from agent_node.console.terminal import say
 from agent_node.runs.folder import write_json
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
-from training.experiment.arms import ARMS, Arm, arm_of_recipe, arms_named
+from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
 from training.experiment.sizes import Sizes, scaled
-from training.experiment.workshop import Workshop
+from training.experiment.workshop import ExperimentRun
 
 ABOUT, RESULT, TABLES = "experiment.json", "result.json", "tables.md"
 """Files of a run, in its folder: what it is of, what came of it, and the tables."""
 
-Rows = list[tuple[str, Measures]]
+TableRows = list[tuple[str, Measures]]
 
 
 def run_tiny(
@@ -60,10 +60,10 @@ def run_tiny(
     arm = arm_of_recipe(recipe)
     sizes = _checked(seed, workers, scaled(sizes or Sizes(), scale, evaluated))
     _claim(folder, {"recipe": recipe, "seed": seed, "sizes": sizes.document()})
-    shop = Workshop(folder, seed, sizes, workers)
-    tables: dict[str, Rows] = {}
+    shop = ExperimentRun(folder, seed, sizes, workers)
+    tables: dict[str, TableRows] = {}
 
-    def table(title: str, rows: Rows) -> None:
+    def table(title: str, rows: TableRows) -> None:
         tables[title] = rows
         say(f"\n{title}\n{markdown_table(rows)}")
         _write_tables(folder / TABLES, tables)
@@ -120,7 +120,7 @@ def run_arms(
     rows: dict[str, dict[str, list[Measures]]] = {name: {"sampled": [], "greedy": []} for name in chosen}
     stopped: dict[str, dict[str, str]] = {}
     for seed in seeds:
-        shop = Workshop(folder / f"seed-{seed}", seed, fixed, workers)
+        shop = ExperimentRun(folder / f"seed-{seed}", seed, fixed, workers)
         for name in chosen:
             why = _measure_arm(shop, name, rows[name])
             if why:
@@ -129,7 +129,7 @@ def run_arms(
     return _write_arms(folder, rows, stopped)
 
 
-def _measure_arm(shop: Workshop, name: str, into: dict[str, list[Measures]]) -> str:
+def _measure_arm(shop: ExperimentRun, name: str, into: dict[str, list[Measures]]) -> str:
     """Adds what an arm of one seed comes to; why its training stopped, or ""."""
     arm, why = ARMS[name], ""
     pointer = shop.pointer(arm.stage1)
@@ -149,7 +149,7 @@ def _measure_arm(shop: Workshop, name: str, into: dict[str, list[Measures]]) -> 
     return why
 
 
-def _scripted(shop: Workshop, arm: Arm) -> Rows:
+def _scripted(shop: ExperimentRun, arm: ExperimentArm) -> TableRows:
     """What scripted policies do by the pointer that labels made, and by the improved one."""
     rows = []
     for improved in (False, True) if arm.stage1 else (False,):
@@ -161,7 +161,7 @@ def _scripted(shop: Workshop, arm: Arm) -> Rows:
     return rows
 
 
-def _sampled_and_greedy(shop: Workshop, name: str, weights: Path, pointer: Path) -> Rows:
+def _sampled_and_greedy(shop: ExperimentRun, name: str, weights: Path, pointer: Path) -> TableRows:
     return [
         (way, shop.measured(f"{name}-{way}", f"tiny:{weights}", pointer, temperature))
         for way, temperature in (("sampled", 1.0), ("greedy", 0.0))
@@ -197,7 +197,7 @@ def _claim(folder: Path, about: Mapping[str, Any]) -> None:
         )
 
 
-def _write_tables(path: Path, tables: Mapping[str, Rows]) -> None:
+def _write_tables(path: Path, tables: Mapping[str, TableRows]) -> None:
     write_whole(path, "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in tables.items()).encode())
 
 
@@ -206,7 +206,7 @@ def _write_arms(
 ) -> Mapping[str, Any]:
     """The table of all that is known so far, and the result."""
     arms: dict[str, Any] = {}
-    tables: dict[str, Rows] = {"Sampled at temperature 1": [], "Greedy": []}
+    tables: dict[str, TableRows] = {"Sampled at temperature 1": [], "Greedy": []}
     for name, ways in rows.items():
         arms[name] = {"title": ARMS[name].title, "stopped": dict(stopped.get(name, {}))}
         for way, title in (("sampled", "Sampled at temperature 1"), ("greedy", "Greedy")):

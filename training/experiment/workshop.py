@@ -24,7 +24,7 @@ from agent_node.runs.folder import write_json
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.results import ErrorCode, ToolError
-from training.experiment.arms import Arm
+from training.experiment.arms import ExperimentArm
 from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
@@ -53,7 +53,7 @@ class EvaluationPlan(RolloutPlan):
 
 
 @dataclass(frozen=True)
-class Workshop:
+class ExperimentRun:
     """One seed's run.
 
     Attributes:
@@ -118,7 +118,7 @@ class Workshop:
             "turns": TURNS, "timestep": TIMESTEP_S, "world": f"{WORLD}:{pointer}",
         }  # fmt: skip
 
-    def rows(self, arm: Arm) -> list[Row]:
+    def rows(self, arm: ExperimentArm) -> list[Row]:
         """What SFT learns from: conversations that truly ended well, and refusals that were right.
 
         Raises:
@@ -147,14 +147,14 @@ class Workshop:
         write_rows(path, rows)
         return rows
 
-    def _teachers(self, arm: Arm) -> Iterator[tuple[str, str, int]]:
+    def _teachers(self, arm: ExperimentArm) -> Iterator[tuple[str, str, int]]:
         """(use, policy, rollouts) of the teacher data."""
         yield "careful", "careful:varied", self.sizes.careful
         yield "expert", "careful:unchecked", self.sizes.expert
         if arm.more_sft:
             yield "more", "careful:varied", self.sizes.rl_rollouts
 
-    def _taught(self, use: str, policy: str, count: int, arm: Arm) -> Path:
+    def _taught(self, use: str, policy: str, count: int, arm: ExperimentArm) -> Path:
         folder = self.folder / "teacher" / f"{use}{'' if arm.stage1 else '-start'}"
         with self._step(f"teacher data, {use}"):
             plan = self.plan(use, policy, -(-count // 2), self.pointer(arm.stage1), group=2)
@@ -163,13 +163,13 @@ class Workshop:
 
     # -- stages 2 and 3 --------------------------------------------------------------------------------
 
-    def _fresh(self, arm: Arm) -> TinyWeights:
+    def _fresh(self, arm: ExperimentArm) -> TinyWeights:
         from agent_node.policies.tiny.weights import TinyConfig, fresh_weights
 
         pointer = read_pointer(self.pointer(arm.stage1))
         return fresh_weights(self.seed, TinyConfig(blind=arm.blind), pointer=pointer)
 
-    def sft(self, arm: Arm) -> Path:
+    def sft(self, arm: ExperimentArm) -> Path:
         """Weights of the policy after SFT, or untrained where the arm has none.
 
         Raises:
@@ -192,7 +192,7 @@ class Workshop:
         write_tiny(start, path)
         return path
 
-    def _epochs(self, arm: Arm, rows: int) -> int:
+    def _epochs(self, arm: ExperimentArm, rows: int) -> int:
         """Of SFT; an arm of equal compute has as many steps more as stage 3 would take."""
         from training.trainer.settings import PolicySettings, SupervisedSettings
 
@@ -202,7 +202,7 @@ class Workshop:
         usual = epochs * (self.sizes.careful + self.sizes.expert) / batch
         return max(1, round((usual + rl.epochs * self.sizes.rl_rollouts / rl.batch) * batch / rows))
 
-    def rl(self, arm: Arm) -> Path:
+    def rl(self, arm: ExperimentArm) -> Path:
         """Weights of the policy after stage 3, or after stage 2 where the arm has no RL.
 
         Raises:
@@ -227,7 +227,7 @@ class Workshop:
             write_tiny(better, path)
         return path
 
-    def _rl_plan(self, arm: Arm, iteration: int) -> RolloutPlan:
+    def _rl_plan(self, arm: ExperimentArm, iteration: int) -> RolloutPlan:
         """Of one iteration: tasks and seeds that no other one has."""
         groups = self.sizes.rl_groups
         tasks = tasks_for("rl", self.seed, groups * self.sizes.rl_iterations)[groups * iteration :][:groups]
@@ -281,7 +281,7 @@ def _worth_learning(record: RolloutRecord) -> bool:
     return found.true_success or (found.refused_rightly and not found.wrong_thing)
 
 
-def _suffix(arm: Arm, rl: bool = True) -> str:
+def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     """What of an arm makes its weights others'."""
     parts = {
         "start": not arm.stage1, "fresh": not arm.sft, "more": arm.more_sft, "blind": arm.blind,

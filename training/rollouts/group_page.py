@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 from training.advantages.gigpo import GAMMA, TurnAdvantages, or_gigpo
 from training.advantages.grpo import EPSILON, grpo
+from training.data.formats.sample import PictureSource
 from training.rollouts.credit import credited
 from training.rollouts.labels import THINGS
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
@@ -33,13 +33,6 @@ _SIZES = ((200, 65), (160, 50), (120, 40), (80, 30))
 """(longer side [px], JPEG quality) of pictures, the best that fits."""
 _PLAIN = 0.05
 """Advantages of less than this are shown without colour [-]; chosen by hand."""
-
-
-class PictureSource(Protocol):
-    """Has pictures by their hash, as a `training.rollouts.pictures.PictureStore`."""
-
-    def get(self, name: str) -> NDArray[np.uint8]:
-        """The picture, uint8 RGB (H, W, 3). Raises ToolError INVALID_ARGUMENT where there is none."""
 
 
 @dataclass(frozen=True, eq=False)

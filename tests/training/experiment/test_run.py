@@ -20,7 +20,7 @@ from training.experiment.arms import ARMS, OF_RECIPE
 from training.experiment.measures import Measures, summarise
 from training.experiment.run import run_arms, run_tiny
 from training.experiment.sizes import SMOKE, Sizes, scaled, tasks_for
-from training.experiment.workshop import EvaluationPlan, Workshop
+from training.experiment.workshop import EvaluationPlan, ExperimentRun
 from training.rollouts.collection import shard_path, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
@@ -94,19 +94,19 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     done: list[str] = []
     found = summarise([rollout(PictureStore(tmp_path / "pictures"))])
 
-    def measured(self: Workshop, name: str, policy: str, pointer: Path, temperature: float) -> Measures:
+    def measured(self: ExperimentRun, name: str, policy: str, pointer: Path, temperature: float) -> Measures:
         done.append(f"{self.seed} {name} {temperature:g}")
         return found
 
-    def stage3(self: Workshop, arm: Any) -> Path:
+    def stage3(self: ExperimentRun, arm: Any) -> Path:
         if not arm.sft:
             raise ToolError(ErrorCode.EXECUTION_FAILED, "No rollout of the last 4 groups has called a tool.")
         return Path("tiny.safetensors")
 
-    monkeypatch.setattr(Workshop, "measured", measured)
-    monkeypatch.setattr(Workshop, "pointer", lambda self, improved: Path("pointer.safetensors"))
-    monkeypatch.setattr(Workshop, "sft", lambda self, arm: Path("tiny.safetensors"))
-    monkeypatch.setattr(Workshop, "rl", stage3)
+    monkeypatch.setattr(ExperimentRun, "measured", measured)
+    monkeypatch.setattr(ExperimentRun, "pointer", lambda self, improved: Path("pointer.safetensors"))
+    monkeypatch.setattr(ExperimentRun, "sft", lambda self, arm: Path("tiny.safetensors"))
+    monkeypatch.setattr(ExperimentRun, "rl", stage3)
     return done
 
 
