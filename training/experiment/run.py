@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.console.terminal import say
-from agent_node.runs.folder import write_json
-from tool_nodes.files import write_whole
+from agent_node.runs.folder import write_atomically, write_json
 from tool_nodes.results import ErrorCode, ToolError
 from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
@@ -198,7 +197,8 @@ def _claim(folder: Path, about: Mapping[str, Any]) -> None:
 
 
 def _write_tables(path: Path, tables: Mapping[str, TableRows]) -> None:
-    write_whole(path, "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in tables.items()).encode())
+    text = "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in tables.items())
+    write_atomically(path, f"{text}\n".encode())
 
 
 def _write_arms(

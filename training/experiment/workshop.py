@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,7 +80,8 @@ class ExperimentRun:
         if path.exists():
             return path
         with self._step(f"stage 1, {'hits' if improved else 'labels'}"):
-            _write_pointer(self._improved() if improved else self._labelled(), path)
+            weights = self._improved() if improved else self._labelled()
+            _written(path, lambda: write_weights(weights, path))
         return path
 
     def _labelled(self) -> PointerWeights:
@@ -144,7 +145,7 @@ class ExperimentRun:
             say(f"{too_long} conversations cannot be learned from, the last one because: {reason}")
         if not rows:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
-        write_rows(path, rows)
+        _written(path, lambda: write_rows(path, rows))
         return rows
 
     def _teachers(self, arm: ExperimentArm) -> Iterator[tuple[str, str, int]]:
@@ -188,8 +189,7 @@ class ExperimentRun:
             settings = SupervisedSettings(epochs=self._epochs(arm, len(rows)))
             with self._step(f"stage 2, SFT{_suffix(arm, rl=False)}"):
                 start = supervise(start, rows, settings, path.with_suffix(""), self.seed)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_tiny(start, path)
+        _written(path, lambda: write_tiny(start, path))
         return path
 
     def _epochs(self, arm: ExperimentArm, rows: int) -> int:
@@ -224,7 +224,7 @@ class ExperimentRun:
             better = reinforce(
                 read_tiny(begun), lambda k: self._rl_plan(arm, k), settings, path.with_suffix(""), self.seed
             )
-            write_tiny(better, path)
+            _written(path, lambda: write_tiny(better, path))
         return path
 
     def _rl_plan(self, arm: ExperimentArm, iteration: int) -> RolloutPlan:
@@ -290,6 +290,11 @@ def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     return "".join(f"-{name}" for name, true in parts.items() if true)
 
 
-def _write_pointer(weights: PointerWeights, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_weights(weights, path)
+def _written(path: Path, write: Callable[[], None]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write()
+    except OSError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, f"Cannot write {path}: {error.strerror or error}.", "The same command goes on then."
+        ) from error
