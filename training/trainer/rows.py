@@ -112,9 +112,7 @@ def problem_of(row: Row, vocabulary: int, eye_width: int, positions: int) -> str
     return ""
 
 
-def sound_rows(
-    rows: Iterable[Row], vocabulary: int, eye_width: int, positions: int
-) -> tuple[list[Row], Counter[str]]:
+def sound_rows(rows: Iterable[Row], vocabulary: int, eye_width: int, positions: int) -> tuple[list[Row], Counter[str]]:
     """The rows that can be trained on, and how many cannot, by their problem.
 
     Raises:

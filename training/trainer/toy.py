@@ -213,16 +213,12 @@ def play(
     before: list[int] = []
     while speaking := [k for k, episode in enumerate(episodes) if not episode.done]:
         sampler.arrange([before.index(k) if k in before else -1 for k in speaking])
-        turns = sampler.turns(
-            [context_of(episodes[k].said, vocabulary) for k in speaking], [rngs[k] for k in speaking]
-        )
+        turns = sampler.turns([context_of(episodes[k].said, vocabulary) for k in speaking], [rngs[k] for k in speaking])
         for k, turn in zip(speaking, turns, strict=True):
             episodes[k].say(" ".join(vocabulary.decode(turn.tokens)))
             logprobs[k] += turn.logprobs
         before = speaking
-    rows = [
-        Row.of(context_of(episode.said, vocabulary), own) for episode, own in zip(episodes, logprobs, strict=True)
-    ]
+    rows = [Row.of(context_of(episode.said, vocabulary), own) for episode, own in zip(episodes, logprobs, strict=True)]
     return episodes, rows, sampler.tokens_sampled
 
 

@@ -183,5 +183,3 @@ def test_settings_out_of_range_are_refused(kind: type, field: str, value: Any) -
     with pytest.raises(ToolError, match=f"{kind.__name__}: .*{field}") as caught:
         kind(**{field: value})
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
-
-
