@@ -27,8 +27,8 @@ def record(stages: dict[str, float | None], ends: list[float | None], total: flo
         turns.append(TurnRecord(PromptRecord(len(messages)), "turn", ended_s=end))
         messages = (*messages, MessageRecord("assistant", "turn"), MessageRecord("tool", "answer"))
     return RolloutRecord(
-        "00000-000", {"kind": "pick"}, "pick", 1, 0, 0, "spacetools", "tiny", "[]", messages, tuple(turns), {}, total, {},
-        stages,
+        "00000-000", {"kind": "pick"}, "pick", 1, 0, 0, "spacetools", "tiny", "[]", messages, tuple(turns), {}, total,
+        {}, stages,
     )  # fmt: skip
 
 
