@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_node.console.terminal import AsJson, PortOptions, say
@@ -29,6 +29,9 @@ from training.episode import run_episode
 from training.failures import FailingToolbox
 from training.parallel import run_jobs
 
+FAST_SIZE = (320, 240)
+"""(width, height) of the pictures of fast episodes, as in rollouts [px]."""
+
 
 @dataclass(frozen=True)
 class EpisodeJob:
@@ -43,6 +46,7 @@ class EpisodeJob:
     ports: PortNames = AS_PRESET
     robot: str = DEFAULT_ROBOT
     difficulty: float = 0.0
+    fast: bool = False
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,8 @@ def run_one(job: EpisodeJob) -> EpisodeRecord:
     difficulty = Difficulty(job.difficulty)
     task = difficulty.task(paper_task(job.sentence, job.seed), job.seed)
     config = StationConfig(perception=job.perception, seed=job.seed, ports=job.ports, robot=job.robot)
+    if job.fast:
+        config = replace(config, image_size=FAST_SIZE, sleep=True)
     if job.transport == "ros":
         with ros_station(task.scene, config) as remote:
             return _record(job, task, remote, [])
@@ -161,6 +167,7 @@ def bench_manipulation(
     turns: int = TURN_BUDGET,
     robot: str = DEFAULT_ROBOT,
     difficulty: float = 0.0,
+    fast: bool = False,
     jobs: int = 1,
     ports: PortOptions = AS_PRESET,
     as_json: AsJson = False,
@@ -178,6 +185,7 @@ def bench_manipulation(
         robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
             training.difficulty. Only with the transport process.
+        fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
         jobs: Processes. Timings are most meaningful with 1.
     """
     if min(seeds, jobs, turns) < 1 or first_seed < 0:
@@ -191,7 +199,7 @@ def bench_manipulation(
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot, difficulty)
+        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot, difficulty, fast)
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
@@ -208,6 +216,7 @@ def bench_manipulation(
         "protocol": protocol,
         "robot": robot,
         "difficulty": difficulty,
+        "fast": fast,
         "judged_against": TASK_GOAL,
         "turns": _turns(records, turns),
         "machine": machine(),

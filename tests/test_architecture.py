@@ -25,6 +25,8 @@ HEAVY = {
     "ray",
     "verl",
     "trl",
+    "openenv",
+    "verifiers",
     "vllm",
     "open3d",
     "pyzed",
@@ -39,6 +41,11 @@ HEAVY = {
 }
 ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},
+    "training.adapters.on_openenv": {"openenv"},
+    "training.adapters.on_trl": {"torch", "trl"},
+    "training.adapters.on_verifiers": {"verifiers"},
+    "training.adapters.on_verl": {"verl"},
+    "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
     "training.pointer.network": {"torch"},
@@ -142,6 +149,8 @@ def test_files_stay_short_enough_to_read() -> None:
 
 
 SAME_NAME = {
+    "Plan": "a planned motion, and what the small policy thinks before a move",
+    "Vocabulary": "the words of the operator's language, and the tokens of the small policy",
     "Relation": "the relations of places in sentences, and those of them that the judge knows",
 }
 """Types of one name in several modules, and why."""

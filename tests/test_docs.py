@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from agent_node.policies.tiny.vocabulary import FIXED
 from sim.scene import files as scene_files
 from sim.scene.files import EXAMPLE_SCENE, load_scene, named_scene, parse_scene
 from sim.scene.scenes import Scene
@@ -46,9 +47,9 @@ def test_error_codes_named_in_the_documents_exist() -> None:
     variables = {
         word
         for word in words
-        if word.startswith(("CYCLONEDDS_", "MUJOCO_", "OPENBLAS_", "PIP_", "RCLPY_", "RMW_", "ROS_", "ZENOH_"))
+        if word.startswith(("CYCLONEDDS_", "MUJOCO_", "OPENBLAS_", "PIP_", "RCLPY_", "RMW_", "ROS_", "VERL_", "ZENOH_"))
     }
-    assert words - variables <= {str(code) for code in ErrorCode}
+    assert words - variables <= {*map(str, ErrorCode), *FIXED}
 
 
 def test_environment_variables_named_in_the_ros_page_are_read_somewhere() -> None:

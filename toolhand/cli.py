@@ -46,7 +46,8 @@ def _bound(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
 
 
 def _parse(arguments: list[str]) -> Callable[[], int]:
-    """The command with its arguments bound; SystemExit after --help or a complaint about the arguments.
+    """The command with its arguments bound; SystemExit after --help or a complaint about the arguments, ToolError for a
+    word that is none of a group's commands.
 
     Only the module of the command that is asked for is loaded; of the others their summaries are known.
     """
@@ -59,6 +60,10 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
         if isinstance(entry, CliCommand):
             return tyro.cli(_bound(entry.load()), args=words, prog=prog)
         commands, description = entry.commands, entry.summary
+        if words and not words[0].startswith("-") and words[0] not in commands:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"There is no {prog} {words[0][:60]!r}, only {', '.join(commands)}."
+            )
     overview = tyro.extras.SubcommandApp()
     for name, entry in commands.items():
         overview.command(name=name, help=entry.summary)(lambda: None)

@@ -57,6 +57,10 @@ BENCHMARKS = {
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
         "scores.",
     ),
+    "pointer-hits": CliCommand(
+        "bench.pointer_hits:bench_pointer_hits",
+        "Train a pointer on a few labels, then by hits and misses alone; beside it, as long on the labels.",
+    ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
@@ -120,6 +124,23 @@ DATA = {
     ),
 }
 
+_BY_RECIPE = "Train a small policy by the recipe of {}, or write everything to train a large one on GPUs."
+
+TRAIN = {
+    "pointer": CliCommand(
+        "toolhand.train:train_a_pointer",
+        "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it was.",
+    ),
+    "pointer-hits": CliCommand(
+        "toolhand.train:train_pointer_by_hits",
+        "Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.",
+    ),
+    **{
+        name: CliCommand(f"toolhand.train_recipe:train_{name}", _BY_RECIPE.format(paper))
+        for name, paper in (("dirl", "SpaceTools"), ("peria", "PERIA"), ("evic", "E-ViC"), ("last", "LAST"))
+    },
+}
+
 COMMANDS: Mapping[str, CliCommand | Group] = {
     "run": CliCommand("toolhand.run:run", "Carry out one sentence on the simulated robot and write a report."),
     "runs": CliCommand("toolhand.runs:runs", "List the runs of a folder, oldest first; every option narrows the list."),
@@ -174,14 +195,18 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     ),
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
-    "train": Group(
-        "Train what is learned here.",
+    "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
+    "engines": Group(
+        "Make the environments of TRL, verl and others that can train on the episodes of this project.",
         {
-            "pointer": CliCommand(
-                "toolhand.train:train_a_pointer",
-                "Train the pointer of --perception learned on pictures of random scenes; a killed run goes on where it "
-                "was.",
-            )
+            "list": CliCommand(
+                "toolhand.engines:engines_list",
+                "List the engines: version, and the Python that has it where its environment has been made.",
+            ),
+            "make": CliCommand(
+                "toolhand.engines:engines_make",
+                "Make the virtual environment of an engine, of pinned versions, with this checkout in it.",
+            ),
         },
     ),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),

@@ -27,6 +27,7 @@ def data_export(
     format: Literal["chat", "parquet", "sharegpt"] = "chat",
     layout: Literal["calls", "text"] = "calls",
     keep: Kept = "accepted",
+    method: tuple[str, ...] = (),
     as_json: AsJson = False,
 ) -> int:
     """Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.
@@ -38,10 +39,11 @@ def data_export(
             dataset_info.json.
         layout: "calls" are tool calls in the function-calling form with the tools' schemas beside them, "text" is what
             the policy read and wrote, word by word, the tools in its system prompt.
+        method: Only what `toolhand data synth` made by these methods, e.g. views; everything where it is left out.
     """
     from training.data.formats.export import export
 
-    written = export(rollouts, out, format, layout, keep, say)
+    written = export(rollouts, out, format, layout, keep, say, method)
     if as_json:
         emit(written.document())
     else:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from agent_node.console.terminal import AsJson, emit, say
+from tool_nodes.files import write_whole
+from tool_nodes.perception.learned.weights import read_weights, shipped_weights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.pointer.card import model_card
-from training.pointer.train import PointerTraining, be_nice, train_pointer
+from training.pointer.data import make_pictures
+from training.pointer.train import LOG, WEIGHTS, PointerTraining, be_nice, train_pointer
 
 _DEFAULT = PointerTraining()
 
@@ -49,4 +53,52 @@ def train_a_pointer(
     else:
         print(model_card(result))
         say(f"Wrote {', '.join(result['files'])}; use it with --pointer learned:{result['files'][0]}")
+    return 0
+
+
+def train_pointer_by_hits(
+    weights: Path | None = None,
+    seed: int = 0,
+    out: Path = Path("runs/pointer-by-hits"),
+    pictures: Path = Path("runs/pointer/pictures"),
+    scenes: int = _DEFAULT.scenes,
+    steps: int = 300,
+    samples: int = 8,
+    minutes: float | None = None,
+    threads: int = _DEFAULT.threads,
+    jobs: int = 2,
+    as_json: AsJson = False,
+) -> int:
+    """Improve a trained pointer on pictures of which only hits and misses are told; a killed run goes on.
+
+    Args:
+        weights: A file of `toolhand train pointer`; the shipped weights where None.
+        seed: Of scenes, phrases and sampled points.
+        out: Folder for checkpoint, log and weights.
+        pictures: Folder for the pictures, those of `toolhand train pointer --seed` if they are there.
+        scenes: To point at.
+        steps: Of 16 scenes.
+        samples: Points that are tried for each phrase.
+        minutes: Stop after so much processor time.
+        threads: Processor threads.
+        jobs: Processes that make pictures.
+    """
+    from training.pointer.hits import HitTraining, improve_by_hits
+
+    if min(jobs, scenes) < 1 or (minutes is not None and minutes <= 0):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "jobs and scenes must be 1 or more and minutes more than 0.")
+    hits = HitTraining(seed, steps, samples, threads)
+    start = shipped_weights() if weights is None else read_weights(weights)
+    be_nice()
+    improved = improve_by_hits(start, make_pictures(pictures, "train", seed, scenes, jobs), hits, out, minutes)
+    try:
+        write_weights(improved.weights, out / WEIGHTS)
+        write_whole(out / LOG, "".join(json.dumps(row) + "\n" for row in improved.log).encode())
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{out} cannot be written: {error.strerror or error}.") from error
+    files = [str(out / WEIGHTS), str(out / LOG)]
+    if as_json:
+        emit({"log": list(improved.log), "files": files})
+    else:
+        say(f"Wrote {', '.join(files)}; use it with --pointer learned:{files[0]}")
     return 0

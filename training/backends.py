@@ -57,7 +57,7 @@ class EpisodeJudge(Protocol):
 
 
 def _cannot_save() -> StationState:
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on physics in this process can be saved.")
 
 
 @dataclass(frozen=True)

@@ -288,11 +288,14 @@ class EpisodeSession:
         """The episode so far, between two turns: a whole group can start from it.
 
         Raises:
-            ToolError: INVALID_ARGUMENT where the station is not a sound one of the physics in this process.
+            ToolError: UNAVAILABLE where a call ran out of its time or something broke: what has not ended may still
+                change the station. INVALID_ARGUMENT where it is not one of the physics in this process.
         """
         conversation = self._open()
         if not self._sound:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on a sound station of its own can be saved.")
+            raise ToolError(
+                ErrorCode.UNAVAILABLE, "A call ran out of its time or broke: this station can no longer be saved."
+            )
         return SavedEpisode(
             self._lease.save(), conversation.fork(), self.task, self._lease.judge.before, self.turn_ends_s
         )

@@ -21,6 +21,9 @@ THING_SLOTS: Mapping[str, int] = {"plain": 9, "several": 4, "absent": 5}
 PLACE_SLOTS: Mapping[str, int] = {"side": 3, "beside": 3}
 """And that tell one of several by its place; left empty where a scene has none."""
 
+WITHOUT_DEPTH = 0.2
+"""Share of the pictures that are shown without depth: the encoder is to understand colour alone, too. By hand."""
+
 _OUTER = 2
 """Cells of a thing further than this from its middle, along an axis, do not count as its middle [cells]."""
 
@@ -75,8 +78,8 @@ class Batch:
     """Some scenes, with phrases about each.
 
     Attributes:
-        pictures: (B, 7, 120, 160), see `network_input`.
-        place: (B, 2, cells) x and y of the cells on the table, as the network counts them.
+        pictures: (B, 7, 120, 160), see `network_input`; some of them without depth.
+        place: (B, 2, cells) x and y of the cells on the table, as the network counts them; of every picture.
         cells, outer: (B, cells) the thing in each cell, MAX_THINGS where there is none; True where that is not its
             middle part.
         centres: (B, MAX_THINGS) the cell in the middle of each.
@@ -133,25 +136,37 @@ class PhraseBook:
     def __len__(self) -> int:
         return len(self._by_kind)
 
-    def batch(self, scenes: Sequence[int], rng: np.random.Generator, things: Mapping[str, int] = THING_SLOTS) -> Batch:
-        """Some scenes, each with phrases that are drawn by kind."""
+    def batch(
+        self, scenes: Sequence[int], rng: np.random.Generator, things: Mapping[str, int] = THING_SLOTS,
+        without_depth: float = 0.0,
+    ) -> Batch:  # fmt: skip
+        """Some scenes, each with phrases that are drawn by kind.
+
+        Args:
+            scenes: Numbers of scenes.
+            rng: Draws the phrases and the pictures without depth.
+            things: Phrases of each kind that name things.
+            without_depth: Share of the pictures whose depth channels are zero, as of a picture that is colour alone.
+        """
         named = self._drawn(scenes, rng, things)
         placed = self._drawn(scenes, rng, PLACE_SLOTS)
         p = self._pictures
         inputs = np.stack([network_input(p.rgb[k], p.depth[k], p.K, p.T_base_camera[k]) for k in scenes])
         half = STRIDE // 2
         place = inputs[:, 3:5, half::STRIDE, half::STRIDE].reshape(len(inputs), 2, -1)
+        place = np.ascontiguousarray(place)
+        inputs[rng.random(len(inputs)) < without_depth, 3:] = 0.0
         chosen = np.asarray(scenes)
         return Batch(
-            inputs, np.ascontiguousarray(place), self._cells[chosen], self._outer[chosen], self._centres[chosen],
+            inputs, place, self._cells[chosen], self._outer[chosen], self._centres[chosen],
             self._rows.take(named), self._rows.take(placed),
         )  # fmt: skip
 
-    def batches(self, size: int, rng: np.random.Generator) -> Iterator[Batch]:
+    def batches(self, size: int, rng: np.random.Generator, without_depth: float = 0.0) -> Iterator[Batch]:
         """All scenes once in random order, `size` at a time; what is left over is left out."""
         order = rng.permutation(len(self))
         for first in range(0, len(self) - size + 1, size):
-            yield self.batch(order[first : first + size].tolist(), rng)
+            yield self.batch(order[first : first + size].tolist(), rng, without_depth=without_depth)
 
     def _drawn(self, scenes: Sequence[int], rng: np.random.Generator, slots: Mapping[str, int]) -> NDArray[np.int64]:
         drawn = []

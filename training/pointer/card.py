@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from training.pointer.batch import PLACE_SLOTS, THING_SLOTS
+from training.pointer.batch import PLACE_SLOTS, THING_SLOTS, WITHOUT_DEPTH
 from training.pointer.phrases import HELD_OUT_SHARE
 
 SIZE_PX = (640, 360)
@@ -67,11 +67,11 @@ def model_card(result: Mapping[str, Any]) -> str:
         f"{about['seed']}; pictures of the simulated ray camera, no physics; labels from the camera's object ids. "
         f"Phrases: all descriptions of the catalogue but {HELD_OUT_SHARE:.0%}, compounds of them, what is not there, "
         f'side words, "the can left of the red box"; {", ".join(f"{n} {kind}" for kind, n in slots.items())} a '
-        "scene and step.",
+        f"scene and step. {WITHOUT_DEPTH:.0%} of the pictures were shown as colour alone.",
         f"- **Training**: {about['epochs_done']} of {about['epochs']} epochs, AdamW, {about['threads']} thread(s), "
         f"{sum(row['cpu_s'] for row in result['log']):.0f} s of processor time.",
         f"- **Certainty**: Platt's calibration on {about['validation_scenes']} scenes apart. Of phrases that mean one "
-        "thing, the probability that the surest point is meant and no other tells right from wrong with AUC "
+        "thing, the share of the softmax around the surest point tells right from wrong with AUC "
         f"{_number(result['auc'])}; the surest point's own tells there from not there with AUC "
         f"{_number(result['auc_present'])}.",
     ]
@@ -99,6 +99,8 @@ def model_card(result: Mapping[str, Any]) -> str:
         "",
         "- Trained on this simulator's pictures alone: its lamp, its table, its scene camera (within a centimetre and "
         "a degree). Another camera is refused.",
+        "- In a picture without depth it knows what things are; which of them is left, right or beside another is "
+        "refused.",
         "- It knows the words that it was trained on; others are NOT_RECOGNISED. Ordinals, sizes, the middle, "
         '"between", "in", "on", "with" and "not" are refused too.',
         "- Phrases never trained on are new companies of known words; products never trained on are not known.",

@@ -73,9 +73,18 @@ class PictureSet:
     def __len__(self) -> int:
         return len(self.rgb)
 
-    def frame(self, k: int) -> Frame:
-        """Scene k as a camera's frame, without ids."""
-        return Frame(self.rgb[k], self.depth[k], self.K, self.T_base_camera[k], float(k))
+    def some(self, rows: Sequence[int]) -> PictureSet:
+        """Some of the scenes."""
+        at = np.asarray(rows, np.int64)
+        return PictureSet(
+            self.rgb[at], self.depth[at], self.ids[at], self.T_base_camera[at], self.K,
+            [self.phrases[k] for k in at], [self.things[k] for k in at],
+        )  # fmt: skip
+
+    def frame(self, k: int, depth: bool = True) -> Frame:
+        """Scene k as a camera's frame, without ids; if asked for, without depth."""
+        seen = self.depth[k] if depth else np.full_like(self.depth[k], np.nan)
+        return Frame(self.rgb[k], seen, self.K, self.T_base_camera[k], float(k))
 
 
 def scene_of(split: str, seed: int, number: int, without: Sequence[str] = (), only: Sequence[str] = ()) -> Scene:

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import pixel
-from tool_nodes.perception.learned.backend import SURE, LearnedPointer, alone
+from tool_nodes.perception.learned.backend import SURE, Answer, LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import CALIBRATED, PointerWeights, uncalibrated
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from training.pointer.batch import labels
 from training.pointer.data import LEAST_PX, MAX_THINGS, PictureSet
 
+BY_WORDS = ("plain", "held out", "several", "absent", "absent held out")
+"""Phrases that name things by words alone."""
 ONE_THING = ("plain", "held out", "side", "beside")
 """Phrases that mean one thing: a hit is a point on it."""
 
@@ -30,7 +32,7 @@ class PointedAt:
         targets: Names of the products that are meant.
         hit: The surest point is on what is meant.
         certainty: Of that point; 0 where there is none.
-        alone: Probability that it is meant and no other, see `alone`.
+        share: Probability that it is right if one thing is meant, see `Answer`.
         given: Points that are sure enough to be told.
         right: All of what is meant has such a point, and nothing else has.
         rated: For each candidate its certainty and whether it is on what is meant.
@@ -41,22 +43,25 @@ class PointedAt:
     targets: tuple[str, ...]
     hit: bool
     certainty: float
-    alone: float
+    share: float
     given: int
     right: bool
     rated: tuple[tuple[float, bool], ...]
 
 
-def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str] = ()) -> Iterator[PointedAt]:
+def point_at(
+    pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str] = (), depth: bool = True
+) -> Iterator[PointedAt]:
     """Ask about every phrase of every scene whose target is seen.
 
     Args:
         pointer: Sees colour and depth.
         pictures: With the truth.
         kinds: Of phrases; all where empty.
+        depth: Show it depth, too.
     """
     for k in range(len(pictures)):
-        frame, ids = pictures.frame(k), pictures.ids[k]
+        frame, ids = pictures.frame(k, depth), pictures.ids[k]
         seen = np.array([np.count_nonzero(ids == thing) >= LEAST_PX for thing in range(MAX_THINGS)])
         for phrase in pictures.phrases[k]:
             meant = labels(phrase, seen)
@@ -64,11 +69,12 @@ def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str]
                 continue
             targets = tuple(name for name, label in zip(pictures.things[k], phrase.meant, strict=False) if label == 1)
             try:
-                found = pointer.candidates(frame, phrase.text, least=0.0)
+                answer = pointer.answer(frame, phrase.text, least=0.0)
             except ToolError as error:
                 if error.code in INFRASTRUCTURE_ERRORS:
                     raise
-                found = []
+                answer = Answer((), 0.0)
+            found = answer.candidates
             at = [int(ids[v, u]) for u, v in (pixel(one.point, frame.size) for one in found)]
             label = [meant[thing] if thing >= 0 else 0 for thing in at]
             sure = [thing for one, thing in zip(found, at, strict=True) if one.certainty >= SURE]
@@ -78,7 +84,7 @@ def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str]
                 phrase.text, phrase.kind, targets,
                 hit=bool(label) and label[0] == 1,
                 certainty=found[0].certainty if found else 0.0,
-                alone=alone(found),
+                share=answer.share,
                 given=len(sure),
                 right=not wrong and wanted <= set(sure),
                 rated=tuple(
@@ -90,9 +96,12 @@ def point_at(pointer: LearnedPointer, pictures: PictureSet, kinds: Sequence[str]
 def calibrated(weights: PointerWeights, pictures: PictureSet) -> PointerWeights:
     """The same network with certainties that are right as often as they say, on some pictures (Platt 1999)."""
     rated: dict[str, list[tuple[float, bool]]] = {name: [] for name in CALIBRATED}
-    for one in point_at(LearnedPointer(replace(weights, calibration=uncalibrated())), pictures):
+    pointer = LearnedPointer(replace(weights, calibration=uncalibrated()))
+    for one in point_at(pointer, pictures):
         tokens = read_phrase(one.text)
         rated["side" if tokens.side else "beside" if tokens.relation else "thing"] += one.rated
+    for one in point_at(pointer, pictures, BY_WORDS, depth=False):
+        rated["colour"] += one.rated
     return replace(weights, calibration={name: platt(np.array(pairs)) for name, pairs in rated.items()})
 
 
@@ -128,12 +137,20 @@ def area_under_roc(scores: Sequence[float], right: Sequence[bool]) -> float | No
     return float(below.sum() / (2 * len(good) * len(bad)))
 
 
-def figures(found: Sequence[PointedAt]) -> dict[str, Any]:
-    """What a model card tells: (hits, n) by kind, and how well certainties tell right from wrong."""
+def figures(found: Sequence[PointedAt], without_depth: Sequence[PointedAt] = ()) -> dict[str, Any]:
+    """What a model card tells: (hits, n) by kind, and how well certainties tell right from wrong.
+
+    Args:
+        found: In pictures with depth.
+        without_depth: And in the same without it, where they were asked.
+    """
     rows: dict[str, tuple[int, int]] = {}
     for kind in ONE_THING:
         chosen = [one for one in found if one.kind == kind]
         rows[f"{kind}: the surest point is right"] = sum(one.hit for one in chosen), len(chosen)
+    for kind in ONE_THING:
+        chosen = [one for one in without_depth if one.kind == kind]
+        rows[f"{kind}, picture without depth: the surest point is right"] = sum(o.hit for o in chosen), len(chosen)
     for kind in ONE_THING:
         chosen = [one for one in found if one.kind == kind]
         rows[f"{kind}: exactly the right points are given"] = sum(one.right for one in chosen), len(chosen)
@@ -142,11 +159,11 @@ def figures(found: Sequence[PointedAt]) -> dict[str, Any]:
         said = "all of them and nothing else are given" if kind == "several" else "nothing is given"
         rows[f"{kind}: {said}"] = sum(one.right for one in chosen), len(chosen)
     pointed = [one for one in found if one.kind in ONE_THING]
-    surest = sorted(pointed, key=lambda one: -one.alone)[: round(0.8 * len(pointed))]
+    surest = sorted(pointed, key=lambda one: -one.share)[: round(0.8 * len(pointed))]
     rows["the surest 80 % of one-thing phrases"] = sum(one.hit for one in surest), len(surest)
     return {
         "rows": {name: row for name, row in rows.items() if row[1]},
-        "auc": area_under_roc([one.alone for one in pointed], [one.hit for one in pointed]),
+        "auc": area_under_roc([one.share for one in pointed], [one.hit for one in pointed]),
         "auc_present": area_under_roc(
             [one.certainty for one in found if one.kind in ("plain", "absent")],
             [one.kind == "plain" for one in found if one.kind in ("plain", "absent")],

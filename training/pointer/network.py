@@ -24,6 +24,7 @@ from tool_nodes.extras import install_extra
 from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.forward import CHANNELS, DILATIONS, GRID
 from tool_nodes.perception.learned.reading import BESIDE, SIDE_KEYS
+from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.results import ErrorCode, ToolError
 from training.pointer.batch import Batch, PhraseRows
 
@@ -37,7 +38,7 @@ except ImportError as error:  # pragma: no cover
         f"Install it with: {install_extra('learn')}",
     ) from error  # fmt: skip
 
-WIDTH = 40
+WIDTH = 48
 """Channels of the cells' features while they are made; chosen by hand for the budget of 15 ms a call."""
 STEM = 24
 """Channels after the first convolution; chosen by hand."""
@@ -49,10 +50,11 @@ centimetres have to outweigh all doubt about what a thing is. Chosen by hand."""
 HIDDEN = 32
 """Of the small network that judges "left of" and "next to"; chosen by hand."""
 LEARNING_RATE = 3e-3
-"""Highest, of AdamW: it warms up, falls to zero as a cosine over two thirds of the steps, begins again at half and
-falls once more (Loshchilov and Hutter 2017). Chosen by hand."""
+"""Highest, of AdamW: it warms up and falls to zero as a cosine (Loshchilov and Hutter 2017). Chosen by hand."""
 WARM_UP = 0.05
-"""Share of the first two thirds of the steps."""
+"""Share of the steps in which it rises."""
+FINE_RATE = 1e-3
+"""The same where trained weights are improved; as in the spike that this follows, chosen by hand."""
 RARE = -4.0
 """Bias of every word at first, log odds: hardly any cell is the middle of what it names; chosen by hand."""
 FOCAL_GAMMA = 2.0
@@ -215,13 +217,21 @@ class PointerTrainer:
         steps: Of the whole training, for the learning rate.
         seed: Of the first weights.
         threads: Processor threads; another number gives other last digits.
+        start: Trained weights with these vocabularies to go on from. Their batch normalisation is part of the
+            convolutions and stays so.
     """
 
-    def __init__(self, words: int, heads: int, steps: int, seed: int, threads: int) -> None:
+    def __init__(
+        self, words: int, heads: int, steps: int, seed: int, threads: int, start: PointerWeights | None = None
+    ) -> None:
         torch.set_num_threads(threads)
         torch.manual_seed(seed)
         self.network = PointerNetwork(words, heads)
-        self._optimiser = torch.optim.AdamW(self.network.parameters(), LEARNING_RATE, weight_decay=1e-4)
+        if start is not None:
+            load_exported(self.network, start.tensors)
+        self._rate = LEARNING_RATE if start is None else FINE_RATE
+        self._batch_statistics = start is None
+        self._optimiser = torch.optim.AdamW(self.network.parameters(), self._rate, weight_decay=1e-4)
         self._steps, self.step_number = steps, 0
 
     @property
@@ -235,10 +245,10 @@ class PointerTrainer:
         Raises:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
         """
-        self.network.train()
+        self.network.train(self._batch_statistics)
         for group in self._optimiser.param_groups:
-            group["lr"] = LEARNING_RATE * schedule(self.step_number, self._steps)
-        loss, tally = loss_of(self.network, batch)
+            group["lr"] = self._rate * schedule(self.step_number, self._steps)
+        loss, tally = self.loss(batch)
         if not torch.isfinite(loss):
             raise ToolError(
                 ErrorCode.INTERNAL, f"The loss of step {self.step_number + 1} is not a number: training stopped."
@@ -249,6 +259,10 @@ class PointerTrainer:
         self._optimiser.step()
         self.step_number += 1
         return float(loss.detach()), tally
+
+    def loss(self, batch: Batch) -> tuple[Tensor, dict[str, tuple[int, int]]]:
+        """What a step makes smaller, and (hits, phrases) by what the phrases are: `loss_of`, from labels."""
+        return loss_of(self.network, batch)
 
     def check(self, batches: Iterator[Batch]) -> dict[str, tuple[int, int]]:
         """(hits, phrases) of batches that are not trained on."""
@@ -285,10 +299,7 @@ class PointerTrainer:
 
 def schedule(step: int, steps: int) -> float:
     """Share of the highest learning rate in a step of so many."""
-    first = max(2 * steps // 3, 1)
-    if step >= first:
-        return 0.25 * (1.0 + float(np.cos(np.pi * (step - first) / max(steps - first, 1))))
-    progress = step / first
+    progress = step / steps
     if progress < WARM_UP:
         return (progress + 1e-3) / WARM_UP
     return 0.5 * (1.0 + float(np.cos(np.pi * (progress - WARM_UP) / (1.0 - WARM_UP))))
@@ -320,6 +331,34 @@ def exported(network: PointerNetwork) -> dict[str, NDArray[np.float32]]:
     tensors |= {"head.weight": network.head.weight, "head.bias": network.head_bias.weight[:, 0]}
     tensors |= {"side.weight": network.directions, "sharp": network.sharp}
     return {name: np.ascontiguousarray(tensor.detach().numpy(), np.float32) for name, tensor in tensors.items()}
+
+
+@torch.no_grad()
+def load_exported(network: PointerNetwork, tensors: Mapping[str, NDArray[np.float32]]) -> None:
+    """Give a network weights of `exported`: it computes the same as long as it is not in training mode.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for weights of another size.
+    """
+    given = {name: torch.from_numpy(np.array(tensor)) for name, tensor in tensors.items()}
+    given["side"] = given.pop("side.weight") / STEEP
+    for name in ("word", "head"):
+        given[f"{name}_bias.weight"] = given.pop(f"{name}.bias")
+    for layer, norms in (("stem", network.stem_norm), ("block", network.block_norm)):
+        for k, norm in enumerate(norms):
+            assert isinstance(norm, nn.BatchNorm2d)
+            given[f"{layer}_norm.{k}.bias"] = given.pop(f"{layer}.{k}.bias")
+            given[f"{layer}_norm.{k}.weight"] = torch.ones(norm.num_features)
+            given[f"{layer}_norm.{k}.running_mean"] = torch.zeros(norm.num_features)
+            given[f"{layer}_norm.{k}.running_var"] = torch.full((norm.num_features,), 1.0 - norm.eps)
+    own = network.state_dict()
+    wrong = [name for name, value in given.items() if name not in own or value.numel() != own[name].numel()]
+    if wrong:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The weights are of a network of another size: {', '.join(wrong[:3])}.",
+            "Go on from weights that this version has trained.",
+        )  # fmt: skip
+    network.load_state_dict(own | {name: value.reshape(own[name].shape) for name, value in given.items()})
 
 
 def scores_of(network: PointerNetwork, picture: NDArray[np.float32], words: Sequence[int], head: int) -> Any:

@@ -21,7 +21,7 @@ from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
-from training.pointer.batch import PhraseBook, WordList
+from training.pointer.batch import WITHOUT_DEPTH, PhraseBook, WordList
 from training.pointer.card import curves, model_card
 from training.pointer.data import make_pictures
 from training.pointer.evaluation import by_product, calibrated, figures, point_at
@@ -56,14 +56,14 @@ class PointerTraining:
 
     seed: int = 0
     scenes: int = 1200
-    epochs: int = 15
+    epochs: int = 16
     test_scenes: int = 200
     validation_scenes: int = 80
     threads: int = 1
     without_products: int = 0
 
     def __post_init__(self) -> None:
-        least = {"seed": 0, "scenes": BATCH, "epochs": 1, "test_scenes": 1, "validation_scenes": BATCH, "threads": 1}
+        least = {"seed": 0, "scenes": BATCH, "epochs": 1, "test_scenes": 1, "validation_scenes": 1, "threads": 1}
         for name, low in least.items():
             if getattr(self, name) < low:
                 raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {low} or more, got {getattr(self, name)}.")
@@ -155,7 +155,8 @@ def _epoch(
     """One row of the log."""
     started, count = time.process_time(), training.scenes // BATCH
     losses, hits, live = [], np.zeros(2, int), sys.stderr.isatty()
-    for number, batch in enumerate(book.batches(BATCH, np.random.default_rng([training.seed, 7, epoch])), start=1):
+    rng = np.random.default_rng([training.seed, 7, epoch])
+    for number, batch in enumerate(book.batches(BATCH, rng, WITHOUT_DEPTH), start=1):
         loss, tally = trainer.step(batch)
         losses.append(loss)
         hits = 0.9 * hits + np.array(tally["things"])
@@ -163,7 +164,7 @@ def _epoch(
             bar = "#" * (30 * number // count)
             rate = f"loss {loss:.2f}, hits {hits[0] / max(hits[1], 1):.1%}"
             print(f"\repoch {epoch + 1}/{training.epochs} [{bar:.<30}] {rate} ", end="", file=sys.stderr, flush=True)
-    seen = trainer.check(check.batches(BATCH, np.random.default_rng([training.seed, 8])))
+    seen = trainer.check(check.batches(min(BATCH, len(check)), np.random.default_rng([training.seed, 8])))
     row: dict[str, Any] = {"epoch": epoch + 1, "loss": round(float(np.mean(losses)), 4)}
     row |= {name: round(right / n, 4) if n else None for name, (right, n) in seen.items()}
     row["cpu_s"] = round(time.process_time() - started, 1)
@@ -176,7 +177,7 @@ def _epoch(
 def _tested(weights: PointerWeights, training: PointerTraining, data: Path, processes: int) -> dict[str, Any]:
     pointer, without = LearnedPointer(weights), training.held_out_products
     test = make_pictures(data, "test", training.seed, training.test_scenes, processes, without)
-    result = figures(list(point_at(pointer, test)))
+    result = figures(list(point_at(pointer, test)), list(point_at(pointer, test, ("plain", "held out"), depth=False)))
     if without:
         strange = make_pictures(data, "test", training.seed, training.test_scenes, processes, only=without)
         result["unseen_products"] = dict(by_product(list(point_at(pointer, strange, ("plain", "held out"))), without))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import Registers, read_turn
 from agent_node.policies.tiny.eyes import EYE_WIDTH, SEEN, EyeFeatures, Eyes, Seen
-from agent_node.policies.tiny.observations import Observation, observe
+from agent_node.policies.tiny.observations import ToolAnswer, observe
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, load_protocol
@@ -173,7 +173,7 @@ class ContextReader:
             parts = list(self._seen.things())
         self._add(*[v.SEE] * SEEN, features=parts)
 
-    def _keep(self, found: Observation) -> None:
+    def _keep(self, found: ToolAnswer) -> None:
         """Give registers to points."""
         before = self.registers.points
         kept = found.points[: v.REGISTERS - len(before)]

@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from agent_node.policies.tiny.eyes import EyeFeatures
 from agent_node.policies.tiny.vocabulary import Tokens
 from agent_node.policies.tiny.weights import TinyWeights
-
-Array = NDArray[np.float32]
+from tool_nodes.perception.learned.forward import Array
 
 NORM_EPSILON = 1e-5
 """Added to the variance before a norm divides by its root [-]; torch's default."""
@@ -116,7 +115,7 @@ def normed(x: Array) -> Array:
     centred = x - np.add.reduce(x, axis=-1, keepdims=True) * share
     variance = np.einsum("ij,ij->i", centred, centred)[:, None] * share
     centred /= np.sqrt(variance + np.float32(NORM_EPSILON))
-    return centred
+    return np.asarray(centred, np.float32)
 
 
 def after_norm(weight: Array, bias: Array, norm_weight: Array, norm_bias: Array) -> tuple[Array, Array]:

@@ -29,7 +29,7 @@ _SUCCESS = {"robot.execute_grasp": v.HOLDS, "robot.place_object_at_2d_location":
 
 
 @dataclass(frozen=True)
-class Observation:
+class ToolAnswer:
     """One tool message.
 
     Attributes:
@@ -45,7 +45,7 @@ class Observation:
     notes: tuple[str, ...] = ()
 
 
-def observe(message: Message, tool: str) -> Observation:
+def observe(message: Message, tool: str) -> ToolAnswer:
     """What a tool message says.
 
     Args:
@@ -57,7 +57,7 @@ def observe(message: Message, tool: str) -> Observation:
     notes = () if not noted else (v.LAST,) if LAST_TURN in note else (v.NOTE,)
     image = response.image_index if tool in _CAMERA else None
     points = response.points if tool in _POINTING else ()
-    return Observation(_tokens(response, tool, bool(points)), points, image, notes)
+    return ToolAnswer(_tokens(response, tool, bool(points)), points, image, notes)
 
 
 def _tokens(response: Response, tool: str, points: bool) -> tuple[str, ...]:

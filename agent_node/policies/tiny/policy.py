@@ -17,10 +17,11 @@ from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.context import ContextReader, TinyContext
 from agent_node.policies.tiny.dialect import TOOLS, render_turn
 from agent_node.policies.tiny.eyes import EYE_WIDTH
-from agent_node.policies.tiny.network import Array, TinyNetwork, log_softmax
+from agent_node.policies.tiny.network import TinyNetwork, log_softmax
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
+from tool_nodes.perception.learned.forward import Array
 from tool_nodes.results import ErrorCode, ToolError
 
 TURN_TOKENS = 40

@@ -16,7 +16,7 @@ from tool_nodes.backends import make_ports
 from tool_nodes.perception.learned import weights as weights_module
 from tool_nodes.perception.learned.backend import SURE, LearnedPerception, LearnedPointer, shrunk
 from tool_nodes.perception.learned.forward import PICTURE_PX, convolved, soft_minimum
-from tool_nodes.perception.learned.peaks import cell_point, mass_around, peaks
+from tool_nodes.perception.learned.peaks import cell_point, mass_around, peaks, summed_around
 from tool_nodes.perception.learned.reading import ANYTHING, Named, PhraseTokens, read_phrase
 from tool_nodes.perception.learned.weights import MAX_BYTES, SHIPPED, SHIPPED_SHA256, read_weights, shipped_weights
 from tool_nodes.registry import Setting
@@ -121,11 +121,39 @@ def test_an_empty_phrase_is_not_understood() -> None:
     assert error_of("").code is ErrorCode.NOT_UNDERSTOOD
 
 
-def test_a_frame_without_depth_or_of_another_camera_is_refused_in_a_sentence() -> None:
+def without_depth(frame: Frame) -> Frame:
+    """The same picture as colour alone."""
+    return replace(frame, depth=np.full_like(frame.depth, np.nan), ids=None)
+
+
+def test_a_place_in_a_frame_without_depth_and_another_camera_are_refused_in_a_sentence() -> None:
     frame, _ = seen(0)
-    blind = replace(frame, depth=np.full_like(frame.depth, np.nan))
-    for other in (blind, replace(frame, camera="wrist")):
-        assert error_of("everything", other).code is ErrorCode.UNAVAILABLE
+    assert error_of("the left can", without_depth(frame)).code is ErrorCode.UNAVAILABLE
+    assert error_of("everything", replace(frame, camera="wrist")).code is ErrorCode.UNAVAILABLE
+
+
+def test_what_things_are_is_seen_without_depth_too() -> None:
+    hits, n = 0, 0
+    for number in range(10):
+        frame, names = seen(number)
+        assert frame.ids is not None
+        for k, name in enumerate(names):
+            if names.count(name) == 1 and np.count_nonzero(frame.ids == k) >= 20:
+                x, y = POINTER.candidates(without_depth(frame), name, least=0.0)[0].point
+                hits += int(frame.ids[int(y * 120), int(x * 160)] == k)
+                n += 1
+    assert n > 40
+    assert hits / n > 0.8
+
+
+def test_the_share_of_the_surest_point_is_small_where_two_things_are_alike() -> None:
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for number in range(12):
+        frame, names = seen(number)
+        for name in sorted(set(names)):
+            shares[names.count(name) == 1].append(POINTER.answer(frame, name).share)
+    assert np.median(shares[True]) > 0.9
+    assert np.median(shares[False]) < 0.8
 
 
 def test_a_picture_without_a_frame_is_refused() -> None:
@@ -220,6 +248,9 @@ def test_a_candidate_is_the_highest_of_its_surroundings() -> None:
     assert peaks(scores, -5.0) == [45, 700]
     assert cell_point(45) == (5.5 / 40, 1.5 / 30)
     assert mass_around(np.full(1200, np.log(1 / 1200), np.float32), 700) == pytest.approx(25 / 1200)
+    around = summed_around(scores)
+    assert around[45] == pytest.approx(np.log(np.exp(3.0) + np.exp(2.0)), abs=1e-2)
+    assert around[900] == pytest.approx(np.log(25) - 9.0, abs=1e-4)
 
 
 @pytest.mark.parametrize("how", ["cut", "no file", "not json", "other network", "too large"])

@@ -1,7 +1,8 @@
 """Pointing by what was learned from pictures; outlines and depth as `pixels`, free space by the rules.
 
 The network sees the scene camera's frames, colour and depth, brought to 160 x 120 px. It never reads what the simulator
-stores with a frame. A point comes with its certainty, measured on scenes that it was not trained on.
+stores with a frame. A point comes with its certainty, measured on scenes that it was not trained on. Of a picture
+without depth it says what things are, and not which of them is left of what: that is judged on the table.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tool_nodes.perception.certainty import LEAST, Candidate
 from tool_nodes.perception.frames import FrameCache
 from tool_nodes.perception.free_space import find_free_space
 from tool_nodes.perception.learned.forward import PICTURE_PX, Encoded, network_input
-from tool_nodes.perception.learned.peaks import cell_point, mass_around, peaks
+from tool_nodes.perception.learned.peaks import CellScores, cell_point, mass_around, mostly_around, peaks, summed_around
 from tool_nodes.perception.learned.reading import PhraseTokens, tokens_of
 from tool_nodes.perception.learned.weights import PointerWeights, shipped_weights
 from tool_nodes.perception.pixels import PixelPerception
@@ -76,6 +77,20 @@ def shrunk(frame: Frame) -> ShrunkFrame:
     return ShrunkFrame(small, depth[rows][:, columns], K, *place)
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What is said to a phrase.
+
+    Attributes:
+        candidates: Every place that may be meant, surest first.
+        share: Probability, in [0, 1], that the surest one is right if one thing is meant: what the softmax over all
+            cells gives to its surroundings. 0 without candidates.
+    """
+
+    candidates: tuple[Candidate, ...]
+    share: float
+
+
 class LearnedPointer:
     """Points at things of a scene camera's frames by words.
 
@@ -90,6 +105,10 @@ class LearnedPointer:
         self._seen = FrameCache(self._look)
 
     def candidates(self, frame: Frame, text: str, least: float = LEAST) -> list[Candidate]:
+        """The candidates of `answer`, in a list."""
+        return list(self.answer(frame, text, least).candidates)
+
+    def answer(self, frame: Frame, text: str, least: float = LEAST) -> Answer:
         """Every place that may be what a phrase means, with the probability that it is, surest first.
 
         Args:
@@ -99,7 +118,7 @@ class LearnedPointer:
 
         Raises:
             ToolError: NOT_RECOGNISED for words or a grammar that were never trained on; UNAVAILABLE for a frame of
-                another camera or without depth; NOT_UNDERSTOOD for a phrase that means nothing.
+                another camera, or for a place in one without depth; NOT_UNDERSTOOD for a phrase that means nothing.
         """
         tokens = tokens_of(parse_noun_phrase(text))
         unknown = self._network.unknown(tokens)
@@ -111,17 +130,33 @@ class LearnedPointer:
                 "Use other words for it, or another pointer.",
             )
         seen, small = self._seen(frame)
-        found = self._by_place(seen, tokens) if tokens.side or tokens.relation else self._by_words(seen, tokens)
+        placed = bool(tokens.side or tokens.relation)
+        log_p, found = self._by_place(seen, tokens) if placed else self._by_words(seen, tokens)
+        if seen.known.any():
+            known = mostly_around(seen.known)  # a border, or what no camera measures, is no thing
+            found = [one for one in found if known[one[0]]]
         points = [(_in_frame(cell_point(cell), small), sure) for cell, sure in found if sure >= least]
-        return [Candidate(point, sure) for point, sure in points if min(point) >= 0.0 and max(point) < 1.0]
+        inside = tuple(Candidate(point, sure) for point, sure in points if min(point) >= 0.0 and max(point) < 1.0)
+        return Answer(inside, mass_around(log_p, found[0][0]) if inside else 0.0)
 
-    def _by_words(self, seen: Encoded, tokens: PhraseTokens) -> list[tuple[int, float]]:
+    def _by_words(self, seen: Encoded, tokens: PhraseTokens) -> tuple[CellScores, list[tuple[int, float]]]:
+        """Log probability of each cell to be the one that is meant, and (cell, certainty) of the candidates."""
         scores = self._network.what(seen, tokens.thing)
-        return [(cell, self._certainty("thing", float(scores[cell]))) for cell in peaks(scores, -10.0)]
+        of = "thing" if seen.known.any() else "colour"
+        around = summed_around(scores)
+        found = [(cell, self._certainty(of, float(around[cell]))) for cell in peaks(scores, -10.0)]
+        return scores - np.logaddexp.reduce(scores), sorted(found, key=lambda one: -one[1])
 
-    def _by_place(self, seen: Encoded, tokens: PhraseTokens) -> list[tuple[int, float]]:
-        """The joint probability: it is such a thing, it is the one there, and what it is beside is seen."""
-        there = self._network.what(seen, tokens.thing)
+    def _by_place(self, seen: Encoded, tokens: PhraseTokens) -> tuple[CellScores, list[tuple[int, float]]]:
+        """As `_by_words`; certainties are of all together: it is such a thing, it is the one there, and what it is
+        beside is seen."""
+        if not seen.known.any():
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                "The learned pointer judges where a thing stands by depth, and this picture has none.",
+                "Name the thing alone, or look again.",
+            )
+        there = summed_around(self._network.what(seen, tokens.thing))
         log_probability, reference = self._network.where(seen, tokens)
         found = []
         for cell in peaks(log_probability, -6.0):
@@ -129,7 +164,7 @@ class LearnedPointer:
             p = mass_around(log_probability, cell) * exists * math.exp(reference)
             p = min(max(p, 1e-6), 1.0 - 1e-6)
             found.append((cell, self._certainty("side" if tokens.side else "beside", math.log(p / (1.0 - p)))))
-        return sorted(found, key=lambda one: -one[1])
+        return log_probability, sorted(found, key=lambda one: -one[1])
 
     def _certainty(self, of: str, score: float) -> float:
         a, b = self._calibration[of]
@@ -141,10 +176,6 @@ class LearnedPointer:
                 ErrorCode.UNAVAILABLE,
                 f"The learned pointer has only ever seen the scene camera's pictures, not the {frame.camera} camera.",
                 "Use the scene camera's picture, or another pointer.",
-            )
-        if not np.isfinite(frame.depth).any():
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, "The learned pointer needs depth, and this picture has none.", "Look again."
             )
         small = shrunk(frame)
         return self._network.encode(network_input(small.rgb, small.depth, small.K, frame.T_base_camera)), small
@@ -225,14 +256,6 @@ class LearnedPerception:
         group = parse_noun_phrase(phrase)
         chosen = points if group.plural or group.count else points[:1]
         return [self._pixels.segment(frame, [point])[0].mask for point in chosen]
-
-
-def alone(candidates: Sequence[Candidate]) -> float:
-    """Probability that the surest candidate is meant and no other: how sure one point for a phrase is; 0 for none."""
-    if not candidates:
-        return 0.0
-    first, *others = (one.certainty for one in candidates)
-    return first * math.prod(1.0 - other for other in others)
 
 
 def _not_found(text: str, found: Sequence[Candidate], count: int, wanted: int) -> ToolError:

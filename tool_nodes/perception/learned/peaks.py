@@ -23,6 +23,17 @@ def peaks(scores: CellScores, least: float) -> list[int]:
     return [int(cell) for cell in found[np.argsort(-scores[found], kind="stable")]]
 
 
+def summed_around(scores: CellScores) -> CellScores:
+    """log sum exp of the scores in the square around each cell: a large thing shares its middle among several cells."""
+    square = ndimage.uniform_filter(np.exp(scores.astype(float)).reshape(GRID), _WINDOW, mode="constant")
+    return np.asarray(np.log(_WINDOW**2 * np.maximum(square.ravel(), 0.0) + 1e-12), np.float32)
+
+
+def mostly_around(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(cells,) True where most of a cell and the eight around it are."""
+    return np.asarray(ndimage.uniform_filter(cells.astype(np.float32).reshape(GRID), 3, mode="nearest").ravel() > 0.5)
+
+
 def mass_around(log_probability: CellScores, cell: int) -> float:
     """Probability, in [0, 1], of the square around a cell."""
     row, column = divmod(cell, GRID[1])

@@ -29,8 +29,13 @@ MAX_SHOWN = 500
 """Rollouts of a page; chosen by hand, what a browser scrolls through at ease."""
 
 
-def is_kept(record: RolloutRecord, keep: KeptRollouts) -> bool:
-    """Whether a rollout is among "all", "accepted" (its label says no different) or "successful" (by the truth)."""
+def is_kept(record: RolloutRecord, keep: KeptRollouts, methods: Sequence[str] = ()) -> bool:
+    """Whether a rollout is among "all", "accepted" (its label says no different) or "successful" (by the truth).
+
+    Where methods are given, its label must name one of them.
+    """
+    if methods and record.labels.get("method") not in methods:
+        return False
     return keep == "all" or (
         record.true_success if keep == "successful" else record.labels.get("accepted", True) is True
     )
@@ -43,6 +48,7 @@ def export(
     layout: Layout = "calls",
     keep: KeptRollouts = "accepted",
     on_skip: Callable[[str], None] | None = None,
+    methods: Sequence[str] = (),
 ) -> WrittenSet:
     """Write a folder of rollouts as a data set; of a collection that was killed, its whole shards.
 
@@ -54,6 +60,7 @@ def export(
         keep: Which rollouts.
         on_skip: Hears in a sentence of each row that is no rollout and each rollout that cannot be written, which are
             left out; where None, the first is an error.
+        methods: Only those that were made so, names of `training.data.synthesis.methods.METHODS`; all where empty.
 
     Raises:
         ToolError: INVALID_ARGUMENT for folders, names or rows that are not as they should be, and where nothing is
@@ -65,16 +72,17 @@ def export(
             f"A format is one of {', '.join(FORMS)}, and kept are all, accepted or successful: not {form!r}, {keep!r}.",
         )
     bad_row = None if on_skip is None else lambda error: on_skip(str(error))
-    records = (record for record in read_rollouts(rollouts, bad_row) if is_kept(record, keep))
-    return write_set(_some(records, rollouts, keep), PictureStore(rollouts), out, FORMS[form](), layout, on_skip)
+    records = (record for record in read_rollouts(rollouts, bad_row) if is_kept(record, keep, methods))
+    wanted = [keep] * (keep != "all") + [f"made by {' or '.join(methods)[:80]}"] * bool(methods)
+    which = f" that is {' and '.join(wanted)}" if wanted else ""
+    return write_set(_some(records, rollouts, which), PictureStore(rollouts), out, FORMS[form](), layout, on_skip)
 
 
-def _some(records: Iterable[RolloutRecord], rollouts: Path, keep: KeptRollouts) -> Iterator[RolloutRecord]:
+def _some(records: Iterable[RolloutRecord], rollouts: Path, which: str) -> Iterator[RolloutRecord]:
     """The records. Raises ToolError INVALID_ARGUMENT where there are none, before anything is written."""
     left = iter(records)
     first = next(left, None)
     if first is None:
-        which = "" if keep == "all" else f" that is {keep}"
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{rollouts} has no rollout{which}.")
     yield from itertools.chain([first], left)
 

@@ -133,9 +133,9 @@ def _turn(entry: ChatEntry) -> tuple[str, str]:
 
 
 def _words(entry: ChatEntry) -> str:
-    return "".join(_said(part) if isinstance(part, str) else PLACEHOLDER for part in entry.parts)
+    return "".join(said(part) if isinstance(part, str) else PLACEHOLDER for part in entry.parts)
 
 
-def _said(text: str) -> str:
+def said(text: str) -> str:
     """Words without a placeholder of a picture, which is counted wherever it stands."""
     return _PLACEHOLDERS.sub("\u2039", text)

@@ -1,0 +1,116 @@
+"""DIRL, the recipe of SpaceTools: a pointing expert by RL, its and a larger teacher's trajectories, RL with all tools.
+
+Numbers are those of the supplement, whose Table 1 has a column for each stage. "Phase-1 IRL" makes the expert that
+teaches pointing and nothing else; the policy itself begins with "Phase-1 SFT". Section D.1 keeps the robot out of both
+stages of RL, and so do the kinds below.
+
+The total is that of C.2, with the format score that the paper tried and left out of its final training (C.2, E.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent_node.episode import Episode
+from training.recipes.recipe import STAGES, TrainingRecipe, texts_of
+from training.recipes.stages import PaperTraining, RlStage, SftStage, chosen, printed
+from training.rewards import spacetools
+
+TABLE = "Table 1"
+CODE = "released code: max_assistant_turns"
+
+POINTING = ("yes_no", "box", "free_space", "point")
+"""What the expert is trained on: RoboSpatial's relations, boxes and free places (E.2), and single things."""
+SEEING = ("point", "free_space", "depth", "yes_no", "choice", "box", "pose", "grasp")
+"""What the policy is trained on: all that is answered with vision tools alone (D.1)."""
+
+
+def _totals(episode: Episode, correct: float, right: bool) -> tuple[float, Mapping[str, float]]:
+    """C.2: R_acc + 0.3 R_format."""
+    form = spacetools.format_score(texts_of(episode), as_printed=False)
+    return spacetools.with_format(correct, form), {"spacetools.format": form}
+
+
+def _interactive(name: str, title: str, kinds: tuple[str, ...], samples: int, epochs: int) -> RlStage:
+    """The two stages of RL, which differ in data and epochs alone."""
+    return RlStage(
+        name=name,
+        title=title,
+        kinds=kinds,
+        samples=printed(samples, TABLE),
+        batch=printed(64, TABLE),
+        mini_batch=chosen(320, "all rollouts of a step in one update"),
+        micro_batch=chosen(2),
+        logprob_micro_batch=chosen(8),
+        group=printed(5, TABLE),
+        learning_rate=printed(1e-6, TABLE),
+        epochs=printed(epochs, TABLE),
+        schedule=chosen("constant", f"{TABLE} says NA"),
+        warmup_ratio=printed(0.0, TABLE),
+        min_lr_ratio=chosen(0.0, "a constant rate has no end"),
+        kl=printed(1e-4, TABLE),
+        entropy=printed(0.0, TABLE),
+        clip=chosen(0.2, "verl's default"),
+        temperature=printed(1.0, TABLE),
+        top_p=chosen(1.0, "verl's default"),
+        top_k=chosen(-1, "verl's default"),
+        max_prompt=printed(8192, TABLE),
+        max_response=printed(8192, TABLE),
+        turns=printed(10, CODE),
+        server=printed("sglang", "released code"),
+        trained=printed("language model", TABLE),
+    )
+
+
+TRAINING = PaperTraining(
+    models=("Qwen/Qwen2.5-VL-3B-Instruct",),
+    engines=printed("LLaMA-Factory for SFT, verl for RL", "section Loss & Training; B.1"),
+    gpus=printed("8 for the model and 8 for the tools", TABLE),
+    stages=(
+        _interactive("phase_1_irl", "Phase-1 IRL", POINTING, samples=4000, epochs=5),
+        SftStage(
+            name="phase_1_sft",
+            title="Phase-1 SFT",
+            methods=("points", "tools", "robot"),
+            samples=printed(8000, TABLE),
+            batch=printed(8, TABLE),
+            learning_rate=printed(1e-5, TABLE),
+            epochs=printed(2.0, TABLE),
+            schedule=printed("cosine", TABLE),
+            warmup_ratio=printed(0.1, TABLE),
+            weight_decay=chosen(0.0, "LLaMA-Factory's default"),
+            max_tokens=printed(16384, f"{TABLE}: 8192 of the prompt and 8192 of the response"),
+            trained=printed("language model", TABLE),
+        ),
+        _interactive("phase_2_irl", "Phase-2 IRL", SEEING, samples=8000, epochs=2),
+    ),
+)
+
+DIRL = TrainingRecipe(
+    name="dirl",
+    paper="SpaceTools",
+    protocol="spacetools",
+    suites=("spacetools",),
+    mix={
+        "point": 2, "free_space": 2, "depth": 1, "yes_no": 1, "choice": 1, "box": 1, "pose": 1, "grasp": 1,
+        "pick": 1, "relational_pick": 1, "pick_and_place": 1,
+    },
+    rewards={
+        "point": "spacetools.nndc",
+        "free_space": "spacetools.nsdh",
+        "depth": "spacetools.choice",
+        "yes_no": "spacetools.choice",
+        "choice": "spacetools.choice",
+        "box": "spacetools.mean_iou",
+        "pose": "spacetools.pose_iou",
+        "grasp": "spacetools.nnce",
+        "pick": STAGES,
+        "relational_pick": STAGES,
+        "pick_and_place": STAGES,
+    },
+    totals=_totals,
+    adds=("spacetools.format",),
+    training=TRAINING,
+    tiny="All three stages, on deeds with tools that err: a pointer by hits and misses, SFT, then GRPO in physics.",
+)  # fmt: skip
+"""SpaceTools' recipe."""

@@ -1,0 +1,95 @@
+"""E-ViC: RL from the first step on, without trajectories to imitate; a gate that pays in full where a tool was used.
+
+A zoom has to be worth its turn. On things of the table it is not: in a picture of 160x120 small things are pointed at
+as often as large ones, so a policy learns there that looking closer is for nothing. Print is another matter: the lot
+numbers of `small_print` are 14 px high in a picture of 1800 px. An overview of 1024 px, which is what the small policy
+looks at, shows them at 8 px, below the 9 px that its reader needs; a crop shows them whole. So print is what the
+preset tiny asks for.
+
+Eq. 4 sums over the tokens of a rollout; verl's default, the mean over the tokens of a batch, is kept in presets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent_node.episode import Episode
+from training.recipes.recipe import TrainingRecipe, texts_of
+from training.recipes.stages import PaperTraining, RlStage, chosen, printed
+from training.rewards import evic
+
+SECTION = "section 4.2"
+
+
+def _totals(episode: Episode, correct: float, right: bool) -> tuple[float, Mapping[str, float]]:
+    """Eq. 1 and E.7: (R_k + R_format) G - 0.05 for each failed call."""
+    exchanges = [exchange for turn in episode.turns for exchange in turn.exchanges if exchange.call is not None]
+    calls = [(str(e.call.name), e.call.arguments) for e in exchanges if e.call is not None]
+    failed = sum(exchange.record is None or not exchange.record.result.ok for exchange in exchanges)
+    form, gated = evic.format_reward(texts_of(episode)), evic.gate(calls)
+    added = {"evic.format": form, "evic.gate": gated, "failed_calls": evic.FAILED_CALL * failed}
+    return evic.total(correct, form, gated, failed), added
+
+
+TRAINING = PaperTraining(
+    models=("Qwen/Qwen2.5-VL-7B-Instruct",),
+    engines=printed("verl with FSDP", SECTION),
+    gpus=printed("64 (A800)", SECTION),
+    stages=(
+        RlStage(
+            name="rl",
+            title="Agentic RL",
+            samples=printed(24400, "section 4.1: 24.4K"),
+            batch=printed(128, SECTION),
+            mini_batch=chosen(2048, "all rollouts of a step in one update"),
+            micro_batch=chosen(2),
+            logprob_micro_batch=chosen(8),
+            group=printed(16, SECTION),
+            learning_rate=printed(1e-6, SECTION),
+            epochs=chosen(2, "the whole number that has 200 steps of 128 in it"),
+            schedule=chosen("constant", "verl's default"),
+            warmup_ratio=chosen(0.0, "verl's default"),
+            min_lr_ratio=chosen(0.0, "a constant rate has no end"),
+            kl=printed(0.0, f"{SECTION}: without KL penalty"),
+            entropy=chosen(0.0, "verl's default"),
+            clip=printed(0.2, SECTION),
+            temperature=printed(1.0, SECTION),
+            top_p=chosen(1.0, "verl's default"),
+            top_k=chosen(-1, "verl's default"),
+            max_prompt=chosen(8192, "as SpaceTools"),
+            max_response=chosen(8192, "as SpaceTools"),
+            turns=printed(5, SECTION),
+            server=chosen("vllm"),
+            trained=chosen("everything"),
+            steps=printed(200, f"{SECTION}: training stabilizes after 200 steps"),
+        ),
+    ),
+)
+
+EVIC = TrainingRecipe(
+    name="evic",
+    paper="E-ViC",
+    protocol="evic",
+    suites=("evic",),
+    mix={
+        "choice": 2, "depth": 1, "point": 2, "free_space": 2, "box": 1, "map_route": 1, "count": 1, "size": 1,
+        "distance": 1, "small_print": 1,
+    },
+    rewards={
+        "choice": "evic.choice",
+        "depth": "evic.choice",
+        "small_print": "evic.choice",
+        "point": "evic.single_point",
+        "free_space": "evic.region",
+        "box": "evic.iou",
+        "map_route": "evic.trajectory",
+        "count": "evic.mra",
+        "size": "evic.mra",
+        "distance": "evic.mra",
+    },
+    totals=_totals,
+    adds=("evic.format", "evic.gate", "failed_calls"),
+    training=TRAINING,
+    tiny="RL alone, on print that is legible in a crop only: on things of the table a zoom wins nothing.",
+)  # fmt: skip
+"""E-ViC's recipe."""

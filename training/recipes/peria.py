@@ -1,0 +1,96 @@
+"""PERIA: trajectories that were explored and exploited, then OR-GIGPO with a reward of form, repetition and answer.
+
+The paper trained Qwen3-VL-Thinking with 2, 4 and 8 billion parameters by one and the same Tables 4 and 5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent_node.episode import Episode
+from training.recipes.recipe import TrainingRecipe, texts_of
+from training.recipes.stages import PaperTraining, RlStage, SftStage, StepCredit, chosen, printed
+from training.rewards import peria
+
+DATA, SFT, RL = "Table 8", "Table 4", "Table 5"
+
+
+def _totals(episode: Episode, correct: float, right: bool) -> tuple[float, Mapping[str, float]]:
+    """4.3: R_rep + R_format + R_correct, from -4 to 2."""
+    text = "\n".join(texts_of(episode))
+    repeated, form = peria.repetition(text, len(episode.turns)), peria.format_reward(text)
+    return peria.total(repeated, form, correct), {"peria.repetition": repeated, "peria.format": form}
+
+
+TRAINING = PaperTraining(
+    models=("Qwen/Qwen3-VL-2B-Thinking", "Qwen/Qwen3-VL-4B-Thinking", "Qwen/Qwen3-VL-8B-Thinking"),
+    engines=printed("VerL-Tool, which is made of verl; vLLM", "section 5, Implementation Details"),
+    gpus=chosen("8"),
+    stages=(
+        SftStage(
+            name="sft",
+            title="SFT",
+            methods=("explore",),
+            samples=printed(10661, DATA),
+            batch=printed(32, SFT),
+            learning_rate=printed(1e-5, SFT),
+            epochs=printed(1.0, SFT),
+            schedule=printed("cosine", SFT),
+            warmup_ratio=printed(0.1, SFT),
+            weight_decay=printed(0.01, SFT),
+            max_tokens=printed(65536, SFT),
+            trained=chosen("everything"),
+        ),
+        RlStage(
+            name="rl",
+            title="RL",
+            samples=printed(8652, DATA),
+            batch=printed(64, RL),
+            mini_batch=printed(256, RL),
+            micro_batch=printed(4, RL),
+            logprob_micro_batch=printed(16, RL),
+            group=printed(4, RL),
+            learning_rate=printed(1e-6, RL),
+            epochs=printed(3, RL),
+            schedule=printed("cosine", RL),
+            warmup_ratio=printed(0.05, RL),
+            min_lr_ratio=chosen(0.0, "verl's default"),
+            kl=printed(0.0, "section 4.3: no explicit KL penalty"),
+            entropy=chosen(0.0, "verl's default"),
+            clip=printed(0.2, RL),
+            temperature=printed(1.0, RL),
+            top_p=printed(1.0, RL),
+            top_k=printed(-1, RL),
+            max_prompt=printed(16384, RL),
+            max_response=printed(32768, RL),
+            turns=printed(11, RL),
+            server=printed("vllm", RL),
+            trained=chosen("everything"),
+            max_action=printed(4096, RL),
+            max_observation=printed(8192, RL),
+            credit=StepCredit(
+                omega=printed(1.0, RL), gamma=printed(0.99, RL), epsilon=printed(1e-6, RL), delta=printed(0.9, RL)
+            ),
+        ),
+    ),
+)
+
+PERIA = TrainingRecipe(
+    name="peria",
+    paper="PERIA",
+    protocol="peria",
+    suites=("peria",),
+    mix={"map_route": 2, "map_stations": 2, "small_print": 2, "count": 1, "yes_no": 1},
+    rewards={
+        "map_route": "peria.path",
+        "map_stations": "peria.answer",
+        "small_print": "peria.answer",
+        "count": "peria.answer",
+        "yes_no": "peria.answer",
+    },
+    totals=_totals,
+    adds=("peria.repetition", "peria.format"),
+    training=TRAINING,
+    tiny="SFT and then OR-GIGPO, on the deeds and tools of dirl: the small policy works SpaceTools' tools alone.",
+)
+"""PERIA's recipe."""

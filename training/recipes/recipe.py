@@ -1,0 +1,86 @@
+"""What a recipe is: tasks, tools and form of a paper, what an episode is worth, and how the paper trains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from agent_node.episode import Episode
+from sim.tasks.task import Score, Task
+from tool_nodes.results import ErrorCode, ToolError
+from training.grading import Grade
+from training.recipes.stages import PaperTraining
+from training.rewards.stages import stage_reward
+from training.tasks.kinds import TrainingTask, make_task
+
+Totals = Callable[[Episode, float, bool], tuple[float, Mapping[str, float]]]
+"""(episode, the task's own reward, whether its answer is right) -> (total, further terms by name of REWARDS)."""
+
+STAGES = "stages"
+"""The reward of what the arm carries out: the stages that it came to. Ours; no paper has one."""
+_STREAM = 16
+"""Keeps these random numbers apart from others of the same seed."""
+
+
+@dataclass(frozen=True)
+class TrainingRecipe:
+    """How a paper trains.
+
+    Attributes:
+        name: Of the recipe.
+        paper: Where it is from.
+        protocol: How its policy writes turns; a name of `agent_node.protocol.load_protocol`.
+        suites: Whose tools its policy is offered.
+        mix: Kind of task -> share of the tasks; the papers' own sets are larger, these are their kinds.
+        rewards: Kind -> which term of the task's score is the task's reward.
+        totals: What the form of the conversation adds.
+        adds: Names of what `totals` adds.
+        training: The paper's stages with their numbers.
+        tiny: What of it is run on two cores, in a sentence.
+    """
+
+    name: str
+    paper: str
+    protocol: str
+    suites: tuple[str, ...]
+    mix: Mapping[str, float]
+    rewards: Mapping[str, str]
+    totals: Totals
+    adds: tuple[str, ...]
+    training: PaperTraining
+    tiny: str
+
+    def task(self, seed: int, split: str = "train") -> TrainingTask:
+        """A task of the mix; the seed decides its kind too. Raises ToolError as `training.tasks.kinds.make_task`."""
+        return make_task(self.kind(seed), seed, split)
+
+    def kind(self, seed: int) -> str:
+        """Of the task of a seed."""
+        kinds, shares = list(self.mix), np.array(list(self.mix.values()))
+        rng = np.random.default_rng([abs(seed), _STREAM])
+        return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
+
+    def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
+        """See `training.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
+        kind = str(getattr(task, "kind", type(task).__name__))
+        if kind not in self.rewards:
+            kinds = ", ".join(self.rewards)
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The recipe {self.name} has no reward for a task of kind {kind!r}, only for {kinds}.",
+            )
+        name = self.rewards[kind]
+        correct = _stages(truth) if name == STAGES else float(truth.terms[name])
+        total, added = self.totals(episode, correct, truth.success)
+        return Grade(total, {name: correct, **added})
+
+
+def texts_of(episode: Episode) -> list[str]:
+    """What the policy wrote, a text a turn."""
+    return [turn.as_sampled.text for turn in episode.turns]
+
+
+def _stages(truth: Score) -> float:
+    return stage_reward(truth.stages) if truth.stages else 0.0
