@@ -10,7 +10,10 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
-.PHONY: run check test mutants lint docs clean
+# What is tested in an environment of its own (docs/engines.md).
+ENGINES := trl openenv verl verifiers
+
+.PHONY: run check test mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -46,6 +49,11 @@ check: lint
 test: lint
 	$(PYTEST)
 
+# An adapter against the real package, in that engine's own environment, which is made first.
+$(ENGINES:%=test-%): test-%: $(VENV)/.core
+	$(BIN)/toolhand engines make $*
+	.engines/$*/bin/python -m pytest tests/training/adapters/$*
+
 # What the tests do not notice (docs/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
 # MUTANTS=--again runs those again that were not killed, MUTANTS=--table prints the results.
 mutants: $(VENV)/.mutants
@@ -57,4 +65,4 @@ docs: $(VENV)/.docs
 	@echo "build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build mutants *.egg-info
+	rm -rf $(VENV) .engines build mutants *.egg-info

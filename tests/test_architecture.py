@@ -25,6 +25,8 @@ HEAVY = {
     "ray",
     "verl",
     "trl",
+    "openenv",
+    "verifiers",
     "vllm",
     "open3d",
     "pyzed",
@@ -35,12 +37,22 @@ HEAVY = {
     "cv2",
     "gymnasium",
     "pyarrow",
+    "tensorboardX",
 }
 ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},
+    "training.adapters.on_openenv": {"openenv"},
+    "training.adapters.on_trl": {"torch", "trl"},
+    "training.adapters.on_verifiers": {"verifiers"},
+    "training.adapters.on_verl": {"verl"},
+    "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
     "training.pointer.network": {"torch"},
+    "training.trainer.learner": {"torch"},
+    "training.trainer.network": {"torch"},
+    "training.trainer.sampler": {"torch"},
+    "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|bench\.redteam\.ros_sequences")

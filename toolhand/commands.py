@@ -92,6 +92,11 @@ BENCHMARKS = {
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
+    "trainer": CliCommand(
+        "bench.trainer:bench_trainer",
+        "Time sampling with kept keys, a step of SFT and one of RL, and the toy's loop beside them; nothing is "
+        "learned.",
+    ),
     "startup": CliCommand(
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
@@ -204,6 +209,19 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
     "data": Group("Make training data of rollouts, and look at it.", DATA),
     "bench": Group("Measure success, perception and speed over many random scenes.", BENCHMARKS),
     "train": Group("Train a pointer, or a policy by a paper's recipe.", TRAIN),
+    "engines": Group(
+        "Make the environments of TRL, verl and others that can train on the episodes of this project.",
+        {
+            "list": CliCommand(
+                "toolhand.engines:engines_list",
+                "List the engines: version, and the Python that has it where its environment has been made.",
+            ),
+            "make": CliCommand(
+                "toolhand.engines:engines_make",
+                "Make the virtual environment of an engine, of pinned versions, with this checkout in it.",
+            ),
+        },
+    ),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(
         "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."

@@ -60,6 +60,7 @@ training/README
 docs/learning
 docs/rewards
 docs/data
+docs/engines
 urdf/README
 docs/architecture
 docs/site/api

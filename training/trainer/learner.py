@@ -156,7 +156,7 @@ class Learner:
 
     @torch.no_grad()
     def measure(self, rows: Sequence[Row]) -> dict[str, float]:
-        """ "loss" [nat a token] and "accuracy" of rows that are not trained on."""
+        """Loss [nat a token] and accuracy, by name, of rows that are not trained on."""
         self.network.eval()
         lost, right, count = 0.0, 0, 0
         for first in range(0, len(rows), _ROWS_AT_ONCE):

@@ -84,12 +84,13 @@ def test_a_killed_training_goes_on_to_the_same_bytes(
             raise KeyboardInterrupt
         add(self, row)
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         if when == "in an epoch":
             patch.setattr(training.trainer.sft, "_epoch", killed_epoch)
         else:
             patch.setattr(training.trainer.log.RunLog, "add", killed_add)
-        supervise(weights, rows, SETTINGS, tmp_path, seed=1)
+        with pytest.raises(KeyboardInterrupt):
+            supervise(weights, rows, SETTINGS, tmp_path, seed=1)
     assert not (tmp_path / POLICY).exists()
     supervise(weights, rows, SETTINGS, tmp_path, seed=1)
     assert same_policy(tmp_path, whole)
@@ -132,7 +133,7 @@ def test_a_full_disk_is_one_sentence(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(training.trainer.learner, "write_whole", full)
-    with pytest.raises(ToolError, match="cannot be written to .*: No space left on device"):
+    with pytest.raises(ToolError, match=r"cannot be written to .*: No space left on device"):
         supervise(weights, rows, SETTINGS, tmp_path, seed=1)
     assert not (tmp_path / CHECKPOINT).exists()
 
@@ -183,5 +184,3 @@ def test_settings_out_of_range_are_refused(kind: type, field: str, value: Any) -
     with pytest.raises(ToolError, match=f"{kind.__name__}: .*{field}") as caught:
         kind(**{field: value})
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
-
-

@@ -21,7 +21,7 @@ from tool_nodes.perception.certainty import LEAST, Candidate
 from tool_nodes.perception.frames import FrameCache
 from tool_nodes.perception.free_space import find_free_space
 from tool_nodes.perception.learned.forward import PICTURE_PX, Encoded, network_input
-from tool_nodes.perception.learned.peaks import CellScores, cell_point, mass_around, peaks, summed_around
+from tool_nodes.perception.learned.peaks import CellScores, cell_point, mass_around, mostly_around, peaks, summed_around
 from tool_nodes.perception.learned.reading import PhraseTokens, tokens_of
 from tool_nodes.perception.learned.weights import PointerWeights, shipped_weights
 from tool_nodes.perception.pixels import PixelPerception
@@ -132,6 +132,9 @@ class LearnedPointer:
         seen, small = self._seen(frame)
         placed = bool(tokens.side or tokens.relation)
         log_p, found = self._by_place(seen, tokens) if placed else self._by_words(seen, tokens)
+        if seen.known.any():
+            known = mostly_around(seen.known)  # a border, or what no camera measures, is no thing
+            found = [one for one in found if known[one[0]]]
         points = [(_in_frame(cell_point(cell), small), sure) for cell, sure in found if sure >= least]
         inside = tuple(Candidate(point, sure) for point, sure in points if min(point) >= 0.0 and max(point) < 1.0)
         return Answer(inside, mass_around(log_p, found[0][0]) if inside else 0.0)

@@ -29,6 +29,11 @@ def summed_around(scores: CellScores) -> CellScores:
     return np.asarray(np.log(_WINDOW**2 * np.maximum(square.ravel(), 0.0) + 1e-12), np.float32)
 
 
+def mostly_around(cells: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """(cells,) True where most of a cell and the eight around it are."""
+    return np.asarray(ndimage.uniform_filter(cells.astype(np.float32).reshape(GRID), 3, mode="nearest").ravel() > 0.5)
+
+
 def mass_around(log_probability: CellScores, cell: int) -> float:
     """Probability, in [0, 1], of the square around a cell."""
     row, column = divmod(cell, GRID[1])

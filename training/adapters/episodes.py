@@ -1,0 +1,157 @@
+"""The episodes that an engine's rows name, as plain data: no engine is needed for it.
+
+    episodes = Episodes({"recipe": "dirl", "image_size": [320, 240]})
+    session = episodes.open({"task": {"kind": "distance", "seed": 7, "split": "train"}, "seed": 7}, rollout=3)
+
+Settings are fields of `training.rollouts.plan.RolloutPlan`, which checks them, so that an engine's episodes are those
+of `toolhand rollouts collect`. Rows of one task and seed are a group.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.memory import Memory
+from agent_node.policies.chat import ContentPart, picture_words
+from agent_node.policies.chat import NativeResult as _Result
+from agent_node.protocol import load_protocol
+from sim.tasks.task import Task
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from training.difficulty import Difficulty
+from training.environment import Environment
+from training.recipes import recipe_named
+from training.rollouts.plan import RolloutPlan, check_task
+from training.session import EpisodeSession, TurnResult
+from training.tasks.kinds import task_from_document
+from training.tasks.manipulation import ManipulationTask
+
+NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
+"""What ends a rollout from outside: it is dropped, whatever the engine, and never scored."""
+
+EVERYTHING = Memory(pictures=1_000_000, shown=1_000_000)
+"""A memory that lets no picture go: engines append tokens, so a prompt begins with the one before [pictures]."""
+
+_PLACEHOLDER = {"kind": "pick", "seed": 0, "split": "train"}
+_OWN = frozenset({"tasks", "group", "seed", "policy", "settings"})
+"""Fields of a plan that are the row's or the engine's own."""
+
+
+class Episodes:
+    """Opens episodes; its environment is made when the first one is opened. Any number at once, from any thread.
+
+    Args:
+        settings: Fields of RolloutPlan but for tasks, group, seed, policy and settings; and `recipe`, whose protocol,
+            suites and reward are taken where they are not given.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another setting or value.
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | None = None) -> None:
+        given = dict(settings or {})
+        allowed = sorted({entry.name for entry in fields(RolloutPlan)} - _OWN | {"recipe"})
+        if unknown := sorted(set(given) - set(allowed)):
+            raise _invalid(f"There is no setting {str(unknown[0])[:60]!r} of episodes, only {', '.join(allowed)}.")
+        if recipe := given.pop("recipe", None):
+            followed = recipe_named(str(recipe))
+            own = {"protocol": followed.protocol, "suites": followed.suites, "reward": followed.name}
+            given = own | given
+        for name in {"suites", "image_size"} & set(given):
+            given[name] = tuple(given[name])
+        self._plan = RolloutPlan(tasks=(_PLACEHOLDER,), **given)
+        self.protocol = load_protocol(self._plan.protocol)
+        self._making = threading.Lock()
+        self._environment: Environment | None = None
+
+    @property
+    def environment(self) -> Environment:
+        """Where the episodes happen."""
+        with self._making:
+            if self._environment is None:
+                plan = self._plan
+                self._environment = Environment(
+                    plan.config,
+                    turn_budget=plan.turns,
+                    protocol=self.protocol,
+                    memory=EVERYTHING,
+                    failures=plan.failures,
+                    grader=plan.grader,
+                    backend=plan.backend,
+                )
+            return self._environment
+
+    def open(self, row: Mapping[str, Any], rollout: int = 0) -> EpisodeSession:
+        """Begin the episode of a row.
+
+        Args:
+            row: {"task": document, "seed": of the station, 0 where it is not given}; other keys are not read.
+            rollout: Which of its group it is.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a row without a task; those of `Environment.open`.
+        """
+        document, seed = row.get("task"), row.get("seed", 0)
+        if isinstance(document, str):
+            document = _read(document)
+        if not isinstance(document, Mapping):
+            raise _invalid('A row of an episode has a "task": {"kind": ..., "seed": ..., "split": ...}.')
+        check_task(document)
+        return self.environment.open(self._as_hard(task_from_document(document), int(seed)), int(seed), int(rollout))
+
+    def _as_hard(self, task: Task, seed: int) -> Task:
+        level = self._plan.difficulty
+        if level == 0.0 or not isinstance(task, ManipulationTask):
+            return task
+        return task.with_scene(Difficulty(level).scene(task.scene, seed))
+
+    def close(self) -> None:
+        """End what the environment has started."""
+        with self._making:
+            if self._environment is not None:
+                self._environment.close()
+            self._environment = None
+
+
+@functools.cache
+def _shared(settings: str) -> Episodes:
+    return Episodes(json.loads(settings))
+
+
+def shared_episodes(settings: Mapping[str, Any] | None = None) -> Episodes:
+    """The episodes of these settings in this process: all that ask for them share the stations."""
+    return _shared(json.dumps(dict(settings or {}), sort_keys=True, default=list))
+
+
+def require_sound(session: EpisodeSession) -> None:
+    """Raises ToolError UNAVAILABLE where something broke or a call ran out of its time: such a rollout is dropped."""
+    if not session.sound:
+        raise ToolError(ErrorCode.UNAVAILABLE, "A tool broke or ran out of its time: the rollout is dropped.")
+
+
+def words_of(result: TurnResult) -> str:
+    """What calls brought, without markup; each picture shows as `<image K>`, by which later calls name it."""
+    return "\n".join(picture_words(_Result("", message.said, message.image_index)) for message in result.messages)
+
+
+def pictures_of(parts: Sequence[ContentPart]) -> list[NDArray[np.uint8]]:
+    """The pictures among words and pictures."""
+    return [part for part in parts if not isinstance(part, str)]
+
+
+def _read(document: str) -> Any:
+    try:
+        return json.loads(document)
+    except ValueError as error:
+        raise _invalid(f"The task of a row is no JSON ({error}).") from error
+
+
+def _invalid(message: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
