@@ -48,6 +48,7 @@ ADAPTERS = {
     "training.adapters.on_verl_trainer": {"torch", "verl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
+    "training.pointer.hits": {"torch"},
     "training.pointer.network": {"torch"},
     "training.trainer.learner": {"torch"},
     "training.trainer.network": {"torch"},
