@@ -92,6 +92,11 @@ BENCHMARKS = {
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
+    "trainer": CliCommand(
+        "bench.trainer:bench_trainer",
+        "Time sampling with kept keys, a step of SFT and one of RL, and the toy's loop beside them; nothing is "
+        "learned.",
+    ),
     "startup": CliCommand(
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
@@ -185,6 +190,19 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             ),
             "show": CliCommand(
                 "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
+            ),
+            "branch": CliCommand(
+                "toolhand.rollouts:rollouts_branch",
+                "Play the first turns of a collected group once more, and go on from that state several times.",
+            ),
+            "measure": CliCommand(
+                "toolhand.rollouts:rollouts_measure",
+                "Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, "
+                "checks.",
+            ),
+            "group": CliCommand(
+                "toolhand.rollouts:rollouts_group",
+                "Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.",
             ),
         },
     ),
