@@ -40,7 +40,9 @@ def bench_trainer(rows: int = 64, steps: int = 3, seed: int = 0, as_json: AsJson
     if min(rows, steps) < 1 or seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "rows and steps must be 1 or more, and the seed 0 or more.")
     say("sampling")
+    cpu = time.process_time()
     sampled, sampling_s, learned = _sampled(rows, seed)
+    sampling_cpu_s = time.process_time() - cpu
     say("learning")
     timed = _learned(learned, steps)
     say("the toy")
@@ -54,6 +56,7 @@ def bench_trainer(rows: int = 64, steps: int = 3, seed: int = 0, as_json: AsJson
         "sampled_tokens": sampled,
         "sampled_tokens_s": round(sampled / sampling_s, 1),
         "sampling_s": round(sampling_s, 3),
+        "sampling_cpu_s": round(sampling_cpu_s, 3),
         **{name: round(value, 4) for name, value in timed.items()},
         "toy": {
             "rollouts": 8 * TOY_GROUP,
@@ -102,23 +105,24 @@ def _heard(rng: np.random.Generator, tokens: int) -> tuple[Any, Any, Any]:
 
 
 def _learned(rows: list[Row], steps: int) -> dict[str, float]:
-    """Seconds of a step of SFT and of RL, of 24 and of 32 rows."""
+    """Wall and processor time [s] of a step of SFT and of RL, of 24 and of 32 rows."""
     from training.trainer.learner import Learner
 
     settings = PolicySettings()
     learner = Learner(fresh_weights(0), settings)
     given = [row.with_advantages(1.0 if k % 2 else -1.0) for k, row in enumerate(rows)]
 
-    def timed(act: Any) -> float:
-        began = time.perf_counter()
+    def timed(name: str, act: Any) -> dict[str, float]:
+        began, cpu = time.perf_counter(), time.process_time()
         for _ in range(steps):
             act()
-        return (time.perf_counter() - began) / steps
+        spent = time.perf_counter() - began, time.process_time() - cpu
+        return {f"{name}_s": spent[0] / steps, f"{name}_cpu_s": spent[1] / steps}
 
     return {
         "parameters": float(learner.parameters),
-        "sft_step_s": timed(lambda: learner.supervise(given[:24])),
-        "rl_step_s": timed(lambda: learner.reinforce(given[:32], settings)),
+        **timed("sft_step", lambda: learner.supervise(given[:24])),
+        **timed("rl_step", lambda: learner.reinforce(given[:32], settings)),
     }
 
 
@@ -128,8 +132,10 @@ def _report(document: Mapping[str, Any]) -> str:
         [
             f"{document['rows']} conversations of {document['tokens_a_row']} tokens, {document['parameters']:.0f} "
             f"parameters (seed {document['seeds'][0]})",
-            f"sampled {document['sampled_tokens']} tokens at {document['sampled_tokens_s']:.0f} a second",
-            f"a step of SFT, 24 rows: {document['sft_step_s']:.2f} s; of RL, 32 rows: {document['rl_step_s']:.2f} s",
+            f"sampled {document['sampled_tokens']} tokens at {document['sampled_tokens_s']:.0f} a second "
+            f"(processor time {document['sampling_cpu_s']:.2f} s)",
+            f"a step of SFT, 24 rows: {document['sft_step_s']:.2f} s (processor {document['sft_step_cpu_s']:.2f}); of "
+            f"RL, 32 rows: {document['rl_step_s']:.2f} s (processor {document['rl_step_cpu_s']:.2f})",
             f"the toy: {toy['grpo_step_s']:.3f} s an iteration of GRPO with {toy['rollouts']} rollouts, "
             f"{toy['sampled_tokens_s']:.0f} tokens a second",
             f"{document['machine']['cpu']}, {document['machine']['cores']} cores",
