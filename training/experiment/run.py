@@ -19,7 +19,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
 from training.experiment.sizes import Sizes, scaled
-from training.experiment.workshop import ExperimentRun
+from training.experiment.workshop import TIMES, ExperimentRun
 
 ABOUT, RESULT, TABLES = "experiment.json", "result.json", "tables.md"
 """Files of a run, in its folder: what it is of, what came of it, and the tables."""
@@ -65,7 +65,7 @@ def run_tiny(
     def table(title: str, rows: TableRows) -> None:
         tables[title] = rows
         say(f"\n{title}\n{markdown_table(rows)}")
-        _write_tables(folder / TABLES, tables)
+        _write_tables(folder / TABLES, tables, _times(folder))
 
     pointer = shop.pointer(arm.stage1)
     table("Scripted policies, by the pointers", _scripted(shop, arm))
@@ -79,7 +79,7 @@ def run_tiny(
         "tables": {title: {name: row.document() for name, row in rows} for title, rows in tables.items()},
         "policy": str(final),
         "pointer": str(pointer),
-        "seconds": json.loads((folder / "times.json").read_bytes()),
+        "seconds": _times(folder),
     }
     write_json(folder / RESULT, result)
     return result
@@ -196,8 +196,17 @@ def _claim(folder: Path, about: Mapping[str, Any]) -> None:
         )
 
 
-def _write_tables(path: Path, tables: Mapping[str, TableRows]) -> None:
+def _times(folder: Path) -> dict[str, float]:
+    """Wall time of each step so far [s]."""
+    path = folder / TIMES
+    return dict(json.loads(path.read_bytes())) if path.exists() else {}
+
+
+def _write_tables(path: Path, tables: Mapping[str, TableRows], times: Mapping[str, float] | None = None) -> None:
     text = "\n\n".join(f"## {title}\n\n{markdown_table(rows)}" for title, rows in tables.items())
+    if times:
+        rows = "\n".join(f"| {step} | {seconds:,.0f} |" for step, seconds in times.items())
+        text += f"\n\n## Wall time\n\n| step | s |\n|---|---|\n{rows}"
     write_atomically(path, f"{text}\n".encode())
 
 

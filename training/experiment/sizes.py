@@ -66,7 +66,7 @@ class Sizes:
         return asdict(self)
 
 
-SMOKE = Sizes(16, 2, 16, 2, 2, 2, 1, 1, 1, 2, 1)
+SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 1, 1, 2, 1)
 """The least that goes through every stage: what a test runs."""
 
 

@@ -42,6 +42,8 @@ TIMESTEP_S = 0.004
 """Of the physics: twice the robot's own step, half the time; see `training.rollouts.plan`."""
 TURNS = 24
 """Assistant turns of an episode."""
+TIMES = "times.json"
+"""Wall time of each step, in the run's folder."""
 NEVER = StopRules(0, 0, 0)
 """An evaluation measures whatever a policy does."""
 
@@ -270,7 +272,7 @@ class ExperimentRun:
         say(f"seed {self.seed}: {what}")
         yield
         took = time.monotonic() - began
-        path = self.folder / "times.json"
+        path = self.folder / TIMES
         times: dict[str, float] = json.loads(path.read_bytes()) if path.exists() else {}
         times[what] = round(times.get(what, 0.0) + took, 1)
         write_json(path, times)

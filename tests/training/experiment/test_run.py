@@ -72,7 +72,9 @@ def test_a_smoke_goes_through_all_stages_and_is_gone_on_with_without_doing_anyth
     assert list(result["tables"]) == ["Scripted policies, by the pointers", "Stage 2: SFT", "Stage 3: GRPO"]
     assert set(result["tables"]["Stage 3: GRPO"]) == {"sampled", "greedy"}
     assert all(Path(result[name]).is_file() for name in ("policy", "pointer"))
-    assert (folder / "tables.md").read_text().count("| policy | n |") == 3
+    written = (folder / "tables.md").read_text()
+    assert written.count("| policy | n |") == 3
+    assert "| stage 2, SFT |" in written
     assert json.loads((folder / "result.json").read_bytes()) == json.loads(json.dumps(result))
     asked = list(here)
     again = run_tiny("dirl", folder, 0, sizes=SMOKE, workers=2)
