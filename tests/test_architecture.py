@@ -37,6 +37,7 @@ HEAVY = {
     "cv2",
     "gymnasium",
     "pyarrow",
+    "tensorboardX",
 }
 ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},
@@ -48,6 +49,10 @@ ADAPTERS = {
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
     "training.pointer.network": {"torch"},
+    "training.trainer.learner": {"torch"},
+    "training.trainer.network": {"torch"},
+    "training.trainer.sampler": {"torch"},
+    "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""
 ROS_MODULE = re.compile(r".*_node|(tool_nodes|sim|agent_node|bench)\.ros(\..*)?|bench\.redteam\.ros_sequences")

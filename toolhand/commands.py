@@ -92,6 +92,11 @@ BENCHMARKS = {
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
     ),
+    "trainer": CliCommand(
+        "bench.trainer:bench_trainer",
+        "Time sampling with kept keys, a step of SFT and one of RL, and the toy's loop beside them; nothing is "
+        "learned.",
+    ),
     "startup": CliCommand(
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",

@@ -48,6 +48,10 @@ class EpisodeJudge(Protocol):
     def before(self) -> Snapshot:
         """The things at the beginning."""
 
+    @property
+    def sim_time_s(self) -> float:
+        """Simulated time since the beginning [s]; 0 where no time passes."""
+
     def score(self, task: Task, transcript: Transcript) -> Score:
         """What came of it. Raises ToolError INTERNAL where it cannot be known: such an episode has no score."""
 

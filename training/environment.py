@@ -130,14 +130,21 @@ class Environment:
             ToolError: INVALID_ARGUMENT for a moment of another configuration, or where the backend is not `physics`.
         """
         lease = self._pool.go_on(moment.task, moment.station, moment.before)
-        return self._session_at(lease, moment.task, moment.station.config.seed, rollout, moment.conversation.fork)
+        seed = moment.station.config.seed
+        return self._session_at(lease, moment.task, seed, rollout, moment.conversation.fork, moment.turn_ends_s)
 
     def _session_at(
-        self, lease: StationLease, task: Task, seed: int, rollout: int, begin: Callable[[Tools], Conversation]
+        self,
+        lease: StationLease,
+        task: Task,
+        seed: int,
+        rollout: int,
+        begin: Callable[[Tools], Conversation],
+        turn_ends_s: tuple[float | None, ...] = (),
     ) -> EpisodeSession:
         try:
             tools = FailingToolbox(lease.toolbox, self._failures, seed, rollout)
-            return EpisodeSession(task, begin(tools), tools, lease, self._grader, seed, rollout)
+            return EpisodeSession(task, begin(tools), tools, lease, self._grader, seed, rollout, turn_ends_s)
         except ToolError:
             lease.release(True)
             raise

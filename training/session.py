@@ -112,12 +112,14 @@ class SavedEpisode:
         conversation: What was said and collected.
         task: What is to be done.
         before: The things before the robot moved.
+        turn_ends_s: As of EpisodeSession, of the turns so far.
     """
 
     station: StationState
     conversation: Conversation
     task: Task
     before: Snapshot
+    turn_ends_s: tuple[float | None, ...] = ()
 
 
 class EpisodeSession:
@@ -133,10 +135,13 @@ class EpisodeSession:
         tools: Those of the conversation.
         lease: The station.
         grader: Makes the total.
+        turn_ends_s: Of the turns that a restored conversation has already.
 
     Attributes:
         task: What is to be done.
         seed, rollout: What it was opened with.
+        turn_ends_s: For each turn the simulated time since the beginning when its calls were over [s], which tells in
+            which turn a stage was reached; None where the station did not say.
 
     Raises:
         ToolError: The error that ended the conversation where it was over before its first turn.
@@ -151,8 +156,10 @@ class EpisodeSession:
         grader: Grader,
         seed: int = 0,
         rollout: int = 0,
+        turn_ends_s: tuple[float | None, ...] = (),
     ) -> None:
         self.task, self.seed, self.rollout = task, seed, rollout
+        self.turn_ends_s = turn_ends_s
         self._conversation, self._tools, self._lease, self._grader = conversation, tools, lease, grader
         self._sound, self._closed = True, False
         self._score: EpisodeScore | ToolError | None = None
@@ -224,7 +231,17 @@ class EpisodeSession:
         taken = conversation.step(reply)
         broken = conversation.episode.error_code in INFRASTRUCTURE_ERRORS or any(map(ran_out_of_time, taken.calls))
         self._sound = self._sound and not broken
+        self.turn_ends_s = (*self.turn_ends_s, self._time_after(taken))
         return TurnResult(conversation.messages[before + 1 :], _error_code(taken), conversation.done)
+
+    def _time_after(self, turn: Turn) -> float | None:
+        """Simulated time when a turn is over [s]; a station is asked only where the turn let time pass."""
+        if not any(record.motion for record in turn.calls):
+            return self.turn_ends_s[-1] if self.turn_ends_s else 0.0
+        try:
+            return self._lease.judge.sim_time_s
+        except ToolError:  # such as a simulator in another process that is gone: the score will say so
+            return None
 
     def abort(self, error: ToolError) -> None:
         """End the episode because no turn will come, e.g. since the policy cannot be reached; no fault of the station.
@@ -279,7 +296,9 @@ class EpisodeSession:
             raise ToolError(
                 ErrorCode.UNAVAILABLE, "A call ran out of its time or broke: this station can no longer be saved."
             )
-        return SavedEpisode(self._lease.save(), conversation.fork(), self.task, self._lease.judge.before)
+        return SavedEpisode(
+            self._lease.save(), conversation.fork(), self.task, self._lease.judge.before, self.turn_ends_s
+        )
 
     def close(self) -> None:
         """Give the station back. More than once is once."""

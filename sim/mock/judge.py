@@ -59,7 +59,10 @@ class PointJudge:
 
     Attributes:
         before: The things as the scene has them.
+        sim_time_s: No time passes there [s].
     """
+
+    sim_time_s = 0.0
 
     def __init__(self, station: MockStation, scene: Scene) -> None:
         self._frame, self._robot = station.recorded.frame, station.robot

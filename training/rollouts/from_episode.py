@@ -33,6 +33,7 @@ def of_episode(
     rollout: int = 0,
     seeds: Mapping[str, int] | None = None,
     times: Mapping[str, float] | None = None,
+    turn_ends_s: Sequence[float | None] = (),
 ) -> RolloutRecord:
     """The record of an episode; its pictures go into the store.
 
@@ -44,6 +45,7 @@ def of_episode(
         task: The task as a JSON document.
         schemas: Of the tools that were offered.
         seed, policy, group, rollout, seeds, times: As of RolloutRecord.
+        turn_ends_s: For each turn when it was over, see `training.session.EpisodeSession`; nothing where nobody knows.
 
     Raises:
         ToolError: UNAVAILABLE where a picture cannot be written.
@@ -77,7 +79,10 @@ def of_episode(
         policy=policy,
         tools=json.dumps(list(schemas)),
         messages=tuple(messages),
-        turns=tuple(_turn(turn, hashes) for turn in episode.turns),
+        turns=tuple(
+            _turn(turn, hashes, turn_ends_s[k] if k < len(turn_ends_s) else None)
+            for k, turn in enumerate(episode.turns)
+        ),
         terms={name: float(value) for name, value in grade.terms.items()},
         total=float(grade.total),
         truth={"terms": dict(truth.terms), "success": truth.success, "reasons": list(truth.reasons)},
@@ -90,7 +95,7 @@ def of_episode(
     )
 
 
-def _turn(turn: Turn, hashes: Sequence[str]) -> TurnRecord:
+def _turn(turn: Turn, hashes: Sequence[str], ended_s: float | None) -> TurnRecord:
     said = turn.as_sampled
     whole = turn.sampled is None
     calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
@@ -106,6 +111,7 @@ def _turn(turn: Turn, hashes: Sequence[str]) -> TurnRecord:
         calls=tuple(_call(exchange, hashes) for exchange in calls),
         prompt_tokens=said.prompt_tokens,
         completion_tokens=said.completion_tokens,
+        ended_s=ended_s,
         times={"policy": _rounded(turn.policy_s), "tools": _rounded(sum(record.wall_s for record in turn.calls))},
     )
 

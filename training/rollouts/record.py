@@ -24,8 +24,10 @@ from training.rollouts.documents import dataclass_of, document_of
 from training.rollouts.pictures import PictureStore
 from training.steps import Anchor, ScoredRollout
 
-VERSION = 1
+VERSION = 2
 """Of the form of a record's document."""
+READ_VERSIONS = (1, 2)
+"""Those that are read; the first one has no `TurnRecord.ended_s`."""
 
 MAX_BYTES = 100_000
 """Longest line of a record [bytes]: more and more of its texts are kept in the store until it fits. The tokens of an
@@ -108,6 +110,8 @@ class TurnRecord:
         problem: What was wrong with the turn as a whole; empty where nothing was.
         calls: In order.
         prompt_tokens, completion_tokens: As the server counted them, 0 where nothing counts.
+        ended_s: Simulated time since the beginning when its calls were over [s], the same clock as that of
+            `RolloutRecord.stages`; None where nobody knows.
         times: Wall time by stage: "policy", "tools" [s].
         labels: What was found out about the turn later, plain data.
     """
@@ -123,6 +127,7 @@ class TurnRecord:
     calls: tuple[CallEntry, ...] = ()
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    ended_s: float | None = None
     times: Mapping[str, float] = field(default_factory=dict)
     labels: Mapping[str, Any] = field(default_factory=dict)
 
@@ -234,8 +239,9 @@ class RolloutRecord:
             document = json.loads(line, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is no line of JSON ({error})") from error
-        if not isinstance(document, dict) or document.pop("version", None) != VERSION:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is no record of a rollout of version {VERSION}")
+        if not isinstance(document, dict) or document.pop("version", None) not in READ_VERSIONS:
+            known = " or ".join(map(str, READ_VERSIONS))
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is no record of a rollout of version {known}")
         record = dataclass_of(cls, document, None if store is None else store.get_text)
         _check(record)
         return record
@@ -247,7 +253,7 @@ def given(record: RolloutRecord, index: int, store: PictureStore) -> tuple[Messa
     shown = frozenset(prompt.pictured)
     return tuple(
         Message(
-            _role(message.role),
+            message_role(message.role),
             message.text,
             message.words,
             message.image_index,
@@ -321,7 +327,8 @@ def _problem(record: RolloutRecord, turn: TurnRecord) -> str:
 _ROLES: Sequence[MessageRole] = ("system", "user", "assistant", "tool")
 
 
-def _role(name: str) -> MessageRole:
+def message_role(name: str) -> MessageRole:
+    """The role of a name that a record has; records with others are refused."""
     return next(role for role in _ROLES if role == name)
 
 

@@ -96,6 +96,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                         "station": plan.station_seed(order.group),
                         "policy": plan.policy_seed(order.group, order.rollout),
                     },
+                    turn_ends_s=session.turn_ends_s,
                 )
                 clock.lap("pictures")
                 record = replace(record, times={stage: round(spent, 6) for stage, spent in clock.times.items()})

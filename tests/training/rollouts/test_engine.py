@@ -168,7 +168,7 @@ def test_bad_rows_cut_shards_and_lost_pictures_are_told_and_drawn_again(
     report = collect(PLAN, folder, 1)
     assert [row.removeprefix(f"{folder / 'shards'}{os.sep}") for row in report.bad_rows] == [
         "00000.jsonl, line 2: it is cut off.",
-        "00001.jsonl, line 1: it is no record of a rollout of version 1.",
+        "00001.jsonl, line 1: it is no record of a rollout of version 1 or 2.",
         "00002.jsonl, 00000-000: it is not of this group.",
         f"00003.jsonl, 00003-000: its picture {'a' * 12} is gone.",
     ]

@@ -236,7 +236,7 @@ def changed(record: RolloutRecord, *path: Any, to: Any) -> str:
         (["total"], "1.0", "total must be a finite number, not '1.0'"),
         (["total"], KeyError, "it has no field 'total'"),
         (["reward"], 1.0, "it has an unknown field 'reward'"),
-        (["version"], 2, "it is no record of a rollout of version 1"),
+        (["version"], 3, "it is no record of a rollout of version 1 or 2"),
         (["messages", 2, "role"], "judge", "messages[2].role must be system, user, assistant or tool, not 'judge'"),
         (["messages", 0], "hello", "messages[0] must be an object, not 'hello'"),
         (["turns", 0, "prompt", "messages"], 1, "turns[0] was given 1 messages, after which there is no assistant's"),

@@ -1,0 +1,134 @@
+"""RL on recorded frames: what it draws it reads as it was sampled, goes on after a kill, and stops loudly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import training.trainer.rl
+from agent_node.episode import Episode
+from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights, write_weights
+from sim.tasks.task import Score, Task
+from tool_nodes.results import ErrorCode, ToolError
+from training.grading import Grade
+from training.rollouts.collection import read_rollouts, write_shard
+from training.rollouts.engine import CollectReport
+from training.rollouts.pictures import PictureStore
+from training.rollouts.plan import GRADERS, RolloutPlan
+from training.rollouts.replies import RolloutOrder, RolloutReply
+from training.rollouts.work import make_work
+from training.trainer.learner import Learner
+from training.trainer.log import CHECKPOINT, LOG, POLICY, REPORT
+from training.trainer.reading import rows_of, rows_of_folder
+from training.trainer.rl import reinforce
+from training.trainer.settings import ReinforceSettings
+
+SETTINGS = ReinforceSettings(iterations=2, group=3, stop_silent=0, stop_alike=0, device="cpu", keep=None)
+
+
+def odd_grade(task: Task, episode: Episode, truth: Score) -> Grade:
+    """The share of tokens with odd numbers: something that a policy without any skill differs in."""
+    return Grade(float(np.mean([token % 2 for turn in episode.turns for token in turn.as_sampled.token_ids])), {})
+
+
+def plan_of(iteration: int) -> RolloutPlan:
+    task = {"kind": "pick", "seed": 3 + iteration, "split": "train"}
+    return RolloutPlan((task,), seed=iteration, reward="odd", turns=2, backend="mock")
+
+
+def collect_here(plan: RolloutPlan, folder: Path, *arguments: Any, **more: Any) -> CollectReport:
+    """What the engine does, in this process; what the folder has already stays."""
+    work, report = make_work(plan, folder), CollectReport(plan.rollouts)
+    for group in range(len(plan.tasks)):
+        made = [work(RolloutOrder(group, k)) for k in range(plan.group)]
+        write_shard(folder, group, [reply.line for reply in made if isinstance(reply, RolloutReply)])
+        report.done += len(made)
+    return report
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GRADERS, "odd", odd_grade)
+    monkeypatch.setattr(training.trainer.rl, "collect", collect_here)
+
+
+@pytest.fixture(scope="module")
+def weights() -> TinyWeights:
+    return fresh_weights(1, TinyConfig(width=32, layers=1, heads=2, hidden=32, positions=140))
+
+
+def log_of(folder: Path) -> list[Mapping[str, Any]]:
+    rows = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
+    return [{name: value for name, value in row.items() if not name.endswith("_s")} for row in rows]
+
+
+def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
+    weights: TinyWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    trained = reinforce(weights, plan_of, SETTINGS, whole, seed=0)
+    assert not np.array_equal(trained.tensors["token.weight"], weights.tensors["token.weight"])
+    log = log_of(whole)
+    assert [(row["rollouts"], row["rows"], row["left_out"], row["groups"]) for row in log] == [(3, 3, 0, 1)] * 2
+    assert all(row["mismatch"] < 1e-4 for row in log), "rows are read as the policy in numpy has read them"
+    assert "- rollouts learned from: 6" in (whole / REPORT).read_text(encoding="utf-8")
+
+    def killed(learner: Any, rows: Any, settings: Any, rng: Any) -> dict[str, float]:
+        if (broken / CHECKPOINT).exists():
+            raise KeyboardInterrupt
+        return update(learner, rows, settings, rng)
+
+    update = training.trainer.rl.update
+    with monkeypatch.context() as patch:
+        patch.setattr(training.trainer.rl, "update", killed)
+        with pytest.raises(KeyboardInterrupt):
+            reinforce(weights, plan_of, SETTINGS, broken, seed=0)
+    reinforce(weights, plan_of, SETTINGS, broken, seed=0)
+    assert (broken / POLICY).read_bytes() == (whole / POLICY).read_bytes()
+    assert log_of(broken) == log
+
+    store = PictureStore(whole / "rollouts" / "0000" / "drawn")
+    record = next(read_rollouts(store.folder))
+    row = rows_of(record, store, weights)
+    (own,) = Learner(weights, SETTINGS).logprobs([row])
+    np.testing.assert_allclose(own, row.logprobs, atol=1e-4)
+    swapped = replace(record.turns[0], token_ids=record.turns[0].token_ids[::-1])
+    if swapped.token_ids != record.turns[0].token_ids:
+        with pytest.raises(ToolError, match="reads otherwise than it was sampled"):
+            rows_of(replace(record, turns=(swapped, *record.turns[1:])), store, weights)
+    small = fresh_weights(1, replace(weights.config, positions=10))
+    rows, bad = rows_of_folder(store.folder, small)
+    assert (rows, bad.total()) == ([], 3)
+
+
+def test_rollouts_that_call_no_tool_or_are_all_alike_stop_it(weights: TinyWeights, tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="of the last 1 groups no rollout has called a tool") as caught:
+        reinforce(weights, plan_of, replace(SETTINGS, stop_silent=1), tmp_path / "silent", seed=0)
+    assert caught.value.code is ErrorCode.EXECUTION_FAILED
+    assert (tmp_path / "silent" / REPORT).exists()
+
+    def same(iteration: int) -> RolloutPlan:
+        return replace(plan_of(iteration), reward="mean")
+
+    with pytest.raises(ToolError, match="the rewards of each are all equal"):
+        reinforce(weights, same, replace(SETTINGS, stop_alike=1), tmp_path / "alike", seed=0)
+
+
+def test_rows_that_other_weights_sampled_stop_it(
+    weights: TinyWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(plan: RolloutPlan, folder: Path, *arguments: Any, **more: Any) -> CollectReport:
+        tensors = {name: 8 * tensor for name, tensor in weights.tensors.items()}
+        write_weights(replace(weights, tensors=tensors), folder.parent / POLICY)
+        return collect_here(plan, folder)
+
+    monkeypatch.setattr(training.trainer.rl, "collect", other)
+    with pytest.raises(ToolError, match="The rows do not fit the weights"):
+        reinforce(weights, plan_of, SETTINGS, tmp_path, seed=0)
+    assert not (tmp_path / CHECKPOINT).exists()

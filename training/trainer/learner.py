@@ -1,0 +1,259 @@
+"""Network and optimiser, a step at a time, in torch: what SFT and RL share.
+
+RL's loss of the tokens t that the policy wrote (SpaceTools Eq. 2; PERIA, section 4.3; E-ViC Eq. 4), with
+rho_t = pi(t) / pi_old(t), pi_old being the policy that sampled:
+
+    L = -mean_t( min(rho_t A_t, clip(rho_t, 1 - low, 1 + high) A_t) ) + kl * mean_t( KL_t ) - entropy * mean_t( H_t )
+
+KL_t is Schulman's estimate of the divergence from the policy that the training began with, r - 1 - log r with
+r = pi_begin(t) / pi(t), as GRPO has it (Shao et al. 2024, Eq. 4).
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import pickle
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from agent_node.policies.tiny.weights import TinyWeights
+from tool_nodes.files import write_whole
+from tool_nodes.results import ErrorCode, ToolError
+from training.trainer.network import TinyTransformer, chosen_device
+from training.trainer.rows import Floats, Row, RowBatch
+from training.trainer.settings import OptimiserSettings, PolicySettings
+
+_ROWS_AT_ONCE = 64
+"""Rows of a step without gradients; chosen by hand, a few hundred MB."""
+
+
+class Learner:
+    """The network under training.
+
+    Args:
+        weights: Where it begins.
+        settings: Of the optimiser, the device and the threads.
+    """
+
+    def __init__(self, weights: TinyWeights, settings: OptimiserSettings) -> None:
+        torch.set_num_threads(settings.threads)
+        self.device = chosen_device(settings.device)
+        self._begun_with, self._settings = weights, settings
+        self.network = TinyTransformer.from_weights(weights).to(self.device)
+        self._optimiser = torch.optim.AdamW(
+            self.network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+        )
+        self._reference: TinyTransformer | None = None
+        self._gradient = 0.0
+        self.step_number = 0
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers are learned."""
+        return sum(parameter.numel() for parameter in self.network.parameters())
+
+    @property
+    def weights(self) -> TinyWeights:
+        """As they are now."""
+        return self.network.to_weights(self._begun_with)
+
+    # -- steps -----------------------------------------------------------------------------------------
+
+    def supervise(self, rows: Sequence[Row], rate: float = 1.0) -> dict[str, float]:
+        """One step of SFT.
+
+        Args:
+            rows: Of the step.
+            rate: Share of the highest learning rate.
+
+        Returns:
+            "loss" [nat a token] before the step, "accuracy" (share of tokens that were the likeliest), "tokens".
+
+        Raises:
+            ToolError: INTERNAL where the loss is no number: nothing was changed by it.
+        """
+        self.network.train()
+        logits, batch = self._scored(rows)
+        chosen = batch.chosen
+        loss = F.cross_entropy(logits, chosen)
+        figures = {"accuracy": float((logits.argmax(-1) == chosen).float().mean()), "tokens": float(len(chosen))}
+        return {"loss": self._descend(loss, rate), **figures}
+
+    def reinforce(self, rows: Sequence[Row], settings: PolicySettings) -> dict[str, float]:
+        """One step of RL; see the module.
+
+        Args:
+            rows: With advantages, and log-probabilities of the policy that sampled.
+            settings: Of the objective.
+
+        Returns:
+            "loss", "clipped" (share of tokens whose ratio was cut), "kl" from the policy that sampled (r - 1 - log r)
+            and "entropy" [nat], "drift" from the policy that the training began with [nat] where `settings.kl` is
+            above 0, "gradient" (its norm), "tokens".
+
+        Raises:
+            ToolError: INTERNAL where the loss is no number: nothing was changed by it.
+        """
+        self.network.train()
+        logits, batch = self._scored(rows)
+        everything = F.log_softmax(logits, -1)
+        logprobs = everything.gather(-1, batch.chosen[:, None])[:, 0]
+        ratio = torch.exp(logprobs - batch.logprobs)
+        cut = ratio.clamp(1.0 - settings.clip_low, 1.0 + settings.clip_high)
+        gain = torch.minimum(ratio * batch.advantages, cut * batch.advantages)
+        entropy = -(everything.exp() * everything).sum(-1).mean()
+        loss = -gain.mean() - settings.entropy * entropy
+        figures: dict[str, float] = {"tokens": float(len(logprobs)), "entropy": float(entropy.detach())}
+        if settings.kl > 0:
+            drift = _divergence(self._reference_logprobs(batch), logprobs).mean()
+            loss = loss + settings.kl * drift
+            figures["drift"] = float(drift.detach())
+        with torch.no_grad():
+            figures["clipped"] = float((gain < ratio * batch.advantages).float().mean())
+            figures["kl"] = float(_divergence(batch.logprobs, logprobs).mean())
+        lost = self._descend(loss, 1.0)
+        return {"loss": lost, **figures, "gradient": self._gradient}
+
+    def _descend(self, loss: Tensor, rate: float) -> float:
+        if not torch.isfinite(loss):
+            raise _no_number("loss", self.step_number)
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self._settings.largest_gradient)
+        if not torch.isfinite(norm):
+            raise _no_number("gradient", self.step_number)
+        for group in self._optimiser.param_groups:
+            group["lr"] = self._settings.learning_rate * rate
+        self._optimiser.step()
+        self.step_number += 1
+        self._gradient = float(norm)
+        return float(loss.detach())
+
+    # -- without gradients -----------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def logprobs(self, rows: Sequence[Row]) -> list[Floats]:
+        """Of each row the natural log-probability of each token that was sampled, (L,), 0 elsewhere."""
+        self.network.eval()
+        found = []
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
+            logits, batch = self._scored(some)
+            values = F.log_softmax(logits, -1).gather(-1, batch.chosen[:, None])[:, 0].cpu().numpy()
+            edges = np.cumsum([int(row.sampled.sum()) for row in some])[:-1]
+            for row, own in zip(some, np.split(values, edges), strict=True):
+                out = np.zeros(len(row), np.float32)
+                out[row.sampled] = own
+                found.append(out)
+        return found
+
+    @torch.no_grad()
+    def measure(self, rows: Sequence[Row]) -> dict[str, float]:
+        """Loss [nat a token] and accuracy, by name, of rows that are not trained on."""
+        self.network.eval()
+        lost, right, count = 0.0, 0, 0
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            logits, batch = self._scored(rows[first : first + _ROWS_AT_ONCE])
+            lost += float(F.cross_entropy(logits, batch.chosen, reduction="sum"))
+            right += int((logits.argmax(-1) == batch.chosen).sum())
+            count += len(batch.chosen)
+        return {"loss": lost / count, "accuracy": right / count}
+
+    def _scored(self, rows: Sequence[Row]) -> tuple[Tensor, _Sampled]:
+        """Logits (N, V) that the N sampled tokens of a batch were drawn from, and these."""
+        batch = RowBatch.of(rows)
+        sampled = torch.from_numpy(batch.sampled[:, 1:]).to(self.device)
+        tokens = torch.from_numpy(batch.tokens).long().to(self.device)
+        eyes = torch.from_numpy(batch.eyes).to(self.device)
+        hidden = self.network(tokens[:, :-1], eyes[:, :-1])[sampled]
+        return self.network.logits(hidden), _Sampled(self, batch, tokens, eyes, sampled)
+
+    def _reference_logprobs(self, batch: _Sampled) -> Tensor:
+        if self._reference is None:
+            self._reference = TinyTransformer.from_weights(self._begun_with).to(self.device).eval()
+        with torch.no_grad():
+            hidden = self._reference(batch.tokens[:, :-1], batch.eyes[:, :-1])[batch.sampled]
+            return F.log_softmax(self._reference.logits(hidden), -1).gather(-1, batch.chosen[:, None])[:, 0]
+
+    # -- to be gone on with ----------------------------------------------------------------------------
+
+    def save(self, path: Path, more: Mapping[str, Any]) -> None:
+        """Write a checkpoint, whole or not at all: network, optimiser, and plain data besides. Raises OSError."""
+        state = {"network": self.network.state_dict(), "optimiser": self._optimiser.state_dict()}
+        buffer = io.BytesIO()
+        torch.save({**state, "step": self.step_number, "more": dict(more)}, buffer)
+        write_whole(path, buffer.getvalue())
+
+    def load(self, path: Path, identity: Mapping[str, Any]) -> dict[str, Any]:
+        """Go on from a checkpoint.
+
+        Args:
+            path: Of the file.
+            identity: What its "identity" has to be: of the same training.
+
+        Returns:
+            What was saved beside the network.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where it is damaged or of another training; nothing was changed.
+        """
+        try:
+            state = torch.load(path, map_location=self.device, weights_only=True)
+            more = dict(state["more"])
+            before = more["identity"]
+        except OSError as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
+        except (RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
+            raise _damaged(path) from error
+        if before != identity:
+            other = [name for name in identity if before.get(name) != identity[name]]
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{path.parent} holds a training of other {', '.join(other) or 'settings'}.",
+                "Choose another folder, or delete its checkpoint.",
+            )
+        kept = copy.deepcopy(self.network.state_dict())
+        try:
+            self.network.load_state_dict(state["network"])
+            self._optimiser.load_state_dict(state["optimiser"])
+            self.step_number = int(state["step"])
+        except (RuntimeError, ValueError, KeyError, TypeError) as error:
+            self.network.load_state_dict(kept)
+            raise _damaged(path) from error
+        return more
+
+
+class _Sampled:
+    """The N tokens of a batch that were sampled, as tensors."""
+
+    def __init__(self, learner: Learner, batch: RowBatch, tokens: Tensor, eyes: Tensor, sampled: Tensor) -> None:
+        def flat(values: Any) -> Tensor:
+            return torch.from_numpy(values[:, 1:]).to(learner.device)[sampled]
+
+        self.tokens, self.eyes, self.sampled = tokens, eyes, sampled
+        self.chosen = tokens[:, 1:][sampled]
+        self.advantages, self.logprobs = flat(batch.advantages), flat(batch.logprobs)
+
+
+def _divergence(other: Tensor, own: Tensor) -> Tensor:
+    """r - 1 - log r with r = other / own, of log-probabilities: 0 or more, its mean over own's samples is the KL."""
+    difference = other - own
+    return torch.exp(difference) - 1.0 - difference
+
+
+def _no_number(what: str, step: int) -> ToolError:
+    return ToolError(ErrorCode.INTERNAL, f"The {what} of step {step + 1} is not a number: training stopped.")
+
+
+def _damaged(path: Path) -> ToolError:
+    return ToolError(
+        ErrorCode.INVALID_ARGUMENT, f"The checkpoint {path} is damaged or of another network.",
+        "Delete it to begin again.",
+    )  # fmt: skip

@@ -1,0 +1,84 @@
+"""One update of RL: how rollouts compare, and what the network makes of it, wherever the rollouts come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import FloatArray
+from training.advantages.gigpo import or_gigpo
+from training.advantages.grpo import EPSILON, grpo_by_group
+from training.steps import ScoredRollout
+from training.trainer.rows import Row, batches
+from training.trainer.settings import PolicySettings
+
+if TYPE_CHECKING:
+    from training.trainer.learner import Learner
+
+
+def turn_advantages(
+    rollouts: Sequence[ScoredRollout], settings: PolicySettings
+) -> tuple[list[FloatArray], Mapping[str, float]]:
+    """Advantages of each turn of each rollout, (T,) each, by GRPO or OR-GIGPO as the settings say.
+
+    Returns:
+        They, and "credited_turns": the share of turns with an advantage of their own, of OR-GIGPO alone.
+
+    Raises:
+        ToolError: As `training.advantages.gigpo.or_gigpo`.
+    """
+    if settings.advantages == "or_gigpo":
+        found = or_gigpo(rollouts, settings.delta, settings.omega, settings.gamma, settings.with_std)
+        return list(found.total), {"credited_turns": found.share_of_credited_turns}
+    totals, prompts = [rollout.total for rollout in rollouts], [rollout.prompt for rollout in rollouts]
+    whole = grpo_by_group(totals, prompts, settings.with_std, EPSILON)
+    return [np.full(len(rollout.turns), value) for rollout, value in zip(rollouts, whole, strict=True)], {}
+
+
+def update(
+    learner: Learner, rows: Sequence[Row], settings: PolicySettings, rng: np.random.Generator
+) -> dict[str, float]:
+    """Learn from rows with advantages; those without any are left out, as nothing is to be learned from them.
+
+    Args:
+        learner: Is changed.
+        rows: With log-probabilities of the policy that sampled.
+        settings: Of the objective.
+        rng: Decides the order.
+
+    Returns:
+        Means over the steps of what `Learner.reinforce` tells, "rows" that were learned from, and "mismatch": the mean
+        difference of log-probabilities as they were sampled and as the learner computes them before the update [nat].
+
+    Raises:
+        ToolError: INTERNAL for a loss that is no number; INVALID_ARGUMENT for a mismatch above
+            `settings.largest_mismatch`: the rows were not sampled by these weights, or read otherwise. Nothing was
+            changed by that.
+    """
+    telling = [row for row in rows if row.advantages.any()]
+    if not telling:
+        return {"rows": 0.0}
+    mismatch = _mismatch(learner, telling)
+    if not mismatch <= settings.largest_mismatch:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The rows do not fit the weights: log-probabilities differ by {mismatch:.3g} a token on average, and "
+            f"{settings.largest_mismatch:g} is allowed.",
+            "Were they sampled by another policy?",
+        )
+    steps = [
+        learner.reinforce(some, settings)
+        for _ in range(settings.epochs)
+        for some in batches(telling, settings.batch, rng)
+    ]
+    means = {name: float(np.mean([step[name] for step in steps])) for name in steps[0] if name != "tokens"}
+    return {**means, "rows": float(len(telling)), "mismatch": mismatch}
+
+
+def _mismatch(learner: Learner, rows: Sequence[Row]) -> float:
+    pairs = zip(rows, learner.logprobs(rows), strict=True)
+    differences = [np.abs(row.logprobs - own)[row.sampled] for row, own in pairs]
+    return float(np.concatenate(differences).mean())

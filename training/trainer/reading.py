@@ -1,0 +1,118 @@
+"""Rows of recorded rollouts: what the policy read and wrote, as the policy itself reads it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.policies.tiny.context import read_context
+from agent_node.policies.tiny.eyes import Eyes, Seen
+from agent_node.policies.tiny.weights import TinyWeights
+from agent_node.policy import Message
+from tool_nodes.results import ErrorCode, ToolError
+from training.rollouts.collection import read_rollouts
+from training.rollouts.pictures import PictureStore
+from training.rollouts.record import RolloutRecord, message_role
+from training.trainer.rows import Row, problem_of
+
+_PICTURES_KEPT = 64
+"""Pictures whose features are remembered, 0.3 MB each; chosen by hand: those of a few groups."""
+
+
+class RememberingEyes(Eyes):
+    """Eyes that look at equal pictures once: rollouts of a group begin with the same one.
+
+    Args:
+        weights: Whose eyes.
+    """
+
+    def __init__(self, weights: TinyWeights) -> None:
+        super().__init__(weights.encoder, weights.config.blind)
+        self._seen: OrderedDict[bytes, Seen] = OrderedDict()
+
+    def look(self, rgb: NDArray[np.uint8]) -> Seen:
+        """See a picture, uint8 (H, W, 3)."""
+        key = hashlib.sha256(repr(rgb.shape).encode() + rgb.tobytes()).digest()
+        if key not in self._seen:
+            self._seen[key] = super().look(rgb)
+        self._seen.move_to_end(key)
+        while len(self._seen) > _PICTURES_KEPT:
+            self._seen.popitem(last=False)
+        return self._seen[key]
+
+
+def rows_of(record: RolloutRecord, store: PictureStore, weights: TinyWeights, eyes: Eyes | None = None) -> Row:
+    """The row of a rollout, with ones for advantages.
+
+    Args:
+        record: Of the tiny policy, or of a teacher that writes its dialect: then there are no log-probabilities.
+        store: Has the pictures.
+        weights: Of the policy that is to learn from it: its vocabulary, its eyes and its longest conversation.
+        eyes: Look at the pictures; those of the weights where None.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where it is not in the dialect, reads otherwise than it was sampled, has a picture
+            that is gone, or is too long; in one sentence that names it.
+    """
+    try:
+        context = read_context(_messages(record, store), eyes or weights.eyes, weights.vocabulary)
+        ids = [token for turn in record.turns for token in turn.token_ids]
+        sampled = context.tokens[context.sampled]
+        if ids and (len(ids) != len(sampled) or not np.array_equal(ids, sampled)):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "It reads otherwise than it was sampled.")
+        row = Row.of(context, [value for turn in record.turns for value in turn.logprobs] if ids else None)
+        problem = problem_of(row, len(weights.vocabulary), row.eyes.shape[1], weights.config.positions)
+        if problem or len(row.spans) != len(record.turns):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"It {problem or 'has turns of no token'}.")
+        return row
+    except ToolError as error:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The rollout {record.id} is no row for the small policy: {error.message}"
+        ) from error
+
+
+def rows_of_folder(
+    folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
+) -> tuple[list[Row], Counter[str]]:
+    """The rows of a collection of rollouts.
+
+    Args:
+        folder: Of the collection.
+        weights: As of `rows_of`.
+        chosen: Which rollouts; all by default.
+
+    Returns:
+        They, and how many lines or rollouts were left out as they were none, by why.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a folder that is no collection.
+    """
+    rows: list[Row] = []
+    bad: Counter[str] = Counter()
+    store, eyes = PictureStore(folder), RememberingEyes(weights)
+    for record in read_rollouts(folder, lambda error: bad.update(["a line that is no record"])):
+        if chosen(record):
+            try:
+                rows.append(rows_of(record, store, weights, eyes))
+            except ToolError as error:
+                bad[error.message.partition(": ")[2]] += 1
+    return rows, bad
+
+
+def _messages(record: RolloutRecord, store: PictureStore) -> list[Message]:
+    """The whole conversation, each message with its picture, though it was let go since: the policy saw it."""
+    return [
+        Message(
+            message_role(message.role),
+            message.text,
+            message.words,
+            message.image_index,
+            None if message.picture is None or message.image_index is None else store.get(message.picture),
+        )
+        for message in record.messages
+    ]

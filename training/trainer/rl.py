@@ -1,0 +1,251 @@
+"""RL of the tiny policy in physics: rollouts by the engine of `training.rollouts`, credit by stages, and updates.
+
+    weights = reinforce(weights, lambda iteration: RolloutPlan(...), ReinforceSettings(), Path("runs/rl"), seed=0)
+
+Each iteration writes the weights to a file, collects the rollouts of a plan with the policy `tiny:FILE` at temperature
+1, gives each turn its credit (`training.rollouts.credit`), compares the rollouts of each task, and learns from them.
+It goes on from the checkpoint of the last iteration and from rollouts that were collected since; the same weights,
+plans, settings and seed give the same numbers.
+
+| what happens | what becomes of it |
+|---|---|
+| a rollout is dropped by the engine, or cannot be read as a row | counted in the log, never trained on |
+| the groups of many iterations are all alike, or call no tool | a stop in one sentence; the weights before are kept |
+| a loss that is no number, rows that other weights sampled | the same |
+| a kill, a full disk | the same command goes on |
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agent_node.policies.tiny.weights import TinyWeights, write_weights
+from tool_nodes.results import ErrorCode, ToolError
+from training.rewards.stages import WEIGHTS
+from training.rollouts.collection import read_rollouts
+from training.rollouts.credit import credited
+from training.rollouts.engine import CollectReport, StopRules, collect
+from training.rollouts.pictures import PictureStore
+from training.rollouts.plan import RolloutPlan
+from training.rollouts.record import RolloutRecord
+from training.trainer.log import POLICY, RunLog, RunReport, write_report, written_to
+from training.trainer.objective import turn_advantages, update
+from training.trainer.progress import Progress
+from training.trainer.reading import RememberingEyes, rows_of
+from training.trainer.rows import Row
+from training.trainer.settings import ReinforceSettings
+from training.trainer.sft import identity_of, resumed, save
+
+if TYPE_CHECKING:
+    from training.trainer.learner import Learner
+
+PlanOfIteration = Callable[[int], RolloutPlan]
+"""The plan of an iteration, from 0: tasks, seed, world, reward and so on; policy, temperature and group are the
+trainer's."""
+
+_PANELS = {
+    "success, reward": ("success", "reward"),
+    "divergence [nat]": ("kl", "entropy"),
+    "groups": ("alike", "silent"),
+}
+
+
+def reinforce(
+    weights: TinyWeights, plan_of_iteration: PlanOfIteration, settings: ReinforceSettings, folder: Path, seed: int
+) -> TinyWeights:
+    """Train by RL; goes on where a killed run of the same training was.
+
+    Args:
+        weights: Where it begins, e.g. after SFT.
+        plan_of_iteration: What is collected; the same number has to give the same plan.
+        settings: What decides the steps.
+        folder: For rollouts, checkpoint, log, weights, curves and report.
+        seed: Of the order in which rollouts are learned from.
+
+    Returns:
+        The weights after the last iteration, which are in the folder as well.
+
+    Raises:
+        ToolError: UNAVAILABLE without torch, or where rollouts cannot be written; EXECUTION_FAILED where the rollouts
+            call no tools any more, the groups are all alike, or too many are dropped; INTERNAL for a loss that is no
+            number; INVALID_ARGUMENT where rollouts do not fit the weights, the folder holds another training or a
+            damaged checkpoint, or it cannot be written.
+    """
+    from training.trainer.learner import Learner
+
+    learner = Learner(weights, settings)
+    identity = identity_of(settings, seed, weights)
+    log = resumed(learner, folder, identity)
+    progress = Progress("RL iteration", settings.iterations)
+    progress.values += [row["success"] for row in log.rows]
+    try:
+        for iteration in range(len(log.rows), settings.iterations):
+            _stop_where_senseless(log, settings)
+            rng = np.random.default_rng([seed, 63, iteration])
+            row = _iteration(learner, plan_of_iteration(iteration), settings, folder, iteration, rng, progress)
+            save(learner, log, identity, row)
+            _written(learner, folder / POLICY, f"RL, {iteration + 1} iterations, seed {seed}")
+            _forget(folder, iteration, settings.keep)
+            told = f"success {row['success']:.0%}, reward {row['reward']:.2f}, kl {row.get('kl', 0.0):.4f}"
+            progress.over(iteration + 1, row["success"], told)
+    finally:
+        log.close()
+        if log.rows:
+            write_report(log, _report(log, learner, settings, seed))
+    return _written(learner, folder / POLICY, f"RL, {settings.iterations} iterations, seed {seed}")
+
+
+@dataclass
+class _Drawn:
+    """What was drawn in an iteration."""
+
+    report: CollectReport
+    records: list[RolloutRecord]
+    rows: list[Row]
+    left_out: Counter[str]
+
+
+def _iteration(
+    learner: Learner,
+    plan: RolloutPlan,
+    settings: ReinforceSettings,
+    folder: Path,
+    iteration: int,
+    rng: np.random.Generator,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Draw rollouts and learn from them; a line of the log."""
+    began = time.monotonic()
+    drawn = _draw(learner, plan, settings, _rollouts(folder, iteration), iteration, progress)
+    collected = time.monotonic()
+    if not drawn.rows:
+        why = drawn.left_out.most_common(1)[0][0] if drawn.left_out else "all were dropped"
+        raise ToolError(
+            ErrorCode.EXECUTION_FAILED, f"No rollout of iteration {iteration + 1} can be learned from: {why}."
+        )
+    scored = [credited(record, WEIGHTS) for record in drawn.records]
+    advantages, told = turn_advantages(scored, settings)
+    rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
+    read = time.monotonic()
+    figures = update(learner, rows, settings, rng)
+    groups: dict[str, list[RolloutRecord]] = {}
+    for rollout, record in zip(scored, drawn.records, strict=True):
+        groups.setdefault(rollout.prompt, []).append(record)
+    whole = [group for group in groups.values() if len(group) > 1]
+    return {
+        "iteration": iteration + 1,
+        "success": float(np.mean([record.true_success for record in drawn.records])),
+        "reward": float(np.mean([record.total for record in drawn.records])),
+        "rollouts": len(drawn.records),
+        "dropped": sum(drawn.report.dropped.values()),
+        "left_out": sum(drawn.left_out.values()),
+        "groups": len(whole),
+        "alike": sum(len({record.total for record in group}) == 1 for group in whole),
+        "silent": sum(not any(map(_calls, group)) for group in whole),
+        "turns": float(np.mean([len(record.turns) for record in drawn.records])),
+        "invalid_turns": float(np.mean([sum(bool(t.problem) for t in record.turns) for record in drawn.records])),
+        "tokens": float(np.mean([row.sampled.sum() for row in rows])),
+        **told,
+        **figures,
+        "rollouts_s": round(collected - began, 3),
+        "reading_s": round(read - collected, 3),
+        "update_s": round(time.monotonic() - read, 3),
+    }
+
+
+def _draw(
+    learner: Learner, plan: RolloutPlan, settings: ReinforceSettings, folder: Path, iteration: int, progress: Progress
+) -> _Drawn:
+    """Collect the rollouts of an iteration, or what a killed run lacks of them, and read them."""
+    file = folder / POLICY
+    weights = _written(learner, file, f"RL, before iteration {iteration + 1}")
+    own = {**plan.settings, "temperature": 1.0}
+    plan = replace(plan, policy=f"tiny:{file}", settings=own, group=settings.group)
+
+    def seen(report: CollectReport) -> None:
+        share = report.whole / max(report.planned, 1)
+        told = f"rollouts {report.whole}/{report.planned}, success {report.true_success / max(report.whole, 1):.0%}"
+        progress.during(iteration + 1, share, told)
+
+    stops = StopRules(alike=0, silent=settings.stop_silent)
+    report = collect(
+        plan, folder / "drawn", settings.workers, deadline_s=settings.deadline_s, stops=stops, progress=seen
+    )
+    if report.cancelled:
+        raise KeyboardInterrupt
+    drawn = _Drawn(report, [], [], Counter())
+    store, eyes = PictureStore(folder / "drawn"), RememberingEyes(weights)
+    for record in read_rollouts(folder / "drawn", lambda error: drawn.left_out.update(["a line that is no record"])):
+        try:
+            row = rows_of(record, store, weights, eyes)
+            if not row.logprobs.any():
+                raise ToolError(ErrorCode.INVALID_ARGUMENT, "It has no log-probabilities.")
+        except ToolError as error:
+            drawn.left_out[error.message.partition(": ")[2] or error.message] += 1
+        else:
+            drawn.records.append(record)
+            drawn.rows.append(row)
+    return drawn
+
+
+def _stop_where_senseless(log: RunLog, settings: ReinforceSettings) -> None:
+    """Raises ToolError EXECUTION_FAILED where the newest groups had nothing to learn from, or called nothing."""
+    for name, most, what in (
+        ("alike", settings.stop_alike, "the rewards of each are all equal"),
+        ("silent", settings.stop_silent, "no rollout has called a tool"),
+    ):
+        in_a_row = 0
+        for row in reversed(log.rows):
+            if not row["groups"] or row[name] < row["groups"]:
+                break
+            in_a_row += row["groups"]
+        if 0 < most <= in_a_row:
+            raise ToolError(
+                ErrorCode.EXECUTION_FAILED,
+                f"RL stopped before iteration {len(log.rows) + 1}: of the last {in_a_row} groups {what}. The mean "
+                f"reward is {log.rows[-1]['reward']:.2f}.",
+                f"The weights are in {log.folder / POLICY}.",
+            )
+
+
+def _calls(record: RolloutRecord) -> bool:
+    return any(call.run for turn in record.turns for call in turn.calls)
+
+
+def _rollouts(folder: Path, iteration: int) -> Path:
+    return folder / "rollouts" / f"{iteration:04d}"
+
+
+def _forget(folder: Path, iteration: int, keep: int | None) -> None:
+    """Take away the rollouts of old iterations."""
+    if keep is not None and iteration >= keep:
+        shutil.rmtree(_rollouts(folder, iteration - keep), ignore_errors=True)
+
+
+def _written(learner: Learner, path: Path, about: str) -> TinyWeights:
+    weights = replace(learner.weights, about=about)
+    with written_to(path.parent):
+        write_weights(weights, path)
+    return weights
+
+
+def _report(log: RunLog, learner: Learner, settings: ReinforceSettings, seed: int) -> RunReport:
+    rows = log.rows
+    about: Mapping[str, Any] = {
+        "seed": seed, "iterations": len(rows), "parameters": learner.parameters,
+        "rollouts learned from": sum(row["rollouts"] for row in rows),
+        "rollouts dropped": sum(row["dropped"] for row in rows),
+        "rollouts that were no row": sum(row["left_out"] for row in rows),
+        "seconds an iteration: rollouts, reading, update": ", ".join(
+            f"{np.mean([row[name] for row in rows]):.1f}" for name in ("rollouts_s", "reading_s", "update_s")
+        ),
+    }  # fmt: skip
+    return RunReport("RL of the small policy", about, asdict(settings), "iteration", _PANELS)

@@ -1,0 +1,210 @@
+"""What the trainer learns from: rows, one a rollout, whatever they come from. Numpy alone.
+
+A row is the whole conversation as the tiny policy reads it, with a mark on what the policy wrote itself.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.policies.tiny.context import TinyContext
+from agent_node.policies.tiny.vocabulary import Tokens
+from tool_nodes.files import write_whole
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray
+from training.advantages.tokens import of_turns, spans_of
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Row:
+    """One conversation of L tokens, with what is to be learned from it.
+
+    Attributes:
+        tokens: (L,) int32.
+        eyes: (L, E) float32: what is seen at each token, zeros at most.
+        sampled: (L,) bool: the policy wrote this token; the first token never is.
+        advantages: (L,) float32, 0 where not sampled; ones for SFT.
+        logprobs: (L,) float32, natural, of the policy that sampled; 0 elsewhere, and everywhere for SFT.
+    """
+
+    tokens: Tokens
+    eyes: Floats
+    sampled: BoolArray
+    advantages: Floats
+    logprobs: Floats
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    @classmethod
+    def of(cls, context: TinyContext, logprobs: Sequence[float] | None = None) -> Row:
+        """A row of a context, whose advantages are ones.
+
+        Args:
+            context: The whole conversation.
+            logprobs: Of the sampled tokens in their order; unknown where None.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where there is another number of them.
+        """
+        sampled = np.asarray(context.sampled, bool)
+        known = np.zeros(len(sampled), np.float32)
+        if logprobs is not None:
+            if len(logprobs) != int(sampled.sum()):
+                raise _wrong(f"{int(sampled.sum())} tokens were sampled, and {len(logprobs)} have log-probabilities")
+            known[sampled] = logprobs
+        return cls(
+            np.asarray(context.tokens, np.int32), np.asarray(context.eyes, np.float32), sampled,
+            sampled.astype(np.float32), known,
+        )  # fmt: skip
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """First token, and the one after the last, of each turn of the policy."""
+        return spans_of(self.sampled)
+
+    def with_advantages(self, advantages: float | Sequence[float] | NDArray[np.float64]) -> Row:
+        """The same row with one advantage for all that was sampled, or one for each of its T turns.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for another number of turns.
+        """
+        if isinstance(advantages, float | int):
+            tokens = np.where(self.sampled, float(advantages), 0.0)
+        else:
+            tokens = of_turns(np.asarray(advantages, np.float64), self.spans, len(self))
+        return replace(self, advantages=tokens.astype(np.float32))
+
+
+def problem_of(row: Row, vocabulary: int, eye_width: int, positions: int) -> str:
+    """Why a row cannot be trained on, as the words after "a row"; empty where it can.
+
+    Args:
+        row: Any.
+        vocabulary: Tokens are below this.
+        eye_width: E.
+        positions: Longest row.
+    """
+    length = len(row.tokens)
+    shapes = [row.sampled.shape, row.advantages.shape, row.logprobs.shape]
+    if row.tokens.ndim != 1 or any(shape != (length,) for shape in shapes) or row.eyes.shape != (length, eye_width):
+        return f"has parts of other lengths, or eyes of another width than {eye_width}"
+    if not 2 <= length <= positions:
+        return f"is not of 2 to {positions} tokens"
+    if row.tokens.min() < 0 or row.tokens.max() >= vocabulary:
+        return f"has tokens that are not in the vocabulary of {vocabulary}"
+    if not all(np.isfinite(part).all() for part in (row.eyes, row.advantages, row.logprobs)):
+        return "has values that are not numbers"
+    if row.sampled[0] or not row.sampled.any():
+        return "has no token that the policy wrote after another"
+    if row.logprobs.max() > 1e-4:
+        return "has probabilities above 1"
+    return ""
+
+
+def sound_rows(rows: Iterable[Row], vocabulary: int, eye_width: int, positions: int) -> tuple[list[Row], Counter[str]]:
+    """The rows that can be trained on, and how many cannot, by their problem.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where none can, or none is there.
+    """
+    sound: list[Row] = []
+    bad: Counter[str] = Counter()
+    for row in rows:
+        problem = problem_of(row, vocabulary, eye_width, positions)
+        if problem:
+            bad[f"a row {problem}"] += 1
+        else:
+            sound.append(row)
+    if not sound:
+        why = bad.most_common(1)[0][0] if bad else "there is none"
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"No row can be trained on: {why}.")
+    return sound, bad
+
+
+@dataclass(frozen=True, eq=False)
+class RowBatch:
+    """B rows as arrays of L columns, filled up at the end with what is not sampled.
+
+    Attributes:
+        tokens, eyes, sampled, advantages, logprobs: As of Row, (B, L) and (B, L, E).
+    """
+
+    tokens: Tokens
+    eyes: Floats
+    sampled: BoolArray
+    advantages: Floats
+    logprobs: Floats
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> RowBatch:
+        """Rows of one eye width, one or more."""
+        longest = max(len(row) for row in rows)
+
+        def filled(name: str) -> NDArray[np.generic]:
+            first = getattr(rows[0], name)
+            out = np.zeros((len(rows), longest, *first.shape[1:]), first.dtype)
+            for k, row in enumerate(rows):
+                out[k, : len(row)] = getattr(row, name)
+            return out
+
+        return cls(**{name: filled(name) for name in ("tokens", "eyes", "sampled", "advantages", "logprobs")})
+
+
+def batches(rows: Sequence[Row], size: int, rng: np.random.Generator) -> Iterator[list[Row]]:
+    """All rows once in random order, `size` at a time; rows of a batch are of like lengths, so that little is filled.
+
+    The last batch of a stretch may be smaller: no row is left out.
+    """
+    order = rng.permutation(len(rows))
+    stretch = _STRETCH * size
+    chunks = []
+    for first in range(0, len(order), stretch):
+        alike = sorted(order[first : first + stretch].tolist(), key=lambda k: len(rows[k]))
+        chunks += [alike[k : k + size] for k in range(0, len(alike), size)]
+    for k in rng.permutation(len(chunks)):
+        yield [rows[row] for row in chunks[k]]
+
+
+_STRETCH = 8
+"""Batches that are sorted by length together; chosen by hand: enough for like lengths, and still random."""
+
+
+def write_rows(path: Path, rows: Sequence[Row]) -> None:
+    """Write rows to a file, whole or not at all. Raises OSError."""
+    buffer = io.BytesIO()
+    parts = {name: np.concatenate([getattr(row, name) for row in rows]) for name in _PARTS}
+    np.savez_compressed(buffer, lengths=np.array([len(row) for row in rows], np.int64), **parts)
+    write_whole(path, buffer.getvalue())
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file of `write_rows`. Raises ToolError INVALID_ARGUMENT where it is damaged or none."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            edges = np.cumsum(stored["lengths"])[:-1]
+            parts = {name: np.split(stored[name], edges) for name in _PARTS}
+        return [Row(*values) for values in zip(*(parts[name] for name in _PARTS), strict=True)]
+    except OSError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
+    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"{path} is no file of rows, or damaged.", "Delete it to make it again."
+        ) from error
+
+
+_PARTS = ("tokens", "eyes", "sampled", "advantages", "logprobs")
+
+
+def _wrong(what: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"A row cannot be made: {what}.")

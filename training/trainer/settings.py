@@ -1,0 +1,150 @@
+"""What decides a training of the tiny policy, apart from its data and its seed.
+
+Papers train models of billions of parameters, whose rates are a hundred times smaller: SpaceTools (Table 1) SFT 1e-5,
+batch 8, 2 epochs, warm-up 0.1, cosine; RL 1e-6, batch 64, groups of 5, KL 1e-4, no entropy term. PERIA (Table 5) RL
+1e-6, groups of 4, epsilon 0.2, omega 1, gamma 0.99, delta 0.9, no KL. E-ViC (section 4.2) RL 1e-6, 128 rollouts in
+groups of 16, epsilon 0.2, no KL. LAST SFT 1e-5, batch 64, 5 epochs, warm-up 0.05; KL 0.01.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from tool_nodes.results import ErrorCode, ToolError
+from training.advantages.dapo import CLIP
+from training.advantages.gigpo import GAMMA, OMEGA
+from training.advantages.grouping import DELTA
+
+AdvantageName = Literal["grpo", "or_gigpo"]
+"""How rollouts of a group are compared: as wholes, or turn by turn as well."""
+
+
+@dataclass(frozen=True)
+class OptimiserSettings:
+    """How weights are moved, the same for both kinds of training.
+
+    Attributes:
+        learning_rate: Highest, of AdamW.
+        weight_decay: Of AdamW.
+        largest_gradient: Norm that gradients of a step are cut to.
+        device: "cpu", "cuda", or "auto": a GPU where there is one.
+        threads: Processor threads of torch; another number gives other last digits.
+    """
+
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    largest_gradient: float = 1.0
+    device: str = "auto"
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        self._require(0 < self.learning_rate < math.inf, "learning_rate must be above 0")
+        self._require(0 <= self.weight_decay < math.inf, "weight_decay must be 0 or more")
+        self._require(self.largest_gradient > 0, "largest_gradient must be above 0")
+        self._require(self.threads >= 1, "threads must be 1 or more")
+
+    def _require(self, true: bool, allowed: str) -> None:
+        if not true:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{type(self).__name__}: {allowed}.")
+
+
+@dataclass(frozen=True)
+class SupervisedSettings(OptimiserSettings):
+    """Of SFT: cross-entropy of the tokens that the teacher's policy wrote.
+
+    Attributes:
+        epochs: Times that each row is seen.
+        batch: Rows of a step; SpaceTools has 8, PERIA 32.
+        warm_up: Share of all steps in which the rate rises; after it, it falls to 0 as a cosine (SpaceTools: 0.1).
+        held_out: Share of the rows that is not trained on, only measured.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed; so does every settings class here.
+    """
+
+    epochs: int = 6
+    batch: int = 24
+    warm_up: float = 0.1
+    held_out: float = 0.05
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
+        self._require(0 <= self.warm_up < 1 and 0 <= self.held_out < 1, "warm_up and held_out must be in 0..1, below 1")
+
+
+@dataclass(frozen=True)
+class PolicySettings(OptimiserSettings):
+    """Of a step of RL: the clipped objective over tokens that were sampled (SpaceTools Eq. 2; PERIA, section 4.3).
+
+    Attributes:
+        learning_rate: Constant. At 3e-4 a policy of this size came apart, at 1e-4 it did not.
+        advantages: GRPO or OR-GIGPO.
+        epochs: Times that each rollout is learned from before new ones are drawn.
+        batch: Rollouts of a step.
+        clip_low, clip_high: Epsilon below and above 1 [-]; 0.2 in the papers, DAPO has 0.28 above.
+        kl: Weight of the divergence from the policy that the training began with; SpaceTools 1e-4, LAST 0.01, PERIA 0.
+        entropy: Weight of the entropy of the next token, which is added; 0 in SpaceTools.
+        omega, gamma, delta: Of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; delta None for GiGPO.
+        with_std: Divide advantages by the group's standard deviation.
+        largest_mismatch: Mean difference of the log-probability of a token as it was sampled and as the trainer
+            computes it [nat] from which on a training stops: then rows are not what the policy saw. Chosen by hand, a
+            hundred times what rounding makes.
+    """
+
+    learning_rate: float = 1e-4
+    advantages: AdvantageName = "grpo"
+    epochs: int = 2
+    batch: int = 32
+    clip_low: float = CLIP
+    clip_high: float = CLIP
+    kl: float = 0.0
+    entropy: float = 0.0
+    omega: float = OMEGA
+    gamma: float = GAMMA
+    delta: float | None = DELTA
+    with_std: bool = True
+    largest_mismatch: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(self.advantages in ("grpo", "or_gigpo"), 'advantages must be "grpo" or "or_gigpo"')
+        self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
+        self._require(0 < self.clip_low <= 1 and self.clip_high > 0, "clip_low must be in 0..1, clip_high above 0")
+        self._require(0 <= self.kl < math.inf and 0 <= self.entropy < math.inf, "kl and entropy must be 0 or more")
+        self._require(0 <= self.gamma <= 1 and math.isfinite(self.omega), "gamma must be in 0..1 and omega finite")
+        self._require(self.delta is None or 0 < self.delta <= 1, "delta must be above 0 and at most 1, or None")
+        self._require(self.largest_mismatch > 0, "largest_mismatch must be above 0")
+
+
+@dataclass(frozen=True)
+class ReinforceSettings(PolicySettings):
+    """Of RL in physics.
+
+    Attributes:
+        iterations: Times that rollouts are drawn and learned from.
+        group: Rollouts of each task; SpaceTools 5, PERIA 4, E-ViC 16.
+        workers: Processes that draw them.
+        deadline_s: Longest wall time of a rollout [s].
+        stop_alike: Stop after so many groups in a row each of whose rewards are all equal; 0 never does.
+        stop_silent: And after so many in which no tool was called.
+        keep: Iterations whose rollouts stay in the folder, the newest; None keeps all.
+    """
+
+    iterations: int = 20
+    group: int = 8
+    workers: int = 2
+    deadline_s: float = 120.0
+    stop_alike: int = 24
+    stop_silent: int = 8
+    keep: int | None = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require(self.iterations >= 1 and self.workers >= 1, "iterations and workers must be 1 or more")
+        self._require(self.group >= 2, "group must be 2 or more: advantages compare rollouts of one task")
+        self._require(self.deadline_s > 0, "deadline_s must be above 0")
+        self._require(self.stop_alike >= 0 and self.stop_silent >= 0, "stop_alike and stop_silent must be 0 or more")
+        self._require(self.keep is None or self.keep >= 1, "keep must be 1 or more, or None")

@@ -1,0 +1,170 @@
+"""SFT of the tiny policy: the tokens that a teacher wrote, as the likeliest ones.
+
+    weights = supervise(fresh_weights(0), rows, SupervisedSettings(), Path("runs/sft"), seed=0)
+
+The same weights, rows, settings and seed give the same numbers, also through a kill: the folder's checkpoint of each
+epoch is gone on from. What is written is listed in `training.trainer.log`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agent_node.console.terminal import say
+from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.weights import TinyWeights, write_weights
+from tool_nodes.results import ErrorCode, ToolError
+from training.trainer.log import CHECKPOINT, POLICY, LogRow, RunLog, RunReport, write_report, written_to
+from training.trainer.progress import Progress
+from training.trainer.rows import Row, batches, sound_rows
+from training.trainer.settings import OptimiserSettings, SupervisedSettings
+
+if TYPE_CHECKING:
+    from training.trainer.learner import Learner
+
+_PANELS = {"loss [nat a token]": ("loss", "held_out_loss"), "share of likeliest tokens": ("accuracy", "held_out")}
+
+
+def supervise(
+    weights: TinyWeights, rows: Sequence[Row], settings: SupervisedSettings, folder: Path, seed: int
+) -> TinyWeights:
+    """Train on rows; goes on where a killed run of the same training was.
+
+    Args:
+        weights: Where it begins.
+        rows: With tokens that a teacher wrote; those that cannot be trained on are left out and counted.
+        settings: What decides the steps.
+        folder: For checkpoint, log, weights, curves and report.
+        seed: Of the order, and of which rows are held out.
+
+    Returns:
+        The weights after the last epoch, which are in the folder as well.
+
+    Raises:
+        ToolError: UNAVAILABLE without torch; INTERNAL for a loss that is no number; INVALID_ARGUMENT where no row can
+            be trained on, half of them or more cannot, the folder holds another training or a damaged checkpoint, or
+            it cannot be written.
+    """
+    from training.trainer.learner import Learner
+
+    sound, bad = sound_rows(rows, len(weights.vocabulary), EYE_WIDTH, weights.config.positions)
+    if 2 * sum(bad.values()) >= len(rows):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{sum(bad.values())} of {len(rows)} rows cannot be trained on, most of them since "
+            f"{bad.most_common(1)[0][0]}.",
+        )
+    order = np.random.default_rng([seed, 61]).permutation(len(sound)).tolist()
+    apart = int(settings.held_out * len(sound))
+    held_out, shown = [sound[k] for k in order[:apart]], [sound[k] for k in order[apart:]]
+    learner = Learner(weights, settings)
+    identity = identity_of(settings, seed, weights, sound)
+    log = resumed(learner, folder, identity)
+    progress = Progress("SFT epoch", settings.epochs)
+    progress.values += [row["accuracy"] for row in log.rows]
+    try:
+        for epoch in range(len(log.rows), settings.epochs):
+            row = _epoch(learner, shown, held_out, settings, np.random.default_rng([seed, 62, epoch]), epoch, progress)
+            save(learner, log, identity, row)
+            told = f"loss {row['loss']:.3f}, tokens {row['accuracy']:.1%}"
+            progress.over(epoch + 1, row["accuracy"], told)
+    finally:
+        log.close()
+    trained = replace(learner.weights, about=f"SFT on {len(shown)} rows, {settings.epochs} epochs, seed {seed}")
+    with written_to(folder):
+        write_weights(trained, folder / POLICY)
+    notes = [f"{count} left out: {why}" for why, count in bad.items()]
+    about = {
+        "seed": seed, "rows": len(shown), "held out": len(held_out), "parameters": learner.parameters,
+        "seconds a step": round(float(np.mean([row["step_s"] for row in log.rows])), 3),
+    }  # fmt: skip
+    write_report(log, RunReport("SFT of the small policy", about, asdict(settings), "epoch", _PANELS, notes))
+    return trained
+
+
+def _epoch(
+    learner: Learner,
+    rows: Sequence[Row],
+    held_out: Sequence[Row],
+    settings: SupervisedSettings,
+    rng: np.random.Generator,
+    epoch: int,
+    progress: Progress,
+) -> dict[str, Any]:
+    """Every row once; a line of the log."""
+    some = list(batches(rows, settings.batch, rng))
+    began, figures = time.monotonic(), []
+    for number, batch in enumerate(some):
+        rate = schedule(epoch * len(some) + number, settings.epochs * len(some), settings.warm_up)
+        figures.append(learner.supervise(batch, rate))
+        told = f"loss {figures[-1]['loss']:.3f}"
+        progress.during(epoch + 1, (number + 1) / len(some), told)
+    spent = time.monotonic() - began
+    weights = np.array([one["tokens"] for one in figures])
+
+    def mean(name: str) -> float:
+        return round(float(np.average([one[name] for one in figures], weights=weights)), 6)
+
+    row: dict[str, Any] = {"epoch": epoch + 1, "loss": mean("loss"), "accuracy": mean("accuracy")}
+    if held_out:
+        checked = learner.measure(held_out)
+        row |= {"held_out_loss": round(checked["loss"], 6), "held_out": round(checked["accuracy"], 6)}
+    return row | {"steps": len(some), "step_s": round(spent / len(some), 4)}
+
+
+def schedule(step: int, steps: int, warm_up: float) -> float:
+    """Share of the highest learning rate in a step of so many: it rises, then falls to 0 as a cosine."""
+    rising = warm_up * steps
+    if step < rising:
+        return (step + 1) / (rising + 1)
+    return 0.5 * (1.0 + float(np.cos(np.pi * (step - rising) / max(steps - rising, 1.0))))
+
+
+# -- what SFT and RL share: the same training, gone on with --------------------------------------------
+
+
+def identity_of(
+    settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[Row] = ()
+) -> dict[str, Any]:
+    """What makes a training the same one: settings, seed, first weights and rows, as plain data."""
+    first = hashlib.sha256(json.dumps([asdict(weights.config), weights.vocabulary.tokens]).encode())
+    for name in sorted(weights.tensors):
+        first.update(np.ascontiguousarray(weights.tensors[name], np.float32).tobytes())
+    data = hashlib.sha256()
+    for row in rows:
+        data.update(row.tokens.tobytes() + row.sampled.tobytes() + row.eyes.tobytes())
+    return {"settings": asdict(settings), "seed": seed, "first weights": first.hexdigest(), "rows": data.hexdigest()}
+
+
+def resumed(learner: Learner, folder: Path, identity: dict[str, Any]) -> RunLog:
+    """The log of a training, with the learner as it was at its end.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the folder holds another training or a damaged checkpoint, or cannot be
+            written.
+    """
+    path = folder / CHECKPOINT
+    rows: list[LogRow] = []
+    if path.exists():
+        rows = learner.load(path, identity)["log"]
+        say(f"Going on in {folder} after {len(rows)}.")
+    return RunLog(folder, rows)
+
+
+def save(learner: Learner, log: RunLog, identity: dict[str, Any], row: LogRow) -> None:
+    """Write the checkpoint and then the row of the log: a kill between both loses neither.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where they cannot be written.
+    """
+    with written_to(log.folder):
+        learner.save(log.folder / CHECKPOINT, {"identity": identity, "log": [*log.rows, row]})
+    log.add(row)

@@ -1,0 +1,268 @@
+"""A toy of two turns, without stations or pictures, on which a trainer shows in seconds that it learns.
+
+    [task] red            the operator: a colour
+    ask LEFT END          the policy asks one of two tools; each knows one colour
+    says yes              the tool's answer: yes or no, or "nothing" where it does not know the colour
+    answer yes END        the policy passes it on
+
+The first turn is worth FIRST where the right tool was asked, the second one the rest where the answer is what it said;
+who was told nothing can gain nothing any more. A turn of another form ends the episode. Text alone: other trainers can
+use it, see `ToyEpisode`; ours trains on it with `train_toy`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from agent_node.policies.tiny.context import TinyContext
+from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.vocabulary import END, TASK, Vocabulary
+from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights
+from tool_nodes.results import ErrorCode, ToolError
+from training.steps import Anchor, ScoredRollout, ScoredTurn
+from training.trainer.objective import turn_advantages, update
+from training.trainer.rows import Row
+from training.trainer.settings import PolicySettings
+
+if TYPE_CHECKING:
+    from training.trainer.network import TinyTransformer
+
+COLOURS = ("red", "blue")
+TOOLS = ("left", "right")
+"""Who knows the colour of the same place."""
+ANSWERS = ("yes", "no")
+WORDS = ("ask", "answer", "says", "nothing", *TOOLS, *COLOURS, *ANSWERS)
+"""All words of the toy; [task] and END are the dialect's."""
+FIRST = 0.25
+"""What asking the right tool is worth of a whole episode's 1; chosen by hand."""
+TURN_TOKENS = 3
+"""Longest turn [tokens]: a verb, a word, END."""
+
+TOY_CONFIG = TinyConfig(width=32, layers=2, heads=2, hidden=64, positions=24)
+"""Of the toy's policy."""
+TOY_SCALE = 5.0
+"""Of its first matrices, of those of `fresh_weights`, which are made for a wider network [-]: the toy is learned in a
+tenth of the steps then; chosen by hand."""
+TOY_GROUP = 8
+"""Episodes of a task."""
+TOY_SETTINGS = PolicySettings(learning_rate=5e-3, epochs=2, batch=32, entropy=0.05)
+"""Of RL on the toy; chosen by hand. Without the entropy term a seed in six comes to ask one tool alone, and learns
+nothing more: groups of the other colour are all alike."""
+TOY_ITERATIONS = 80
+"""Of RL on the toy at most; chosen by hand, twice what it takes."""
+TOY_ENOUGH = 0.95
+"""Share of an iteration's sampled episodes that were wholly right at which RL on the toy ends; chosen by hand."""
+TOY_FORM_STEPS = 25
+"""Of SFT before it; chosen by hand: then nearly every turn has the right form."""
+TOY_FORM_BATCH = 32
+"""Rows of such a step."""
+TOY_FORM_RATE = 5e-3
+"""Learning rate of these steps; chosen by hand."""
+
+
+@dataclass(frozen=True)
+class ToyTask:
+    """What is asked, and what the right tool will say; the same for a whole group.
+
+    Attributes:
+        colour: Of the question.
+        secret: The right answer.
+    """
+
+    colour: str
+    secret: str
+
+    @classmethod
+    def of(cls, number: int) -> ToyTask:
+        """The task of a number, 0 or more: all four in turn."""
+        return cls(COLOURS[number % 2], ANSWERS[number // 2 % 2])
+
+    @property
+    def right_tool(self) -> str:
+        """The one that knows the colour."""
+        return TOOLS[COLOURS.index(self.colour)]
+
+
+@dataclass
+class ToyEpisode:
+    """One episode, a turn at a time.
+
+    Attributes:
+        task: What is asked.
+        said: Texts so far: the prompt, a turn of the policy, the tool's answer, the last turn.
+        rewards: Of each turn that was taken.
+        done: It is over.
+    """
+
+    task: ToyTask
+    said: list[str] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    done: bool = False
+
+    def __post_init__(self) -> None:
+        self.said = [f"{TASK} {self.task.colour}"]
+
+    @property
+    def total(self) -> float:
+        """Reward so far, 0..1."""
+        return sum(self.rewards)
+
+    def say(self, turn: str) -> str:
+        """Take a turn of words; END at its end may be left out.
+
+        Returns:
+            What the tool answers; empty when the episode is over.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT after the end.
+        """
+        if self.done:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The episode is over.")
+        words = turn.removesuffix(END).split()
+        self.said.append(turn)
+        if len(self.rewards) == 0 and len(words) == 2 and words[0] == "ask" and words[1] in TOOLS:
+            right = words[1] == self.task.right_tool
+            self.rewards.append(FIRST * right)
+            self.said.append(f"says {self.task.secret if right else 'nothing'}")
+            return self.said[-1]
+        right = self.rewards == [FIRST] and words == ["answer", self.task.secret]
+        self.rewards.append((1.0 - FIRST) * right)
+        self.done = True
+        return ""
+
+    def scored(self, prompt: str) -> ScoredRollout:
+        """The episode as advantages take it; `prompt` names its group. Raises ToolError for one without a turn."""
+        anchors = [Anchor.of(text) for text in self.said[::2]]
+        turns = tuple(ScoredTurn(anchor, reward) for anchor, reward in zip(anchors, self.rewards, strict=True))
+        return ScoredRollout(prompt, turns)
+
+
+def form_examples(seed: int, n: int) -> list[list[str]]:
+    """Episodes of a teacher that knows the form and nothing else: it asks anyone and answers anything.
+
+    Returns:
+        For each its texts, as `ToyEpisode.said`; what trains on them learns to speak, with a success of about 1 in 4.
+    """
+    rng = np.random.default_rng((seed, _STREAM, n))
+    episodes = []
+    for number in range(n):
+        episode = ToyEpisode(ToyTask.of(number))
+        episode.say(f"ask {TOOLS[rng.integers(len(TOOLS))]} {END}")
+        episode.say(f"answer {ANSWERS[rng.integers(len(ANSWERS))]} {END}")
+        episodes.append(episode.said)
+    return episodes
+
+
+@dataclass(frozen=True, eq=False)
+class ToyRun:
+    """What came of `train_toy`.
+
+    Attributes:
+        success: Share of episodes that were wholly right in each iteration, sampled; the first one before any RL.
+        weights: Of the trained policy.
+        tokens_s: Tokens that were sampled a second, reading included [1/s].
+        step_s: Wall time of an iteration: rollouts and update [s].
+    """
+
+    success: tuple[float, ...]
+    weights: TinyWeights
+    tokens_s: float
+    step_s: float
+
+
+def toy_weights(seed: int, config: TinyConfig = TOY_CONFIG) -> TinyWeights:
+    """An untrained policy that knows the toy's words, with larger numbers than fresh weights have: see TOY_SCALE."""
+    weights = fresh_weights(seed, config, Vocabulary(WORDS))
+    tensors = {name: tensor * (TOY_SCALE if tensor.ndim > 1 else 1.0) for name, tensor in weights.tensors.items()}
+    return replace(weights, tensors={name: tensor.astype(np.float32) for name, tensor in tensors.items()})
+
+
+def context_of(said: Sequence[str], vocabulary: Vocabulary) -> TinyContext:
+    """An episode's texts as the policy reads them: every second one is its own."""
+    parts = [vocabulary.encode(text.split()) for text in said]
+    sampled = np.concatenate([np.full(len(part), k % 2 == 1) for k, part in enumerate(parts)])
+    tokens = np.concatenate(parts)
+    return TinyContext(tokens, np.zeros((len(tokens), EYE_WIDTH), np.float32), sampled)
+
+
+def play(
+    network: TinyTransformer, vocabulary: Vocabulary, tasks: Sequence[ToyTask], seed: int, temperature: float = 1.0
+) -> tuple[list[ToyEpisode], list[Row], int]:
+    """Play episodes, all at once.
+
+    Args:
+        network: The policy.
+        vocabulary: Its tokens.
+        tasks: One an episode; a group has its task several times.
+        seed: Of the sampling.
+        temperature: 0 takes the likeliest token.
+
+    Returns:
+        The episodes, their rows with ones for advantages, and how many tokens were sampled.
+    """
+    from training.trainer.sampler import CachedSampler
+
+    sampler = CachedSampler(network, vocabulary.id(END), TURN_TOKENS, temperature)
+    episodes = [ToyEpisode(task) for task in tasks]
+    rngs = [np.random.default_rng((seed, _STREAM, k)) for k in range(len(tasks))]
+    logprobs: list[list[float]] = [[] for _ in tasks]
+    before: list[int] = []
+    while speaking := [k for k, episode in enumerate(episodes) if not episode.done]:
+        sampler.arrange([before.index(k) if k in before else -1 for k in speaking])
+        turns = sampler.turns([context_of(episodes[k].said, vocabulary) for k in speaking], [rngs[k] for k in speaking])
+        for k, turn in zip(speaking, turns, strict=True):
+            episodes[k].say(" ".join(vocabulary.decode(turn.tokens)))
+            logprobs[k] += turn.logprobs
+        before = speaking
+    rows = [Row.of(context_of(episode.said, vocabulary), own) for episode, own in zip(episodes, logprobs, strict=True)]
+    return episodes, rows, sampler.tokens_sampled
+
+
+def train_toy(
+    seed: int = 0, settings: PolicySettings = TOY_SETTINGS, iterations: int = TOY_ITERATIONS, groups: int = 8
+) -> ToyRun:
+    """Teach the form by SFT and the rest by RL.
+
+    Args:
+        seed: Decides everything.
+        settings: Of RL, GRPO or OR-GIGPO.
+        iterations: Of RL.
+        groups: Of TOY_GROUP episodes each, in an iteration.
+
+    Raises:
+        ToolError: UNAVAILABLE without torch.
+    """
+    from training.trainer.learner import Learner
+
+    weights = toy_weights(seed)
+    vocabulary = weights.vocabulary
+    learner = Learner(weights, settings)
+    examples = [Row.of(context_of(said, vocabulary)) for said in form_examples(seed, TOY_FORM_BATCH * TOY_FORM_STEPS)]
+    for k in range(TOY_FORM_STEPS):
+        batch = examples[TOY_FORM_BATCH * k : TOY_FORM_BATCH * (k + 1)]
+        learner.supervise(batch, TOY_FORM_RATE / settings.learning_rate)
+    success, tokens, sampling_s, began = [], 0, 0.0, time.monotonic()
+    for iteration in range(iterations):
+        tasks = [ToyTask.of(k) for k in range(groups) for _ in range(TOY_GROUP)]
+        started = time.monotonic()
+        episodes, rows, sampled = play(learner.network, vocabulary, tasks, seed * 1000 + iteration)
+        sampling_s += time.monotonic() - started
+        tokens += sampled
+        success.append(float(np.mean([episode.total == 1.0 for episode in episodes])))
+        if success[-1] >= TOY_ENOUGH:
+            break
+        scored = [episode.scored(str(k // TOY_GROUP)) for k, episode in enumerate(episodes)]
+        advantages, _ = turn_advantages(scored, settings)
+        rows = [row.with_advantages(own) for row, own in zip(rows, advantages, strict=True)]
+        update(learner, rows, settings, np.random.default_rng((seed, _STREAM, 1, iteration)))
+    step_s = (time.monotonic() - began) / max(len(success), 1)
+    return ToyRun(tuple(success), learner.weights, tokens / sampling_s if sampling_s else 0.0, step_s)
+
+
+_STREAM = 29
+"""Keeps these random numbers apart from others of the same seed."""
