@@ -14,9 +14,11 @@ from typing import Any, Literal
 
 from training.adapters.environments import require_engine
 from training.trainer.toy import (
+    ANSWERS,
     COLOURS,
     TOOLS,
     TOY_CONFIG,
+    TOY_FORM_BATCH,
     TOY_FORM_RATE,
     TOY_FORM_STEPS,
     TOY_GROUP,
@@ -34,8 +36,6 @@ _TEMPLATE = (
     "{{ c.function.arguments | tojson }}}\n</tool_call>{% endfor %}<|im_end|>{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% endif %}"
 )
-_FORM_BATCH = 64
-"""Rows of a step of SFT [-]; as the toy's own."""
 _LONGEST = 16
 """Completion of a rollout, what the tool says included [tokens]; two turns are 14."""
 
@@ -105,7 +105,7 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> Tr
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=words, pad_token="<pad>", unk_token="<unk>", chat_template=_TEMPLATE
     )
-    tokenizer.add_tokens([*_MARKS, *TOOLS, *COLOURS])
+    tokenizer.add_tokens([*_MARKS, *TOOLS, *COLOURS, *ANSWERS])
     tokenizer.eos_token = _END
     tokenizer.response_template = qwen3_template
     size = TOY_CONFIG
@@ -120,7 +120,7 @@ def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> Tr
     network.generation_config.eos_token_id = tokenizer.eos_token_id
     network.generation_config.pad_token_id = tokenizer.pad_token_id
     _teach_the_form(network, tokenizer, seed)
-    tasks = [ToyTask.of(seed, k) for k in range(iterations * groups)]
+    tasks = [ToyTask.of(k) for _ in range(iterations) for k in range(groups)]
     rows = [
         {"prompt": [{"role": "user", "content": task.colour}], "colour": task.colour, "secret": task.secret}
         for task in tasks
@@ -169,13 +169,13 @@ def _teach_the_form(network: Any, tokenizer: Any, seed: int) -> None:
     import torch
 
     pad = tokenizer.pad_token_id
-    rows = [_tokens(said, tokenizer) for said in form_examples(seed, _FORM_BATCH * TOY_FORM_STEPS)]
+    rows = [_tokens(said, tokenizer) for said in form_examples(seed, TOY_FORM_BATCH * TOY_FORM_STEPS)]
     longest = max(len(ids) for ids, _ in rows)
     ids = torch.tensor([ids + [pad] * (longest - len(ids)) for ids, _ in rows])
     labels = torch.tensor([own + [-100] * (longest - len(own)) for _, own in rows])
     optimizer = torch.optim.AdamW(network.parameters(), lr=TOY_FORM_RATE)
-    for first in range(0, len(rows), _FORM_BATCH):
-        part = slice(first, first + _FORM_BATCH)
+    for first in range(0, len(rows), TOY_FORM_BATCH):
+        part = slice(first, first + TOY_FORM_BATCH)
         loss = network(input_ids=ids[part], attention_mask=ids[part] != pad, labels=labels[part]).loss
         optimizer.zero_grad()
         loss.backward()
