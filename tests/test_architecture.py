@@ -46,6 +46,7 @@ ADAPTERS = {
     "training.adapters.on_verifiers": {"verifiers"},
     "training.adapters.on_verl": {"verl"},
     "training.adapters.on_verl_trainer": {"torch", "verl"},
+    "training.adapters.toy_on_trl": {"torch", "transformers", "trl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
     "training.pointer.hits": {"torch"},

@@ -72,6 +72,10 @@ BENCHMARKS = {
         "bench.advantages:bench_advantages",
         "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
     ),
+    "engines": CliCommand(
+        "bench.engines:bench_engines",
+        "Train the toy of two turns by our own loop and by TRL's: sampled tokens a second, time of an iteration.",
+    ),
     "rollouts": CliCommand(
         "bench.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
