@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,7 +152,7 @@ class RowBatch:
         """Rows of one eye width, one or more."""
         longest = max(len(row) for row in rows)
 
-        def filled(name: str) -> NDArray[np.generic]:
+        def filled(name: str) -> NDArray[Any]:
             first = getattr(rows[0], name)
             out = np.zeros((len(rows), longest, *first.shape[1:]), first.dtype)
             for k, row in enumerate(rows):
@@ -183,7 +184,7 @@ _STRETCH = 8
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
     """Write rows to a file, whole or not at all. Raises OSError."""
     buffer = io.BytesIO()
-    parts = {name: np.concatenate([getattr(row, name) for row in rows]) for name in _PARTS}
+    parts: dict[str, Any] = {name: np.concatenate([getattr(row, name) for row in rows]) for name in _PARTS}
     np.savez_compressed(buffer, lengths=np.array([len(row) for row in rows], np.int64), **parts)
     write_whole(path, buffer.getvalue())
 
