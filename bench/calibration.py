@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
-from bench.stats import wilson
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray
+from training.intervals import wilson
 
 Rating = tuple[float, bool]
 """The score of one found thing, and whether it is what was asked for."""

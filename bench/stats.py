@@ -10,25 +10,12 @@ from typing import Any
 import numpy as np
 
 from agent_node.console.terminal import emit
-
-Z95 = 1.959963984540054
-"""Quantile of the standard normal distribution for two-sided 95 % intervals [-]."""
+from training.intervals import wilson
 
 SHOWN_FAILURES = 12
 """A report for people names this many failures; the JSON document has all of them."""
 LINE_WIDTH = 140
 """And shows of each a line of so many characters."""
-
-
-def wilson(success: int, n: int) -> tuple[float, float]:
-    """95 % Wilson score interval (low, high) of a rate; (0, 1) when n is 0."""
-    if n == 0:
-        return 0.0, 1.0
-    rate = success / n
-    centre = rate + Z95**2 / (2 * n)
-    spread = Z95 * np.sqrt(rate * (1 - rate) / n + Z95**2 / (4 * n**2))
-    scale = 1 + Z95**2 / n
-    return float(max(0.0, (centre - spread) / scale)), float(min(1.0, (centre + spread) / scale))
 
 
 def rate_row(name: str, success: int, n: int, **more: Any) -> dict[str, Any]:

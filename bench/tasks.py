@@ -14,7 +14,7 @@ import numpy as np
 from agent_node.console.terminal import AsJson
 from agent_node.console.terminal import say as tell
 from agent_node.policy import Policy
-from bench.stats import SHOWN_FAILURES, machine, publish, wilson
+from bench.stats import SHOWN_FAILURES, machine, publish
 from sim.station import StationConfig
 from sim.tasks.task import Score
 from tool_nodes.port_names import DEFAULT_PRESET
@@ -22,6 +22,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.difficulty import Difficulty
 from training.environment import Environment
 from training.failures import ran_out_of_time
+from training.intervals import wilson
 from training.parallel import run_jobs
 from training.rewards.stages import stage_reward
 from training.splits import split_named

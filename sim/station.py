@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from sim.arm import SimArm
@@ -30,6 +31,10 @@ from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
 from tool_nodes.types import Frame
+
+PICTURES_KEPT = 16
+"""So many of the last pictures of a camera without ids can still be judged; more than an episode takes.
+Chosen by hand."""
 
 SIDES_PX = (64, 4096)
 """A picture's width and height lie between these [px]; chosen by hand."""
@@ -104,14 +109,18 @@ class CameraWithoutIds:
 
     def __init__(self, camera: Camera) -> None:
         self._camera = camera
-        self._last: tuple[Frame, Frame] | None = None
+        self._taken: deque[tuple[Frame, Frame]] = deque(maxlen=PICTURES_KEPT)
 
     def capture(self) -> Frame:
         """See ports.Camera."""
         frame = self._camera.capture()
-        if self._last is None or self._last[0] is not frame:
-            self._last = frame, replace(frame, ids=None)
-        return self._last[1]
+        if not self._taken or self._taken[-1][0] is not frame:
+            self._taken.append((frame, replace(frame, ids=None)))
+        return self._taken[-1][1]
+
+    def with_ids(self, frame: Frame) -> Frame:
+        """The same picture with its ids, for a judge; as it is where it is none of the last ones."""
+        return next((whole for whole, shown in self._taken if shown is frame), frame)
 
 
 class Station:
@@ -245,6 +254,27 @@ class Station:
         self._cameras = [weakref.ref(camera) for camera in found]
         return found
 
+    def things_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
+        """What points of a picture truly lie on, for a judge alone: no tool and no policy may ask.
+
+        Args:
+            frame: Of one of the station's cameras, as the tools have it.
+            points: Normalized (x, y), from the top left.
+
+        Returns:
+            For each point the id of a thing of the scene, or ""; None for a picture that it knows nothing of.
+        """
+        for camera in (self.camera, self.wrist_camera):
+            if isinstance(camera, CameraWithoutIds):
+                frame = camera.with_ids(frame)
+        if frame.ids is None or frame.labels is not None:
+            return None
+        (height, width), found = frame.ids.shape, []
+        for x, y in points:
+            index = frame.ids[min(int(y * height), height - 1), min(int(x * width), width - 1)]
+            found.append("" if index < 0 else self.scene.objects[index].id)
+        return tuple(found)
+
     # -- parts -------------------------------------------------------------------------------------
 
     def new_toolbox(self) -> Toolbox:
@@ -261,6 +291,7 @@ class Station:
             boxes=BoundingBoxTools(),
             robot=robot_tools(config.role, self.camera, self.manipulator, clock=lambda: world.time),
             code=CodeExecutor(),
+            second_pointer=ports.second_pointer,
         )
         return make_toolbox(backends, config.suites)
 

@@ -24,6 +24,7 @@ class Ports:
     depth: DepthEstimator
     reader: TextReader
     grasps: GraspGenerator
+    second_pointer: Pointer
 
     @property
     def over_truth(self) -> Iterator[Perceiving]:
@@ -44,7 +45,10 @@ def make_ports(preset: str, chosen: PortNames | None = None, setting: Setting | 
     """
     setting = setting or Setting()
     named = (chosen or PortNames()).over(preset)
-    return Ports(**{port: make_port(port, named, setting) for port in PORTS})
+    made = {port: make_port(port, named, setting) for port in PORTS if port != "second_pointer"}
+    alike = named.second_pointer == named.pointer
+    made["second_pointer"] = made["pointer"] if alike else make_port("second_pointer", named, setting)
+    return Ports(**made)
 
 
 def make_port(port: str, named: PortNames, setting: Setting) -> Any:

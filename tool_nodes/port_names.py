@@ -19,6 +19,7 @@ class PortNames:
         depth: What estimates depth.
         reader: What reads text.
         grasps: What proposes grasps.
+        second_pointer: What the tools vlm.* ask; the pointer where neither it nor the preset's is named.
     """
 
     pointer: str = ""
@@ -27,6 +28,7 @@ class PortNames:
     depth: str = ""
     reader: str = ""
     grasps: str = ""
+    second_pointer: str = ""
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -35,8 +37,9 @@ class PortNames:
 
     def over(self, preset: str) -> PortNames:
         """A name for each port: one's own, or the preset's. Raises ToolError INVALID_ARGUMENT."""
-        named: PortNames = registry.load("perception", preset)
-        return replace(named, **self.chosen)
+        preset_names: PortNames = registry.load("perception", preset)
+        named = replace(preset_names, **self.chosen)
+        return replace(named, second_pointer=named.second_pointer or named.pointer)
 
     def require_known(self, preset: str) -> None:
         """Refuse what names no preset or no backend, without making one. Raises ToolError INVALID_ARGUMENT."""
@@ -61,7 +64,7 @@ class PortNames:
         return parts
 
 
-SHARED = ("pointer", "detector", "segmenter", "depth")
+SHARED = ("pointer", "detector", "segmenter", "depth", "second_pointer")
 """Ports whose pictures with depth may be one backend's, and all others another's: NAME+OTHER."""
 
 DEFAULT_PRESET = "sim"

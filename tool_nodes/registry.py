@@ -25,6 +25,7 @@ from tool_nodes.results import ErrorCode, ToolError
 GROUPS: Mapping[str, str] = {
     "perception": "toolhand.perception",
     "pointer": "toolhand.pointer",
+    "second_pointer": "toolhand.pointer",
     "detector": "toolhand.detector",
     "segmenter": "toolhand.segmenter",
     "depth": "toolhand.depth",

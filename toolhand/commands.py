@@ -72,6 +72,10 @@ BENCHMARKS = {
         "bench.advantages:bench_advantages",
         "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
     ),
+    "engines": CliCommand(
+        "bench.engines:bench_engines",
+        "Train the toy of two turns by our own loop and by TRL's: sampled tokens a second, time of an iteration.",
+    ),
     "rollouts": CliCommand(
         "bench.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
@@ -190,6 +194,19 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             ),
             "show": CliCommand(
                 "toolhand.rollouts:rollouts_show", "List the rollouts of a folder, or show the turns of one."
+            ),
+            "branch": CliCommand(
+                "toolhand.rollouts:rollouts_branch",
+                "Play the first turns of a collected group once more, and go on from that state several times.",
+            ),
+            "measure": CliCommand(
+                "toolhand.rollouts:rollouts_measure",
+                "Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, "
+                "checks.",
+            ),
+            "group": CliCommand(
+                "toolhand.rollouts:rollouts_group",
+                "Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.",
             ),
         },
     ),

@@ -40,7 +40,7 @@ def doctor(as_json: AsJson = False) -> int:
         findings["gl_camera"] = "available"
     except Exception:
         findings["gl_camera"] = "not available (not needed)"
-    backends = {port: registry.offers(port) for port in registry.GROUPS}
+    backends = {port: registry.offers(port) for port in registry.GROUPS if port != "second_pointer"}  # the pointer's
     if not backends["perception"]:
         problems.append(f"No backend is installed; install this checkout once more: {pip_install('-e .')}")
     findings["problems"] = problems

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -45,6 +45,7 @@ def rollouts_collect(
     size: str = "320x240",
     timestep: float = 0.002,
     shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    world: str = "",
     deadline: float = 600.0,
     tries: int = 3,
     stop_alike: int = 8,
@@ -74,6 +75,7 @@ def rollouts_collect(
         size: Width and height of the pictures.
         timestep: Of the physics: 0.001, 0.002 or 0.004 s.
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
+        world: Which tools err and how, in place of perception and difficulty: erring, or erring:FILE with a pointer.
         deadline: Longest wall time of a rollout, in seconds.
         tries: How often a rollout may cost a process before it is dropped.
         stop_alike: Stop after so many groups in a row whose rewards are all equal; 0 never does.
@@ -112,6 +114,7 @@ def rollouts_collect(
         timestep=timestep,
         difficulty=difficulty,
         shared_failures=shared_failures,
+        world=world,
     )
     line = ProgressLine(n)
     try:
@@ -199,6 +202,87 @@ def rollouts_show(
             calls = sum(len(turn.calls) for turn in record.turns)
             ended = record.error_code or ("done" if record.true_success else "not done")
             print(f"{record.id:12}{record.total:8.3f}{len(record.turns):7}{calls:7}  {ended:20}{_short(record.text)}")
+    return 0
+
+
+def rollouts_measure(
+    folders: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    as_json: AsJson = False,
+) -> int:
+    """Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, checks.
+
+    Args:
+        folders: As they were collected; a row of the table each.
+    """
+    from training.experiment.measures import markdown_table, summarise
+    from training.rollouts.collection import read_rollouts
+
+    if not folders:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Give one folder of rollouts or more.")
+    rows = [
+        (folder.name, summarise(read_rollouts(folder, lambda error: say(f"Passed over: {error}"))))
+        for folder in folders
+    ]
+    if as_json:
+        emit({"rows": [{"name": name, **measures.document()} for name, measures in rows]})
+    else:
+        print(markdown_table(rows, "rollouts"))
+    return 0
+
+
+def rollouts_branch(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
+    group: int = 0,
+    after: int = 2,
+    n: int = 8,
+    policy: PolicySpec | None = None,
+) -> int:
+    """Play the first turns of a collected group once more, and go on from that state several times.
+
+    Args:
+        folder: As it was collected: its plan says task, world, policy and reward.
+        out: A new folder for the rollouts, which are one group; `toolhand rollouts group` shows it.
+        group: Which task, from 0.
+        after: Turns that are played before the state is saved.
+        n: Rollouts that go on from there.
+        policy: Instead of the plan's.
+    """
+    from training.rollouts.branching import branch, plan_of
+
+    plan = plan_of(folder)
+    plan = plan if policy is None else replace(plan, policy=policy)
+    records = branch(plan, group, after, out, n, lambda record: say(f"{record.id}: reward {record.total:.2f}"))
+    done = sum(record.true_success for record in records)
+    say(f"Wrote {out}: {len(records)} rollouts from one state after {after} turns, {done} of them done.")
+    return 0
+
+
+def rollouts_group(
+    folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
+    group: int = 0,
+    out: Path = Path("group.html"),
+) -> int:
+    """Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.
+
+    Args:
+        folder: As it was collected.
+        group: Which one, from 0.
+        out: The page.
+    """
+    from training.rollouts.collection import read_shard, shard_path, shard_paths
+    from training.rollouts.group_page import write_group_page
+    from training.rollouts.pictures import PictureStore
+
+    path, count = shard_path(folder, max(group, 0)), len(shard_paths(folder))
+    if group < 0 or not path.is_file():
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"There is no group {group} in {folder}, which has {count} groups, from 0."
+        )
+    store = PictureStore(folder)
+    records = list(read_shard(path, store, lambda error: say(f"Passed over: {error}")))
+    write_group_page(records, store, out)
+    say(f"Wrote {out}: {len(records)} rollouts of {_short(records[0].text)!r}.")
     return 0
 
 

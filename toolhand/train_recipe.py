@@ -13,8 +13,9 @@ from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.results import ErrorCode, ToolError
 from training.presets.models import MODELS, PRESETS, TINY
 
-RUN_TINY = "training.experiment.run", "run_tiny"
-"""Module and function that train the small policy: (recipe, folder, seed) -> a JSON document."""
+RUN_TINY, RUN_ARMS = ("training.experiment.run", "run_tiny"), ("training.experiment.run", "run_arms")
+"""Module and function that train a recipe on two cores: (recipe, folder, seed) -> a JSON document; and all arms of the
+experiment: (folder, seeds)."""
 
 PresetName = Annotated[str, tyro.conf.arg(metavar="PRESET", help=f"What is trained: {', '.join(PRESETS)}.")]
 PresetFolder = Annotated[
@@ -31,6 +32,11 @@ paper's numbers, tools, a launch script and a page that says what has to be ther
 Args:
     n: Tasks of each stage of reinforcement learning that are written; 16 by default, to look at.
     seed: Decides tasks, scenes and order.
+    seeds: Train every arm of the small experiment instead, with so many seeds from --seed on, for one table.
+    arms: Of those arms these alone, such as sft grpo or_gigpo.
+    scale: Times the rollouts and steps of the preset tiny; 1 takes about an hour on two cores.
+    evaluated: Episodes of each row of its tables; 120 by default, 400 for the arms.
+    workers: Processes that draw its rollouts.
 """
 
 
@@ -42,10 +48,23 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
         out: PresetFolder = None,
         n: int | None = None,
         seed: int = 0,
+        seeds: int | None = None,
+        arms: tuple[str, ...] = (),
+        scale: float | None = None,
+        evaluated: int | None = None,
+        workers: int | None = None,
         as_json: AsJson = False,
     ) -> int:
-        folder = out or Path("runs/train") / f"{recipe}-{preset}"
-        document = _train_tiny(recipe, folder, n, seed) if preset == TINY else _write(recipe, preset, folder, n, seed)
+        folder = out or Path("runs/train") / f"{recipe}-{preset if seeds is None else 'arms'}"
+        small = {"scale": scale, "evaluated": evaluated, "workers": workers}
+        of_tiny = {"seeds": seeds, "arms": arms or None, **small}
+        if preset != TINY:
+            _require_none(of_tiny, f"the preset {TINY}")
+            document = _write(recipe, preset, folder, n, seed)
+        else:
+            _require_none({"n": n}, f"the presets that write a folder: {' and '.join(MODELS)}")
+            given = {name: value for name, value in small.items() if value is not None}
+            document = _train_tiny(recipe, folder, seed, seeds, arms, given)
         if as_json:
             emit(document)
         return 0
@@ -54,22 +73,37 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
     return train
 
 
-def _train_tiny(recipe: str, folder: Path, n: int | None, seed: int) -> Mapping[str, Any]:
-    if n is not None:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"--n is of the presets that write a folder: {' and '.join(MODELS)}."
-        )
-    if recipe == "evic":  # its tools show and draw, which that policy does not do
+def _require_none(options: Mapping[str, object], whose: str) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"--{given[0]} is of {whose}.")
+
+
+def _train_tiny(
+    recipe: str, folder: Path, seed: int, seeds: int | None, arms: tuple[str, ...], more: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    if recipe == "evic":  # its tools show and draw, which the small policy does not do
+        _require_none({"seeds": seeds, "arms": arms or None, **more}, "the other recipes")
         from training.looking import LookingSettings, run_looking
 
         return run_looking(folder, LookingSettings(seed))
-    module, function = RUN_TINY
+    if seeds is None:
+        _require_none({"arms": arms or None}, "all arms: give --seeds as well")
+        return _function(RUN_TINY)(recipe, folder, seed=seed, **more)
+    if recipe != "dirl" or seeds < 1:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "--seeds is of the recipe dirl, whose arms are compared, and is 1 or more."
+        )
+    return _function(RUN_ARMS)(folder, tuple(range(seed, seed + seeds)), names=arms, **more)
+
+
+def _function(where: tuple[str, str]) -> Callable[..., Mapping[str, Any]]:
+    module, name = where
     try:
-        run_tiny = getattr(import_module(module), function)
+        found: Callable[..., Mapping[str, Any]] = getattr(import_module(module), name)
     except ImportError as error:
         raise ToolError(ErrorCode.UNAVAILABLE, f"The preset {TINY} is not in this installation ({error}).") from error
-    result: Mapping[str, Any] = run_tiny(recipe, folder, seed=seed)
-    return result
+    return found
 
 
 def _write(recipe: str, preset: str, folder: Path, n: int | None, seed: int) -> Mapping[str, Any]:

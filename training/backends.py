@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -31,6 +31,7 @@ from sim.tasks.task import Score, Task, Transcript
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Toolbox
+from tool_nodes.types import Frame
 from training.episode import require_scene
 
 if TYPE_CHECKING:
@@ -56,6 +57,14 @@ class EpisodeJudge(Protocol):
         """What came of it. Raises ToolError INTERNAL where it cannot be known: such an episode has no score."""
 
 
+ThingsAt = Callable[[Frame, Sequence[tuple[float, float]]], "tuple[str, ...] | None"]
+"""(frame, normalized points) -> for each the id of the thing there, or ""."""
+
+
+def _nobody_knows(frame: Frame, points: Sequence[tuple[float, float]]) -> None:
+    return None
+
+
 def _cannot_save() -> StationState:
     raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only an episode on physics in this process can be saved.")
 
@@ -69,6 +78,7 @@ class StationLease:
         judge: Watches the episode.
         release: Ends the lease; False where the station is not to be trusted any more, and nobody gets it again.
         camera: The scene camera; None where only the tools reach one.
+        things_at: What points of a picture truly lie on, as `sim.station.Station.things_at`; None where nobody knows.
         save: The station's moment. Raises ToolError INVALID_ARGUMENT where it is not a physics station of the pool.
     """
 
@@ -77,6 +87,7 @@ class StationLease:
     release: Callable[[bool], None]
     camera: Camera | None = None
     save: Callable[[], StationState] = _cannot_save
+    things_at: ThingsAt = _nobody_knows
 
 
 class StationPool(ABC):
@@ -148,7 +159,12 @@ class PhysicsPool(StationPool):
 
     def _lend(self, station: Station, judge: Judge) -> StationLease:
         return StationLease(
-            station.toolbox, judge, lambda sound: self._keep(station, sound), station.camera, station.save
+            station.toolbox,
+            judge,
+            lambda sound: self._keep(station, sound),
+            station.camera,
+            station.save,
+            station.things_at,
         )
 
     def _keep(self, station: Station, sound: bool) -> None:

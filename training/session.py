@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any
@@ -283,6 +283,26 @@ class EpisodeSession:
             raise
         grade = self._grader(self.task, episode, truth)
         return EpisodeScore(grade.total, grade.terms, truth)
+
+    def things_at(self, image_index: int, points: Sequence[tuple[float, float]]) -> tuple[str, ...] | None:
+        """What points of a picture truly lie on, for measuring: no policy may be told.
+
+        Args:
+            image_index: Of the conversation's pictures.
+            points: Normalized (x, y) of it, from the top left.
+
+        Returns:
+            For each point the id of a thing, or ""; None where nobody knows, as of a crop or a drawing.
+        """
+        self._open()
+        images = self.episode.session.images
+        image = images[image_index] if 0 <= image_index < len(images) else None
+        if image is None or image.frame is None:
+            return None
+        in_frame = [(float(x), float(y)) for x, y in image.to_frame(points)]
+        if not all(0.0 <= value <= 1.0 for point in in_frame for value in point):
+            return None
+        return self._lease.things_at(image.frame, in_frame)
 
     def save(self) -> SavedEpisode:
         """The episode so far, between two turns: a whole group can start from it.

@@ -71,5 +71,6 @@ class MockStation:
             boxes=BoundingBoxTools(),
             robot=robot(self.camera, recorded.cloud),
             code=CodeExecutor(),
+            second_pointer=ports.second_pointer,
         )
         self.toolbox = make_toolbox(backends, config.suites)

@@ -114,8 +114,13 @@ def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
         arguments: Of launch/sim.launch.yaml.
 
     Raises:
-        ToolError: UNAVAILABLE where it does not start; what its nodes wrote last is shown.
+        ToolError: UNAVAILABLE where it does not start; what its nodes wrote last is shown. INVALID_ARGUMENT for a
+            second pointer.
     """
+    if arguments.get("second_pointer"):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, "A graph of ROS 2 has one pointer behind all tools: leave out second_pointer."
+        )
     if not use_client():
         raise ToolError(
             ErrorCode.UNAVAILABLE, "No graph runs on this domain.",

@@ -48,7 +48,8 @@ class PickTask:
         """See Task; the terms are `picked`."""
         picked = judge_pick(history.before, history.holds[0], self.target_ids)
         reasons = () if picked else ("the target is not held up, or something else is",)
-        return Score({"picked": picked}, picked, reasons, pick_stages(history, self.target_ids))
+        stages, up = pick_stages(history, self.target_ids), tuple(sorted(history.picked_up))
+        return Score({"picked": picked}, picked, reasons, stages, up, self.target_ids)
 
 
 def random_pick(rng: np.random.Generator) -> PickTask | None:

@@ -64,11 +64,12 @@ class PlaceTask:
     def score(self, history: History, transcript: Transcript) -> Score:
         """See Task; the terms are `picked` and `placed`, and without the first there is not the second."""
         stages = place_stages(history, self.target_ids, self.relation, self.reference_ids)
+        up = tuple(sorted(history.picked_up))
         lifted = history.lifted | held_ids(history.before)
         right = lifted & set(self.target_ids)
         if len(right) != 1 or lifted != right:
             lifts = f"lifted: {', '.join(sorted(lifted)) or 'nothing'}"
-            return Score({"picked": False, "placed": False}, False, (lifts,), stages)
+            return Score({"picked": False, "placed": False}, False, (lifts,), stages, up, self.target_ids)
         (moved,) = right
         verdict = judge_place(
             history.scene,
@@ -79,7 +80,8 @@ class PlaceTask:
             self.reference_ids,
             history.T_base_camera,
         )
-        return Score({"picked": True, "placed": verdict.ok}, verdict.ok, verdict.reasons, stages)
+        terms = {"picked": True, "placed": verdict.ok}
+        return Score(terms, verdict.ok, verdict.reasons, stages, up, self.target_ids)
 
 
 def random_place(rng: np.random.Generator) -> PlaceTask | None:

@@ -24,6 +24,11 @@ TASK_GOAL = "the task's own goal"
 """Source of a goal that was there before its sentence."""
 
 
+PICKED_UP_S = 0.2
+"""What is up for this long was picked up [s]: what is knocked over or bounces is in the air for less. Chosen by
+hand, as `sim.tasks.stages.HELD_S`."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """Whether a stage of a task was reached, as a truth value too.
@@ -50,6 +55,8 @@ class Score:
         reasons: What was not as it should be, one sentence each.
         stages: How far it came, see `sim.tasks.stages`; empty where the task has none. No part of a comparison: it is
             the way, not what came of it.
+        picked_up: What left the table in the hand at some time, by id; empty where the task asks for no deed.
+        meant: What was to be picked, any one of these; empty where the task asks for no deed.
 
     Raises:
         ToolError: INTERNAL for a term outside of 0..1: such an episode has no score.
@@ -59,6 +66,13 @@ class Score:
     success: bool
     reasons: tuple[str, ...] = ()
     stages: Mapping[str, Stage] = field(default_factory=dict, compare=False, repr=False)
+    picked_up: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    meant: tuple[str, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def wrong_things(self) -> tuple[str, ...]:
+        """What was picked up and not meant."""
+        return tuple(name for name in self.picked_up if name not in self.meant)
 
     def __post_init__(self) -> None:
         wrong = [f"{name}={value}" for name, value in self.terms.items() if not 0.0 <= value <= 1.0]
@@ -101,6 +115,11 @@ class History:
     def lifted(self) -> frozenset[str]:
         """Things that were at least the threshold up for the whole hold time at some point."""
         return frozenset(name for name in self.poses if run_end(self.up(name), THRESHOLDS.hold_s) is not None)
+
+    @property
+    def picked_up(self) -> frozenset[str]:
+        """Things that were at least the threshold up for PICKED_UP_S at some point, also where they slipped then."""
+        return frozenset(name for name in self.poses if run_end(self.up(name), PICKED_UP_S) is not None)
 
     def up(self, name: str) -> BoolArray:
         """(T,) where a thing was at least the threshold up."""

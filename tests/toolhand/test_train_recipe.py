@@ -29,7 +29,7 @@ def command(capsys: pytest.CaptureFixture[str]) -> Any:
 
 
 def test_every_recipe_is_a_command_beside_the_pointer(capsys: pytest.CaptureFixture[str]) -> None:
-    assert set(TRAIN) == {"pointer", *RECIPES}
+    assert set(TRAIN) == {"pointer", "pointer-hits", *RECIPES}
     for name, recipe in RECIPES.items():
         assert recipe.paper in TRAIN[name].summary
     with pytest.raises(SystemExit):
@@ -52,10 +52,16 @@ def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "status", "words"),
     [
-        (("gpt",), 2, "There is no toolhand train 'gpt', only pointer, dirl, peria, evic, last."),
+        (("gpt",), 2, "There is no toolhand train 'gpt', only pointer, pointer-hits, dirl, peria, evic, last."),
         (("dirl", "--preset", "gpt"), 2, "There is no preset 'gpt', only tiny, qwen2.5-vl-3b, qwen3-vl-8b."),
         (("dirl", "--n", "3"), 2, "--n is of the presets that write a folder: qwen2.5-vl-3b and qwen3-vl-8b."),
         (("last", "--preset", "qwen3-vl-8b", "--n", "0"), 2, "There must be 1 task or more"),
+        (("dirl", "--preset", "qwen3-vl-8b", "--scale", "0.1"), 2, "--scale is of the preset tiny."),
+        (("dirl", "--arms", "sft"), 2, "--arms is of all arms: give --seeds as well."),
+        (("peria", "--seeds", "3"), 2, "--seeds is of the recipe dirl"),
+        (("evic", "--scale", "0.1"), 2, "--scale is of the other recipes."),
+        (("dirl", "--scale", "0"), 2, "The scale must be above 0"),
+        (("dirl", "--seeds", "1", "--arms", "sft", "none"), 2, "There is no arm 'none'"),
     ],
 )
 def test_bad_input_is_one_sentence(command: Any, arguments: tuple[str, ...], status: int, words: str) -> None:
@@ -72,6 +78,14 @@ def test_tiny_is_run_here(command: Any, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(train_recipe, "RUN_TINY", ("stand_in", "run_tiny"))
     status, document = command("peria", "--out", tmp_path, "--seed", 3)
     assert (status, document) == (0, {"recipe": "peria", "folder": str(tmp_path), "seed": 3})
+
+    def run_arms(folder: Path, seeds: tuple[int, ...], names: tuple[str, ...], scale: float) -> dict[str, Any]:
+        return {"seeds": list(seeds), "names": list(names), "scale": scale}
+
+    monkeypatch.setitem(sys.modules, "stand_in", SimpleNamespace(run_tiny=run_tiny, run_arms=run_arms))
+    monkeypatch.setattr(train_recipe, "RUN_ARMS", ("stand_in", "run_arms"))
+    status, document = command("dirl", "--seeds", 2, "--seed", 5, "--arms", "sft", "grpo", "--scale", 0.5)
+    assert (status, document) == (0, {"seeds": [5, 6], "names": ["sft", "grpo"], "scale": 0.5})
     monkeypatch.setattr(train_recipe, "RUN_TINY", ("stand_in_that_is_not_there", "run_tiny"))
     status, document = command("peria")
     assert (status, document["error_code"]) == (1, "UNAVAILABLE")

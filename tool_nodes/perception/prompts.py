@@ -186,5 +186,6 @@ BY_PICTURE = {
     "detector": DetectorByPicture,
     "segmenter": SegmenterByPicture,
     "depth": DepthByPicture,
+    "second_pointer": PointerByPicture,
 }
 """What two backends become that share the pictures of a port, with depth and without: "NAME+OTHER"."""

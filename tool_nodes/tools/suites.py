@@ -42,6 +42,7 @@ class Backends:
         robot: The robot's own tools.
         code: Runs model-written code.
         evic: E-ViC's tools, which take the colours of their trajectories.
+        second_pointer: Points for the tools vlm.*; the pointer where None.
     """
 
     pointer: Pointer
@@ -54,6 +55,7 @@ class Backends:
     robot: CameraTools
     code: CodeRunner
     evic: EvicTools = field(default_factory=EvicTools)
+    second_pointer: Pointer | None = None
 
 
 def parse_suites(text: str) -> tuple[str, ...]:
@@ -92,7 +94,7 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
 def _spacetools(backends: Backends) -> Sequence[object]:
     return [
         RoboReferTools(backends.pointer),
-        VlmTools(backends.pointer),
+        VlmTools(backends.second_pointer or backends.pointer),
         Sam2Tools(backends.segmenter),
         DepthTools(backends.depth),
         backends.grasps,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import pixel
-from tool_nodes.perception.learned.backend import SURE, Answer, LearnedPointer
+from tool_nodes.perception.learned.backend import SURE, LearnedPointer, PointerAnswer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import CALIBRATED, PointerWeights, uncalibrated
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
@@ -32,7 +32,7 @@ class PointedAt:
         targets: Names of the products that are meant.
         hit: The surest point is on what is meant.
         certainty: Of that point; 0 where there is none.
-        share: Probability that it is right if one thing is meant, see `Answer`.
+        share: Probability that it is right if one thing is meant, see `PointerAnswer`.
         given: Points that are sure enough to be told.
         right: All of what is meant has such a point, and nothing else has.
         rated: For each candidate its certainty and whether it is on what is meant.
@@ -73,7 +73,7 @@ def point_at(
             except ToolError as error:
                 if error.code in INFRASTRUCTURE_ERRORS:
                     raise
-                answer = Answer((), 0.0)
+                answer = PointerAnswer((), 0.0)
             found = answer.candidates
             at = [int(ids[v, u]) for u, v in (pixel(one.point, frame.size) for one in found)]
             label = [meant[thing] if thing >= 0 else 0 for thing in at]

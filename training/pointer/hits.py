@@ -24,7 +24,7 @@ from torch import Tensor
 from agent_node.console.terminal import say
 from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.results import ErrorCode, ToolError
-from training.pointer.batch import Batch, PhraseBook, WordList
+from training.pointer.batch import THING_SLOTS, Batch, PhraseBook, WordList
 from training.pointer.data import PictureSet
 from training.pointer.evaluation import calibrated
 from training.pointer.network import PointerNetwork, PointerTrainer, Rows, exported
@@ -201,7 +201,7 @@ def _improved(
     folder: Path | None, minutes: float | None,
 ) -> Improved:  # fmt: skip
     book = PhraseBook(pictures, WordList(weights.words, weights.heads))
-    asked = {"things": _ASKED} if by == "hits" else {}
+    asked = _ASKED if by == "hits" else THING_SLOTS
     path = None if folder is None else folder / CHECKPOINT
     settings = asdict(training) | {"by": by, "scenes": len(pictures), "minutes": minutes}
     log: list[dict[str, Any]] = []
@@ -216,7 +216,7 @@ def _improved(
     while trainer.step_number < training.steps and (minutes is None or spent() < 60.0 * minutes):
         rng = np.random.default_rng([training.seed, 11, trainer.step_number])
         scenes = rng.choice(len(book), min(BATCH, len(book)), replace=False)
-        loss, told = trainer.step(book.batch(scenes.tolist(), rng, **asked))
+        loss, told = trainer.step(book.batch(scenes.tolist(), rng, asked))
         losses.append(loss)
         tally += told.get("hits", (0, 0))
         if trainer.step_number % _EVERY == 0 or trainer.step_number == training.steps:

@@ -1,4 +1,4 @@
-"""The pointer's network and its training in torch: the only file that needs it (extra `learn`).
+"""The pointer's network and its training in torch, which only this file and `hits` need (extra `learn`).
 
 `tool_nodes.perception.learned.forward` is the same network in numpy; `exported` gives its weights, the batch
 normalisation folded into the convolutions.

@@ -31,6 +31,7 @@ def of_episode(
     policy: str,
     group: int = 0,
     rollout: int = 0,
+    labels: Sequence[Mapping[str, Any]] = (),
     seeds: Mapping[str, int] | None = None,
     times: Mapping[str, float] | None = None,
     turn_ends_s: Sequence[float | None] = (),
@@ -45,6 +46,7 @@ def of_episode(
         task: The task as a JSON document.
         schemas: Of the tools that were offered.
         seed, policy, group, rollout, seeds, times: As of RolloutRecord.
+        labels: Of each turn; none where empty.
         turn_ends_s: For each turn when it was over, see `training.session.EpisodeSession`; nothing where nobody knows.
 
     Raises:
@@ -80,12 +82,18 @@ def of_episode(
         tools=json.dumps(list(schemas)),
         messages=tuple(messages),
         turns=tuple(
-            _turn(turn, hashes, turn_ends_s[k] if k < len(turn_ends_s) else None)
+            _turn(turn, hashes, labels[k] if labels else {}, turn_ends_s[k] if k < len(turn_ends_s) else None)
             for k, turn in enumerate(episode.turns)
         ),
         terms={name: float(value) for name, value in grade.terms.items()},
         total=float(grade.total),
-        truth={"terms": dict(truth.terms), "success": truth.success, "reasons": list(truth.reasons)},
+        truth={
+            "terms": dict(truth.terms),
+            "success": truth.success,
+            "reasons": list(truth.reasons),
+            "picked_up": list(truth.picked_up),
+            "meant": list(truth.meant),
+        },
         stages={name: stage.first_at_s for name, stage in truth.stages.items()},
         answer=episode.answer,
         success=episode.success,
@@ -95,7 +103,7 @@ def of_episode(
     )
 
 
-def _turn(turn: Turn, hashes: Sequence[str], ended_s: float | None) -> TurnRecord:
+def _turn(turn: Turn, hashes: Sequence[str], labels: Mapping[str, Any], ended_s: float | None) -> TurnRecord:
     said = turn.as_sampled
     whole = turn.sampled is None
     calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
@@ -113,6 +121,7 @@ def _turn(turn: Turn, hashes: Sequence[str], ended_s: float | None) -> TurnRecor
         completion_tokens=said.completion_tokens,
         ended_s=ended_s,
         times={"policy": _rounded(turn.policy_s), "tools": _rounded(sum(record.wall_s for record in turn.calls))},
+        labels=labels,
     )
 
 

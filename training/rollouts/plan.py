@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from training.rewards.stages import stage_reward
 from training.splits import split_named
 from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
 from training.tasks.manipulation import ManipulationTask
+from training.worlds import world_named
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
@@ -75,6 +76,8 @@ class RolloutPlan:
         timestep: Of the physics [s].
         difficulty: From 0 to 1, see `training.difficulty`.
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
+        world: Which tools err and how, see `training.worlds`; it takes the place of perception and difficulty. None
+            where empty.
 
     Raises:
         ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed.
@@ -95,13 +98,16 @@ class RolloutPlan:
     timestep: float = 0.002
     difficulty: float = 0.0
     shared_failures: bool = False
+    world: str = ""
+    least_group: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
         if not self.tasks:
             raise _invalid("A plan needs a task or more.")
-        if self.group < 2:
+        if self.group < self.least_group:
             raise _invalid(
-                f"A group must have 2 rollouts or more, not {self.group}: advantages compare those of one task."
+                f"A group must have {self.least_group} rollouts or more, not {self.group}: advantages compare those "
+                "of one task."
             )
         if self.seed < 0 or self.turns < 1:
             raise _invalid(f"The seed must be 0 or more and turns 1 or more, got {self.seed} and {self.turns}.")
@@ -116,6 +122,7 @@ class RolloutPlan:
                 f"{' or '.join(BACKENDS_HERE)}."
             )
         PortNames().require_known(self.perception)
+        self._check_world()
         self.options(0, 0)
         check_timestep(self.timestep)
         parse_suites(",".join(self.suites))
@@ -136,11 +143,13 @@ class RolloutPlan:
             timestep=self.timestep,
             sleep=True,
         )
-        return Difficulty(self.difficulty).config(config)
+        return world_named(self.world).config(config) if self.world else Difficulty(self.difficulty).config(config)
 
     @property
     def failures(self) -> Failures:
         """What fails on purpose."""
+        if self.world:
+            return world_named(self.world).failures(self.shared_failures)
         return Difficulty(self.difficulty).failures(self.shared_failures)
 
     @property
@@ -169,9 +178,35 @@ class RolloutPlan:
     def task(self, group: int) -> Task:
         """The group's task, as hard as the plan asks."""
         task = task_from_document(self.tasks[group])
+        if self.world and isinstance(task, ManipulationTask):
+            return task.with_scene(world_named(self.world).scene(task.scene, self.station_seed(group)))
         if self.difficulty == 0.0 or not isinstance(task, ManipulationTask):
             return task
         return task.with_scene(Difficulty(self.difficulty).scene(task.scene, self.station_seed(group)))
+
+    def _check_world(self) -> None:
+        if not self.world:
+            return
+        world = world_named(self.world)
+        world.ports.require_known(world.perception)
+        if self.difficulty or self.perception != DEFAULT_PRESET or self.backend != "physics":
+            raise _invalid(
+                f"The world {self.world[:60]!r} has a perception and a difficulty of its own, and physics: leave out "
+                "all three."
+            )
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> RolloutPlan:
+        """What `document` made, also before there were worlds.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for something else, and as the class.
+        """
+        names = {entry.name for entry in fields(cls)}
+        if not isinstance(document, Mapping) or not {"tasks"} <= set(document) <= names:
+            raise _invalid("It is no plan of rollouts.")
+        lists = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
+        return cls(**{**document, **lists})
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
@@ -245,6 +280,8 @@ def _require_same(path: Path, plan: RolloutPlan) -> None:
     except (OSError, ValueError) as error:
         raise _invalid(f"{path} is no plan that can be read: choose a new folder.") from error
     ours = plan.document()
+    if isinstance(there, dict):
+        there.setdefault("world", "")  # plans had none before
     if there != ours:
         both = (set(there) if isinstance(there, dict) else set()) | set(ours)
         different = sorted(name for name in both if not isinstance(there, dict) or there.get(name) != ours.get(name))

@@ -149,7 +149,8 @@ class RolloutRecord:
         turns: In order.
         terms: Named terms of the reward.
         total: The reward.
-        truth: What the simulator found: {"terms": {...}, "success": bool, "reasons": [...]}.
+        truth: What the simulator found: {"terms": {...}, "success": bool, "reasons": [...], "picked_up": [...],
+            "meant": [...]}, the last two as of `sim.tasks.task.Score`; they are missing in older records.
         stages: {name: when it was first reached [s], simulated time, or None where it was not}, in order.
         answer, success, error_code: How it ended, as the tools reported it; see `agent_node.episode.Episode`.
         seeds: Every seed by name: "task", "station", "policy".

@@ -19,6 +19,7 @@ from training.environment import Environment
 from training.failures import ran_out_of_time
 from training.grading import Grade
 from training.rollouts.from_episode import of_episode
+from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
@@ -58,7 +59,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
     task_of_group = functools.lru_cache(2)(plan.task)
 
     def work(order: RolloutOrder) -> RolloutReply | Halt:
-        clock = _Clock()
+        clock = Clock()
         try:
             task = task_of_group(order.group)
             clock.lap("task")
@@ -73,7 +74,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                 policy = make_policy(plan.policy, load_protocol(plan.protocol), schemas, options)
             except ToolError as error:
                 return Halt(error)
-            _play(session, policy, clock)
+            play(session, policy, clock)
             try:
                 score = session.score()
             except ToolError as error:
@@ -85,6 +86,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
                     score.truth,
                     Grade(score.total, score.terms),
                     store,
+                    labels=things_of(session),
                     task=plan.tasks[order.group],
                     schemas=schemas,
                     seed=plan.station_seed(order.group),
@@ -108,14 +110,16 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
     return work
 
 
-def _play(session: EpisodeSession, policy: Policy, clock: _Clock) -> None:
-    """The turns of an episode.
+def play(session: EpisodeSession, policy: Policy, clock: Clock | None = None, turns: int | None = None) -> None:
+    """The turns of an episode, all that are left or so many more.
 
     Raises:
         ToolError: The policy cannot speak, through no fault of its own.
         Distrust: A tool ran out of its time.
     """
-    while not session.done:
+    clock = clock or Clock()
+    last = None if turns is None else len(session.episode.turns) + turns
+    while not session.done and len(session.episode.turns) != last:
         try:
             reply = ask(policy, session.messages())
         except ToolError as error:
@@ -134,7 +138,7 @@ def _play(session: EpisodeSession, policy: Policy, clock: _Clock) -> None:
             raise Distrust(ToolError(ErrorCode.TIMEOUT, f"{late[0]} ran out of its time."))
 
 
-class _Clock:
+class Clock:
     """Wall time by stage."""
 
     def __init__(self) -> None:

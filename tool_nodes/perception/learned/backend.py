@@ -78,7 +78,7 @@ def shrunk(frame: Frame) -> ShrunkFrame:
 
 
 @dataclass(frozen=True)
-class Answer:
+class PointerAnswer:
     """What is said to a phrase.
 
     Attributes:
@@ -108,7 +108,7 @@ class LearnedPointer:
         """The candidates of `answer`, in a list."""
         return list(self.answer(frame, text, least).candidates)
 
-    def answer(self, frame: Frame, text: str, least: float = LEAST) -> Answer:
+    def answer(self, frame: Frame, text: str, least: float = LEAST) -> PointerAnswer:
         """Every place that may be what a phrase means, with the probability that it is, surest first.
 
         Args:
@@ -137,7 +137,7 @@ class LearnedPointer:
             found = [one for one in found if known[one[0]]]
         points = [(_in_frame(cell_point(cell), small), sure) for cell, sure in found if sure >= least]
         inside = tuple(Candidate(point, sure) for point, sure in points if min(point) >= 0.0 and max(point) < 1.0)
-        return Answer(inside, mass_around(log_p, found[0][0]) if inside else 0.0)
+        return PointerAnswer(inside, mass_around(log_p, found[0][0]) if inside else 0.0)
 
     def _by_words(self, seen: Encoded, tokens: PhraseTokens) -> tuple[CellScores, list[tuple[int, float]]]:
         """Log probability of each cell to be the one that is meant, and (cell, certainty) of the candidates."""

@@ -1,0 +1,132 @@
+"""The page of one group: columns of rollouts, rows of turns, and numbers that show what OR-GIGPO adds to GRPO."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.training.data.rollouts_at_hand import HOSTILE, collection, picture, rollout
+from tool_nodes.results import ErrorCode, ToolError
+from toolhand.cli import main
+from training.rollouts.group_page import GroupCredit, write_group_page
+from training.rollouts.pictures import PictureStore
+from training.rollouts.record import RolloutRecord
+
+
+class Page(HTMLParser):
+    """Cells of the table, with what stands in them, and all elements."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.cells: list[str] = []
+        self.text = ""
+        self._inside = False
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "td":
+            self.cells.append("")
+            self._inside = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = self._inside and tag != "td"
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self._inside:
+            self.cells[-1] += f" {data}"
+
+    def count(self, tag: str, **attributes: str) -> int:
+        wanted = {name.rstrip("_"): value for name, value in attributes.items()}.items()
+        return sum(name == tag and wanted <= found.items() for name, found in self.elements)
+
+
+STAGES = ("hand_at_target", "jaws_touch_target", "held", "lifted", "carried", "nothing_else_moved")
+
+
+def group(folder: Path) -> tuple[list[RolloutRecord], PictureStore]:
+    """Three rollouts that begin alike: all done; lifted in the second turn and lost; nothing at all."""
+    store = PictureStore(folder)
+    first = rollout(store)
+    ends = (0.0, 2.0, 2.0)
+    turns = tuple(replace(turn, ended_s=end) for turn, end in zip(first.turns, ends, strict=True))
+    whole = dict.fromkeys(STAGES, 1.0)
+    lost = {**whole, "carried": None, "nothing_else_moved": None}
+    records = [
+        replace(
+            first, id=f"00000-{k:03d}", rollout=k, turns=turns, stages=stages, total=total,
+            truth={"terms": {}, "success": total == 1.0, "reasons": []},
+        )
+        for k, (stages, total) in enumerate(((whole, 1.0), (lost, 0.6), (dict.fromkeys(STAGES), 0.0)))
+    ]  # fmt: skip
+    return records, store
+
+
+def test_grpo_gives_all_turns_of_a_rollout_one_number_and_or_gigpo_tells_them_apart(tmp_path: Path) -> None:
+    records, _ = group(tmp_path / "rollouts")
+    credit = GroupCredit.of(records)
+    assert credit.grpo[0] > credit.grpo[1] > credit.grpo[2]
+    assert [turn.reward for turn in credit.rollouts[0].turns] == pytest.approx([0.0, 1.0, 0.0])
+    assert len(set(np.round(credit.steps.total[0], 6))) > 1
+    assert all(total == pytest.approx(whole + own) for total, whole, own in
+               zip(credit.steps.total, credit.grpo, credit.steps.turns, strict=True))  # fmt: skip
+
+
+def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_and_advantages(tmp_path: Path) -> None:
+    records, store = group(tmp_path / "rollouts")
+    shorter = replace(records[2], turns=records[2].turns[:2])
+    write_group_page([*records[:2], shorter], store, tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.count("table", class_="group") == 1
+    assert page.count("th", scope="col") == 4 + 4 * 3  # the columns, and the heads of three observations
+    assert page.count("td", class_="over") == 1
+    credit = GroupCredit.of([*records[:2], shorter])
+    cells = page.cells[:9]
+    for k, row in enumerate(credit.steps.total):
+        for t, value in enumerate(row):
+            assert f"OR-GIGPO {value:+.2f}" in cells[3 * t + k]
+            assert f"GRPO {credit.grpo[k]:+.2f}" in cells[3 * t + k]
+    assert page.count("img") == 6  # of each rollout what it looked at and what it pointed at
+    assert all(str(found["src"]).startswith("data:image/jpeg;base64,") for tag, found in page.elements if tag == "img")
+    assert "answered by 3 turns" in page.text
+    assert page.count("script") == 0
+
+
+def test_what_anybody_wrote_stays_text_and_a_picture_that_is_gone_is_said(tmp_path: Path) -> None:
+    records, store = group(tmp_path / "rollouts")
+    hostile = replace(
+        records[0], turns=(replace(records[0].turns[0], thought=HOSTILE), *records[0].turns[1:]), text=HOSTILE
+    )
+    store.path(store.add(picture(0))).unlink()
+    write_group_page([hostile, *records[1:]], PictureStore(tmp_path / "rollouts"), tmp_path / "page.html")
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert page.count("script") == 0
+    assert "alert(1)" in page.text
+    assert page.count("img") == 3
+
+
+def test_what_is_no_group_is_refused_and_nothing_written(tmp_path: Path) -> None:
+    records, store = group(tmp_path / "rollouts")
+    for wrong in ([], records[:1], [records[0], replace(records[1], seed=99)]):
+        with pytest.raises(ToolError, match="two rollouts or more of one task") as caught:
+            write_group_page(wrong, store, tmp_path / "page.html")
+        assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_the_command_writes_the_page_of_one_group(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, out = tmp_path / "rollouts", tmp_path / "page.html"
+    collection(folder, 2, task={"kind": "pick", "seed": 0, "split": "train"}, seed=0, stages={})
+    for number, status in (("0", 0), ("7", 2)):
+        with pytest.raises(SystemExit) as ended:
+            main(["rollouts", "group", str(folder), "--group", number, "--out", str(out)])
+        assert ended.value.code == status
+    assert "One group, 2 rollouts" in out.read_text(encoding="utf-8")
+    assert "There is no group 7" in capsys.readouterr().err

@@ -1,0 +1,208 @@
+"""The careful teacher: what it asks, when it checks, how it goes on, and that it writes the small policy's moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.registry import make_policy
+from agent_node.policies.tiny.context import read_registers
+from agent_node.policies.tiny.dialect import Move, read_move
+from agent_node.policies.tiny.vocabulary import default_vocabulary
+from agent_node.policy import Message
+from agent_node.protocol import load_protocol, render_response
+from tool_nodes.results import ErrorCode, ToolError
+from training.teacher.careful import HABITS, CarefulPolicy
+
+PROTOCOL = load_protocol("spacetools")
+HERE, THERE = "(0.500, 0.500)", "(0.200, 0.300)"
+_PICTURED = ("robot.capture_image", "robot.execute_grasp", "robot.place_object_at_2d_location")
+
+Answers = Callable[[str, dict[str, Any], int], str]
+"""(tool, arguments, how often it was asked before) -> words; "Error CODE: ..." is a failure."""
+
+
+def points(*found: str) -> str:
+    return f"Detected {len(found)} instance(s) of 'it': [{', '.join(found)}]"
+
+
+def play(sentence: str, variant: str, answers: Answers, seed: int = 0, turns: int = 24) -> list[Move]:
+    """The moves of an episode, each read back from its text."""
+    policy = CarefulPolicy(HABITS[variant], PROTOCOL, seed, turns)
+    messages = [Message("system", "tools"), Message("user", sentence, sentence)]
+    moves: list[Move] = []
+    asked: dict[str, int] = {}
+    pictures = 0
+    while True:
+        registers = read_registers(messages, default_vocabulary())
+        text = policy.respond(messages).text
+        move = read_move(text, registers)
+        assert move is not None, text
+        moves.append(move)
+        messages.append(Message("assistant", text))
+        parsed = PROTOCOL.parse(text)
+        if parsed.answer is not None:
+            return moves
+        assert len(moves) <= turns
+        for call in parsed.calls:
+            words = answers(call.name, dict(call.arguments), asked.get(call.name, 0))
+            asked[call.name] = asked.get(call.name, 0) + 1
+            index = pictures if call.name in _PICTURED and not words.startswith("Error") else None
+            pictures += index is not None
+            messages.append(Message("tool", render_response(words, index), words, index))
+
+
+def kinds(moves: list[Move]) -> list[str]:
+    return [f"{move.kind} {move.pointer}".strip() for move in moves]
+
+
+def well(tool: str, arguments: dict[str, Any], before: int) -> str:
+    """Everything works; after the grasp nobody sees the thing any more."""
+    if tool.endswith("detect_all"):
+        return points(HERE) if before == 0 else "Error OBJECT_NOT_FOUND: nothing."
+    return points(THERE) if tool.endswith("detect_one") else "Done."
+
+
+def test_without_doubt_one_pointer_is_asked_and_a_look_after_the_grasp_makes_sure() -> None:
+    moves = play("Pick up the red box", "", well)
+    assert kinds(moves) == ["look", "point roborefer", "take", "grasp", "point roborefer", "done"]
+    assert (moves[0].plan and moves[0].plan.target) == ("red", "box")
+    assert moves[1].words == ("red", "box")
+    assert moves[2].register == 1
+
+
+def test_unchecked_asks_nobody_else_and_never_looks_again() -> None:
+    assert kinds(play("Pick up the left can", "unchecked", well)) == [
+        "look",
+        "point roborefer",
+        "take",
+        "grasp",
+        "done",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "first"),
+    [("Pick up the left can", points(HERE)), ("Pick up the red box", points(HERE, THERE)),
+     ("Pick up the red box", "Error OBJECT_NOT_FOUND: nothing.")],
+)  # fmt: skip
+def test_in_doubt_the_other_pointer_is_asked(sentence: str, first: str) -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool == "roborefer.detect_all" and before == 0:
+            return first
+        return points(HERE) if tool == "vlm.detect_all" and before == 0 else well(tool, arguments, before)
+
+    moves = play(sentence, "", answers)
+    assert kinds(moves)[:4] == ["look", "point roborefer", "point vlm", "take"]
+
+
+def test_where_pointers_disagree_it_looks_again_and_goes_on_with_what_was_said_twice() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool == "roborefer.detect_all":
+            return points(THERE if before == 0 else HERE)
+        return points(HERE) if tool == "vlm.detect_all" else well(tool, arguments, before)
+
+    moves = play("Pick up the left can", "always", answers)
+    assert kinds(moves)[:7] == [
+        "look", "point roborefer", "point vlm", "look", "point roborefer", "point vlm", "take",
+    ]  # fmt: skip
+    assert moves[6].register == 1
+
+
+def test_where_they_never_agree_it_refuses_and_nothing_has_moved() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        at = 0.1 + 0.1 * before + (0.5 if tool.startswith("vlm") else 0.0)
+        return points(f"({at:.3f}, 0.500)") if tool.endswith("detect_all") else well(tool, arguments, before)
+
+    moves = play("Pick up the left can", "always", answers)
+    assert moves[-1] == Move("refuse", why=ErrorCode.AMBIGUOUS)
+    assert "grasp" not in kinds(moves)
+
+
+def test_what_slipped_is_grasped_again_and_in_another_way() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool == "robot.execute_grasp" and before == 0:
+            return "Error GRIPPER_EMPTY: nothing is held."
+        return points(HERE) if tool.endswith("detect_all") and before < 2 else well(tool, arguments, before)
+
+    moves = kinds(play("Pick up the red box", "", answers))
+    assert moves[:4] == ["look", "point roborefer", "take", "grasp"]
+    assert moves[4:10] == ["look", "point roborefer", "point vlm", "take", "next", "grasp"]
+    assert moves[-1] == "done"
+
+
+def test_a_grasp_that_the_arm_cannot_do_is_followed_by_the_next_one() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool == "robot.execute_grasp" and before == 0:
+            return "Error IK_FAILED: no posture."
+        return well(tool, arguments, before)
+
+    assert kinds(play("Pick up the red box", "unchecked", answers))[3:] == ["grasp", "next", "grasp", "done"]
+
+
+def test_where_both_still_see_the_thing_something_else_is_held_and_it_says_so() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        return points(HERE) if tool.endswith("detect_all") else well(tool, arguments, before)
+
+    moves = play("Pick up the red box", "", answers)
+    assert kinds(moves)[-3:] == ["point roborefer", "point vlm", "refuse"]
+    assert moves[-1].why == ErrorCode.EXECUTION_FAILED
+
+
+def test_a_thing_is_put_where_room_was_found_and_elsewhere_where_that_is_blocked() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool == "robot.place_object_at_2d_location" and before == 0:
+            return "Error PLACE_BLOCKED: no room."
+        return well(tool, arguments, before)
+
+    moves = play("Put the red box left of the can", "unchecked", answers)
+    assert kinds(moves) == [
+        "look", "point roborefer", "take", "grasp", "room roborefer", "place",
+        "look", "room roborefer", "place", "done",
+    ]  # fmt: skip
+    assert (moves[4].relation, moves[4].words) == ("left_of", ("can",))
+    assert (moves[0].plan and moves[0].plan.relation, moves[5].register, moves[8].register) == ("left_of", 2, 1)
+
+
+def test_errors_end_in_a_refusal_with_their_code_once_the_retries_are_used_up() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        return "Error OBJECT_NOT_FOUND: nothing." if tool.endswith("detect_all") else well(tool, arguments, before)
+
+    moves = play("Pick up the red box", "", answers)
+    assert moves[-1] == Move("refuse", why=ErrorCode.OBJECT_NOT_FOUND)
+    assert kinds(moves).count("look") == 1 + HABITS[""].retries
+
+
+def test_the_last_turn_is_an_answer() -> None:
+    moves = play("Pick up the red box", "", well, turns=3)
+    assert kinds(moves) == ["look", "point roborefer", "refuse"]
+
+
+@pytest.mark.parametrize("sentence", ["Sing a song", "put it down"])
+def test_what_it_does_not_understand_it_refuses(sentence: str) -> None:
+    assert play(sentence, "", well)[0].kind == "refuse"
+
+
+def test_varied_rollouts_differ_by_their_seed_and_only_by_it_and_show_how_to_get_out_of_a_wrong_move() -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool.endswith("detect_all"):
+            return points(HERE, THERE) if before < 2 else "Error OBJECT_NOT_FOUND: nothing."
+        return well(tool, arguments, before)
+
+    played = [kinds(play("Pick up the left can", "varied", answers, seed)) for seed in range(40)]
+    assert played[3] == kinds(play("Pick up the left can", "varied", answers, 3))
+    assert len({tuple(moves) for moves in played}) >= 5
+    assert any(moves.count("take") == 2 for moves in played)  # the wrong one first, then the right one
+    assert all(moves[-1] in ("done", "refuse") for moves in played)
+
+
+def test_it_is_made_by_name_and_no_other_variant_is() -> None:
+    policy = make_policy("careful:always", PROTOCOL, (), PolicyOptions(seed=3))
+    assert isinstance(policy, CarefulPolicy)
+    assert isinstance(make_policy("careful", PROTOCOL, ()), CarefulPolicy)
+    with pytest.raises(ToolError, match="only careful, careful:unchecked") as caught:
+        make_policy("careful:reckless", PROTOCOL, ())
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -1,0 +1,76 @@
+"""The arms of the experiment: which stages each has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from tool_nodes.results import ErrorCode, ToolError
+
+Advantage = Literal["grpo", "or_gigpo"]
+
+
+@dataclass(frozen=True)
+class ExperimentArm:
+    """What is done before the table's row is measured.
+
+    Attributes:
+        title: As the table has it.
+        scripted: A policy that is not trained; the rest means nothing then.
+        stage1: The pointer is improved by hits first; else it stays as the labels left it.
+        sft: Stage 2.
+        more_sft: And as much of it again as stage 3 would take, in rollouts and in steps.
+        rl: Stage 3, with this advantage; none where None.
+        blind: The policy does not see.
+    """
+
+    title: str
+    scripted: str = ""
+    stage1: bool = True
+    sft: bool = True
+    more_sft: bool = False
+    rl: Advantage | None = None
+    blind: bool = False
+
+
+ARMS: Mapping[str, ExperimentArm] = {
+    "unchecked": ExperimentArm("scripted, without checks", scripted="careful:unchecked"),
+    "always": ExperimentArm("scripted, always checks", scripted="careful:always"),
+    "sft": ExperimentArm("SFT"),
+    "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
+    "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
+    "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
+    "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
+    "without_rl": ExperimentArm("without RL: SFT of equal compute", more_sft=True),
+    "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
+}
+"""By name, in the order of the table."""
+
+OF_RECIPE: Mapping[str, ExperimentArm] = {
+    "dirl": ExperimentArm("DIRL", rl="grpo"),
+    "peria": ExperimentArm("PERIA", stage1=False, rl="or_gigpo"),
+    "last": ExperimentArm("LAST", stage1=False, rl="grpo"),
+}
+"""What a recipe has of stages and advantages; all work the tools of SpaceTools here."""
+
+
+def arms_named(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of arms, all of them where none is given. Raises ToolError INVALID_ARGUMENT for another name."""
+    unknown = [name for name in names if name not in ARMS]
+    if unknown:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"There is no arm {unknown[0][:40]!r}: it must be {', '.join(ARMS)}."
+        )
+    return names or tuple(ARMS)
+
+
+def arm_of_recipe(name: str) -> ExperimentArm:
+    """What a recipe does on two cores. Raises ToolError INVALID_ARGUMENT for one that the small policy cannot do."""
+    if name not in OF_RECIPE:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The small policy cannot be trained by the recipe {name[:40]!r}, only by {', '.join(OF_RECIPE)}: it works "
+            "the tools of SpaceTools.",
+        )
+    return OF_RECIPE[name]

@@ -1,0 +1,316 @@
+"""What a policy did in its episodes, counted from records by the simulator's truth, never by its own reading.
+
+| measure | counted |
+|---|---|
+| true success | the judge of the task found everything as asked for |
+| wrong thing | something left the table in the hand that was not meant |
+| false success | the tools and the answer say done, and the judge disagrees |
+| refusals, right | it ended with a code, and no point that it was told since its last look was on the thing meant |
+| refusals, wrong | it ended with a code, and had been told a right point |
+| calls, invalid | calls run or refused; malformed turns, and calls refused for name, arguments or repetition |
+| checks when needed | attempts whose first point was on another thing, and that asked once more before moving |
+| checks without need | the same of attempts whose first point was on the thing meant |
+
+An attempt is what lies between two motions while nothing is held. Its first point is the first one that a pointer gave
+for the words that the grasp is for in the end. To check is to ask the other pointer for the same words, or to ask for
+them on a newer picture. What a point lies on is known by the ids of the picture (`training.rollouts.labels`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache
+
+from agent_node.policies.scripted.transcript import Response
+from agent_node.protocol import Protocol, load_protocol
+from tool_nodes.results import ErrorCode
+from training.intervals import wilson
+from training.rollouts.labels import OUTLINE, THINGS
+from training.rollouts.record import CallEntry, RolloutRecord
+
+GRASP = "robot.execute_grasp"
+_ASKED = {"detect_all", "detect_one"}
+"""What pointing tools are called after their family and a dot."""
+_SAME = 0.02
+"""A grasp's point is one that a pointer gave within this distance [normalized]; what is given again is rounded."""
+_INVALID = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
+
+
+@dataclass(frozen=True)
+class CheckCounts:
+    """Attempts to grasp, by whether a check was needed and whether there was one."""
+
+    needed: int = 0
+    needed_made: int = 0
+    idle: int = 0
+    idle_made: int = 0
+
+
+@dataclass(frozen=True)
+class EpisodeMeasures:
+    """One episode; the names are those of the module's table."""
+
+    true_success: bool
+    wrong_thing: bool
+    false_success: bool
+    refused: bool
+    refused_rightly: bool
+    calls: int
+    invalid: int
+    checks: CheckCounts
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call that was run, with what its points lie on."""
+
+    entry: CallEntry
+    things: Sequence[str] | None
+
+    @property
+    def asked(self) -> bool:
+        return self.entry.tool.rpartition(".")[2] in _ASKED
+
+    @property
+    def family(self) -> str:
+        return self.entry.tool.partition(".")[0]
+
+    @property
+    def words(self) -> str:
+        return str(self.entry.arguments.get("obj_name", ""))
+
+    @property
+    def image(self) -> object:
+        return self.entry.arguments.get("image_index")
+
+
+def measure(record: RolloutRecord) -> EpisodeMeasures:
+    """The measures of one episode."""
+    meant = frozenset(record.truth.get("meant", ()))
+    picked_up = frozenset(record.truth.get("picked_up", ()))
+    refused = _refused(record)
+    attempts = list(_attempts(record))
+    invalid = sum(bool(turn.problem) + _refused_calls(turn.calls) for turn in record.turns)
+    told = any(set(call.things or ()) & meant for call in (attempts[-1] if attempts else ()) if call.asked)
+    return EpisodeMeasures(
+        true_success=record.true_success,
+        wrong_thing=bool(picked_up - meant),
+        false_success=record.success and not record.true_success,
+        refused=refused,
+        refused_rightly=refused and not told,
+        calls=sum(len(turn.calls) for turn in record.turns),
+        invalid=invalid,
+        checks=_sum_checks(_check(attempt, meant) for attempt in attempts),
+    )
+
+
+def _refused_calls(calls: Sequence[CallEntry]) -> int:
+    """Calls of a turn that were invalid; what only lacks the result of a call before it that failed is not."""
+    count = 0
+    for call in calls:
+        count += call.error_code in _INVALID
+        if call.error_code is not None:
+            break
+    return count
+
+
+def _refused(record: RolloutRecord) -> bool:
+    """Whether the last turn is an answer that begins with a code."""
+    answer = None if not record.turns else _protocol(record.protocol).parse(record.turns[-1].text).answer
+    return answer is not None and answer.strip().partition(":")[0] in set(ErrorCode)
+
+
+@cache
+def _protocol(name: str) -> Protocol:
+    return load_protocol(name)
+
+
+def _attempts(record: RolloutRecord) -> Iterator[list[_Call]]:
+    """The calls between motions while nothing is held, each stretch with a question or more."""
+    stretch: list[_Call] = []
+    for call in _calls(record):
+        if call.entry.tool != GRASP:
+            stretch.append(call)
+            continue
+        if any(other.asked for other in stretch):
+            yield stretch
+        stretch = []
+        if call.entry.error_code is None:
+            return  # something is held: what is asked now is where it goes
+    if any(other.asked for other in stretch):
+        yield stretch
+
+
+def _calls(record: RolloutRecord) -> Iterator[_Call]:
+    for turn in record.turns:
+        things = turn.labels.get(THINGS) or [None] * len(turn.calls)
+        for entry, on in zip(turn.calls, things, strict=True):
+            if entry.run and isinstance(entry.arguments, Mapping):
+                yield _Call(entry, on)
+
+
+def _check(attempt: Sequence[_Call], meant: frozenset[str]) -> CheckCounts:
+    words = _words_of(attempt)
+    same = [call for call in attempt if call.asked and call.words == words]
+    first = next((k for k, call in enumerate(same) if call.things), None)
+    if first is None or not meant:
+        return CheckCounts()
+    asked = same[first]
+    made = any(call.family != asked.family or call.image != asked.image for call in same[first + 1 :])
+    assert asked.things is not None
+    if asked.things[0] in meant:
+        return CheckCounts(idle=1, idle_made=int(made))
+    return CheckCounts(needed=1, needed_made=int(made))
+
+
+def _words_of(attempt: Sequence[_Call]) -> str:
+    """What was asked for: the words whose point was outlined last, or else those that were asked first."""
+    outlined = next((call for call in reversed(attempt) if call.entry.tool == OUTLINE), None)
+    asked = [call for call in attempt if call.asked]
+    if outlined is not None:
+        point = (outlined.entry.arguments.get("x"), outlined.entry.arguments.get("y"))
+        for call in reversed(asked):
+            if any(_near(point, other) for other in _points(call.entry)):
+                return call.words
+    return asked[0].words
+
+
+def _points(entry: CallEntry) -> Sequence[tuple[float, float]]:
+    return Response(entry.words).points if entry.error_code is None else ()
+
+
+def _near(point: tuple[object, object], other: tuple[float, float]) -> bool:
+    x, y = point
+    return isinstance(x, int | float) and isinstance(y, int | float) and math.dist((x, y), other) <= _SAME
+
+
+def _sum_checks(found: Iterable[CheckCounts]) -> CheckCounts:
+    rows = list(found)
+    return CheckCounts(
+        sum(row.needed for row in rows), sum(row.needed_made for row in rows),
+        sum(row.idle for row in rows), sum(row.idle_made for row in rows),
+    )  # fmt: skip
+
+
+# -- many episodes -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Share:
+    """A rate with its 95 % Wilson interval."""
+
+    count: int
+    n: int
+
+    @property
+    def rate(self) -> float | None:
+        """None where nothing was tried."""
+        return self.count / self.n if self.n else None
+
+    def __str__(self) -> str:
+        if not self.n:
+            return "-"
+        low, high = wilson(self.count, self.n)
+        return f"{100 * self.count / self.n:.1f} % ({100 * low:.1f}..{100 * high:.1f})"
+
+    def document(self) -> dict[str, float | int | None]:
+        """As JSON has it."""
+        low, high = wilson(self.count, self.n)
+        return {"count": self.count, "n": self.n, "rate": self.rate, "low": low, "high": high}
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What a policy did in n episodes; rates are of episodes, and those of checks of attempts.
+
+    Attributes:
+        n: Episodes.
+        calls, invalid: Mean of an episode.
+    """
+
+    n: int
+    true_success: Share
+    wrong_things: Share
+    false_success: Share
+    right_refusals: Share
+    wrong_refusals: Share
+    checks_needed: Share
+    checks_idle: Share
+    calls: float
+    invalid: float
+
+    def document(self) -> dict[str, object]:
+        """As JSON has it."""
+        return {name: value.document() if isinstance(value, Share) else value for name, value in vars(self).items()}
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, object]) -> Measures:
+        """What `document` wrote. Raises KeyError or TypeError for something else."""
+        return cls(
+            **{
+                name: Share(int(value["count"]), int(value["n"])) if isinstance(value, Mapping) else value  # type: ignore[arg-type]
+                for name, value in document.items()
+            }
+        )
+
+
+def summarise(records: Iterable[RolloutRecord]) -> Measures:
+    """The measures of many episodes."""
+    rows = [measure(record) for record in records]
+    n = len(rows)
+    checks = _sum_checks(row.checks for row in rows)
+
+    def share(flags: Iterable[bool]) -> Share:
+        return Share(sum(flags), n)
+
+    return Measures(
+        n=n,
+        true_success=share(row.true_success for row in rows),
+        wrong_things=share(row.wrong_thing for row in rows),
+        false_success=share(row.false_success for row in rows),
+        right_refusals=share(row.refused_rightly for row in rows),
+        wrong_refusals=share(row.refused and not row.refused_rightly for row in rows),
+        checks_needed=Share(checks.needed_made, checks.needed),
+        checks_idle=Share(checks.idle_made, checks.idle),
+        calls=sum(row.calls for row in rows) / n if n else 0.0,
+        invalid=sum(row.invalid for row in rows) / n if n else 0.0,
+    )
+
+
+def pooled(parts: Sequence[Measures]) -> Measures:
+    """Of several measurements together, one or more."""
+    n = sum(part.n for part in parts)
+
+    def mean(name: str) -> float:
+        return sum(getattr(part, name) * part.n for part in parts) / n if n else 0.0
+
+    def share(name: str) -> Share:
+        found = [getattr(part, name) for part in parts]
+        return Share(sum(one.count for one in found), sum(one.n for one in found))
+
+    shares = [entry.name for entry in fields(Measures) if entry.type == "Share"]
+    return Measures(n=n, calls=mean("calls"), invalid=mean("invalid"), **{name: share(name) for name in shares})
+
+
+COLUMNS: tuple[tuple[str, str], ...] = (
+    ("true success", "true_success"), ("wrong thing", "wrong_things"), ("false success", "false_success"),
+    ("refused, rightly", "right_refusals"), ("refused, wrongly", "wrong_refusals"), ("calls", "calls"),
+    ("invalid", "invalid"), ("checks when needed", "checks_needed"), ("without need", "checks_idle"),
+)  # fmt: skip
+"""Of a table: what stands above a column, and the field of Measures."""
+
+
+def markdown_table(rows: Sequence[tuple[str, Measures]], first: str = "policy") -> str:
+    """Measures as a Markdown table, a row each; rates with their 95 % Wilson intervals."""
+    head = [first, "n", *(title for title, _ in COLUMNS)]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for name, measures in rows:
+        cells = [name, str(measures.n), *(_cell(getattr(measures, field)) for _, field in COLUMNS)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _cell(value: Share | float) -> str:
+    return str(value) if isinstance(value, Share) else f"{value:.2f}"

@@ -1,0 +1,101 @@
+"""How much of everything a run of the small experiment has, and where its tasks come from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any
+
+from tool_nodes.results import ErrorCode, ToolError
+from training.rollouts.plan import tasks_of
+
+KINDS = ("pick", "relational_pick", "pick_and_place")
+"""Kinds of tasks, in turn."""
+_SEEDS: Mapping[str, int] = {"careful": 0, "expert": 100_000, "more": 200_000, "rl": 300_000, "evaluation": 900_000}
+"""First seed of the tasks of each use; they are never the same. The evaluation's are those of every seed and arm."""
+_PER_SEED = 1_000_000
+"""Seeds of tasks that one seed of the experiment has [-]."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much a run does; the default takes about an hour on two cores.
+
+    Attributes:
+        label_scenes, label_steps: Stage 1's start: scenes with labels, and steps of 16 scenes.
+        hit_scenes, hit_steps: Stage 1 itself: scenes of which hits and misses alone are told, and steps.
+        careful, expert: Teacher data: rollouts of the careful teacher and of the stage-1 expert.
+        sft_epochs: Times that each of their rows is seen.
+        rl_iterations, rl_groups, rl_group: Stage 3: iterations, tasks of each, and rollouts of each task; SpaceTools
+            has 5 of those, PERIA 4, E-ViC 16.
+        evaluated: Episodes of each table's row.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a number below what makes sense.
+    """
+
+    label_scenes: int = 100
+    label_steps: int = 300
+    hit_scenes: int = 1000
+    hit_steps: int = 400
+    careful: int = 640
+    expert: int = 160
+    sft_epochs: int = 24
+    rl_iterations: int = 20
+    rl_groups: int = 8
+    rl_group: int = 8
+    evaluated: int = 120
+
+    def __post_init__(self) -> None:
+        for entry in fields(self):
+            least = 2 if entry.name in ("careful", "expert", "rl_group") else 1
+            value = getattr(self, entry.name)
+            if type(value) is not int or value < least:
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT, f"{entry.name} must be a whole number, {least} or more, got {value!r}."
+                )
+
+    @property
+    def rl_rollouts(self) -> int:
+        """Of all iterations together."""
+        return self.rl_iterations * self.rl_groups * self.rl_group
+
+    def document(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return asdict(self)
+
+
+SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 1, 1, 2, 1)
+"""The least that goes through every stage: what a test runs."""
+
+
+def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
+    """All sizes times a factor, but at least those of SMOKE.
+
+    Args:
+        sizes: Of a whole run.
+        scale: Above 0.
+        evaluated: Instead of what comes of it.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another factor.
+    """
+    if not (0 < scale < math.inf):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The scale must be above 0, got {scale}.")
+    numbers = {
+        entry.name: max(getattr(SMOKE, entry.name), round(scale * getattr(sizes, entry.name)))
+        for entry in fields(Sizes)
+        if entry.name != "rl_group"  # what advantages compare is no matter of size
+    }
+    found = replace(sizes, **numbers)
+    return found if evaluated is None else replace(found, evaluated=evaluated)
+
+
+def tasks_for(use: str, seed: int, count: int) -> tuple[Mapping[str, Any], ...]:
+    """Documents of so many tasks for one use ("careful", "expert", "more", "rl", "evaluation").
+
+    Those of an evaluation are the same for every seed; all are of the training's products, in layouts of their own.
+    """
+    first = _SEEDS[use] + (0 if use == "evaluation" else _PER_SEED * (seed + 1))
+    return tasks_of(KINDS, count, first)

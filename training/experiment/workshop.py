@@ -1,0 +1,302 @@
+"""The stages of the small experiment, each done once into a folder of its own and found there the next time.
+
+FOLDER/pictures/          what the pointer is trained on
+FOLDER/pointer/           start.safetensors, of labels alone; hits.safetensors, improved by hits
+FOLDER/teacher/           rollouts of the careful teacher and of the stage-1 expert, and the rows that are kept of them
+FOLDER/sft/, rl/          trainings, with checkpoint, log and weights
+FOLDER/measured/          rollouts of evaluations, and what was counted
+
+What is whole stays; what was broken off goes on where it was, to the same numbers.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from agent_node.console.terminal import say
+from agent_node.runs.folder import write_json
+from tool_nodes.perception.learned.weights import PointerWeights, write_weights
+from tool_nodes.perception.learned.weights import read_weights as read_pointer
+from tool_nodes.results import ErrorCode, ToolError
+from training.experiment.arms import ExperimentArm
+from training.experiment.measures import Measures, measure, summarise
+from training.experiment.sizes import Sizes, tasks_for
+from training.rollouts.collection import read_rollouts
+from training.rollouts.engine import StopRules, collect
+from training.rollouts.pictures import PictureStore
+from training.rollouts.plan import RolloutPlan
+from training.rollouts.record import RolloutRecord
+
+if TYPE_CHECKING:
+    from agent_node.policies.tiny.weights import TinyWeights
+    from training.trainer.rows import Row
+
+WORLD = "erring"
+TIMESTEP_S = 0.004
+"""Of the physics: twice the robot's own step, half the time; see `training.rollouts.plan`."""
+TURNS = 24
+"""Assistant turns of an episode."""
+TIMES = "times.json"
+"""Wall time of each step, in the run's folder."""
+NEVER = StopRules(0, 0, 0)
+"""An evaluation measures whatever a policy does."""
+
+
+class EvaluationPlan(RolloutPlan):
+    """A plan of single rollouts: nothing is compared within a group, and every one is of another task."""
+
+    least_group: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class ExperimentRun:
+    """One seed's run.
+
+    Attributes:
+        folder: Of the run.
+        seed: Of everything.
+        sizes: How much of everything.
+        workers: Processes that draw rollouts.
+    """
+
+    folder: Path
+    seed: int
+    sizes: Sizes
+    workers: int = 2
+
+    # -- stage 1 ---------------------------------------------------------------------------------------
+
+    def pointer(self, improved: bool) -> Path:
+        """Weights of the pointer that labels alone made, or of that which hits have improved.
+
+        Raises:
+            ToolError: UNAVAILABLE without torch; as of `training.pointer.hits`.
+        """
+        path = self.folder / "pointer" / ("hits.safetensors" if improved else "start.safetensors")
+        if path.exists():
+            return path
+        with self._step(f"stage 1, {'hits' if improved else 'labels'}"):
+            weights = self._improved() if improved else self._labelled()
+            _written(path, lambda: write_weights(weights, path))
+        return path
+
+    def _labelled(self) -> PointerWeights:
+        from tool_nodes.perception.learned.reading import read_phrase
+        from training.pointer.batch import WordList
+        from training.pointer.data import make_pictures
+        from training.pointer.evaluation import calibrated
+        from training.pointer.hits import learned_from_labels
+
+        sizes, pictures = self.sizes, self.folder / "pictures"
+        shown = make_pictures(pictures, "train", self.seed, sizes.hit_scenes, self.workers)
+        words = WordList.of(read_phrase(phrase.text) for phrases in shown.phrases for phrase in phrases)
+        labelled = shown.some(range(min(sizes.label_scenes, len(shown))))
+        weights, _ = learned_from_labels(labelled, words, self.seed, sizes.label_steps)
+        return calibrated(weights, labelled)
+
+    def _improved(self) -> PointerWeights:
+        from training.pointer.data import make_pictures
+        from training.pointer.hits import HitTraining, improve_by_hits
+
+        sizes, folder = self.sizes, self.folder / "pointer"
+        start = read_pointer(self.pointer(improved=False))
+        shown = make_pictures(self.folder / "pictures", "train", self.seed, sizes.hit_scenes, self.workers)
+        return improve_by_hits(start, shown, HitTraining(self.seed, sizes.hit_steps), folder).weights
+
+    # -- teacher data ----------------------------------------------------------------------------------
+
+    def plan(self, use: str, policy: str, count: int, pointer: Path, **more: Any) -> RolloutPlan:
+        """A plan in the erring world with a pointer of one's own."""
+        return RolloutPlan(**self._fields(use, policy, count, pointer), **more)
+
+    def _fields(self, use: str, policy: str, count: int, pointer: Path) -> dict[str, Any]:
+        return {
+            "tasks": tasks_for(use, self.seed, count), "seed": self.seed, "policy": policy, "reward": "stages",
+            "turns": TURNS, "timestep": TIMESTEP_S, "world": f"{WORLD}:{pointer}",
+        }  # fmt: skip
+
+    def rows(self, arm: ExperimentArm) -> list[Row]:
+        """What SFT learns from: conversations that truly ended well, and refusals that were right.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where there is none; as of `training.rollouts.engine.collect`.
+        """
+        from training.trainer.reading import RememberingEyes, rows_of
+        from training.trainer.rows import read_rows, write_rows
+
+        path = self.folder / "teacher" / f"rows{_suffix(arm, rl=False)}.npz"
+        if path.exists():
+            return read_rows(path)
+        weights = self._fresh(arm)
+        eyes, rows, too_long = RememberingEyes(weights), [], 0
+        for use, policy, count in self._teachers(arm):
+            folder = self._taught(use, policy, count, arm)
+            for record in filter(_worth_learning, read_rollouts(folder)):
+                try:
+                    rows.append(rows_of(record, PictureStore(folder), weights, eyes))
+                except ToolError as error:
+                    too_long += 1
+                    reason = error.message
+        if too_long:
+            say(f"{too_long} conversations cannot be learned from, the last one because: {reason}")
+        if not rows:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
+        _written(path, lambda: write_rows(path, rows))
+        return rows
+
+    def _teachers(self, arm: ExperimentArm) -> Iterator[tuple[str, str, int]]:
+        """(use, policy, rollouts) of the teacher data."""
+        yield "careful", "careful:varied", self.sizes.careful
+        yield "expert", "careful:unchecked", self.sizes.expert
+        if arm.more_sft:
+            yield "more", "careful:varied", self.sizes.rl_rollouts
+
+    def _taught(self, use: str, policy: str, count: int, arm: ExperimentArm) -> Path:
+        folder = self.folder / "teacher" / f"{use}{'' if arm.stage1 else '-start'}"
+        with self._step(f"teacher data, {use}"):
+            plan = self.plan(use, policy, -(-count // 2), self.pointer(arm.stage1), group=2)
+            collect(plan, folder, self.workers, stops=NEVER)
+        return folder
+
+    # -- stages 2 and 3 --------------------------------------------------------------------------------
+
+    def _fresh(self, arm: ExperimentArm) -> TinyWeights:
+        from agent_node.policies.tiny.weights import TinyConfig, fresh_weights
+
+        pointer = read_pointer(self.pointer(arm.stage1))
+        return fresh_weights(self.seed, TinyConfig(blind=arm.blind), pointer=pointer)
+
+    def sft(self, arm: ExperimentArm) -> Path:
+        """Weights of the policy after SFT, or untrained where the arm has none.
+
+        Raises:
+            ToolError: As of `training.trainer.sft.supervise`.
+        """
+        from agent_node.policies.tiny.weights import write_weights as write_tiny
+        from training.trainer.settings import SupervisedSettings
+        from training.trainer.sft import supervise
+
+        path = self.folder / "sft" / f"tiny{_suffix(arm, rl=False)}.safetensors"
+        if path.exists():
+            return path
+        start = self._fresh(arm)
+        if arm.sft:
+            rows = self.rows(arm)
+            settings = SupervisedSettings(epochs=self._epochs(arm, len(rows)))
+            with self._step(f"stage 2, SFT{_suffix(arm, rl=False)}"):
+                start = supervise(start, rows, settings, path.with_suffix(""), self.seed)
+        _written(path, lambda: write_tiny(start, path))
+        return path
+
+    def _epochs(self, arm: ExperimentArm, rows: int) -> int:
+        """Of SFT; an arm of equal compute has as many steps more as stage 3 would take."""
+        from training.trainer.settings import PolicySettings, SupervisedSettings
+
+        epochs, batch, rl = self.sizes.sft_epochs, SupervisedSettings().batch, PolicySettings()
+        if not arm.more_sft:
+            return epochs
+        usual = epochs * (self.sizes.careful + self.sizes.expert) / batch
+        return max(1, round((usual + rl.epochs * self.sizes.rl_rollouts / rl.batch) * batch / rows))
+
+    def rl(self, arm: ExperimentArm) -> Path:
+        """Weights of the policy after stage 3, or after stage 2 where the arm has no RL.
+
+        Raises:
+            ToolError: As of `training.trainer.rl.reinforce`.
+        """
+        from agent_node.policies.tiny.weights import read_weights as read_tiny
+        from agent_node.policies.tiny.weights import write_weights as write_tiny
+        from training.trainer.rl import reinforce
+        from training.trainer.settings import ReinforceSettings
+
+        begun = self.sft(arm)
+        path = self.folder / "rl" / f"tiny{_suffix(arm)}.safetensors"
+        if arm.rl is None or path.exists():
+            return begun if arm.rl is None else path
+        settings = ReinforceSettings(
+            advantages=arm.rl, iterations=self.sizes.rl_iterations, group=self.sizes.rl_group, workers=self.workers
+        )
+        with self._step(f"stage 3{_suffix(arm)}"):
+            better = reinforce(
+                read_tiny(begun), lambda k: self._rl_plan(arm, k), settings, path.with_suffix(""), self.seed
+            )
+            _written(path, lambda: write_tiny(better, path))
+        return path
+
+    def _rl_plan(self, arm: ExperimentArm, iteration: int) -> RolloutPlan:
+        """Of one iteration: tasks and seeds that no other one has."""
+        groups = self.sizes.rl_groups
+        tasks = tasks_for("rl", self.seed, groups * self.sizes.rl_iterations)[groups * iteration :][:groups]
+        fields = self._fields("rl", "scripted", groups, self.pointer(arm.stage1))
+        return RolloutPlan(
+            **fields | {"tasks": tasks, "seed": 1_000 * self.seed + iteration}, group=self.sizes.rl_group
+        )
+
+    # -- measuring -------------------------------------------------------------------------------------
+
+    def measured(self, name: str, policy: str, pointer: Path, temperature: float, n: int | None = None) -> Measures:
+        """What a policy does in the erring world, each episode another task that nothing was trained on.
+
+        Args:
+            name: Of the measurement's folder.
+            policy: As `toolhand run --policy` takes it.
+            pointer: Behind roborefer.*.
+            temperature: 0 takes the likeliest token.
+            n: Episodes; those of the sizes where None.
+        """
+        folder, count = self.folder / "measured" / name, n or self.sizes.evaluated
+        path = folder / "measures.json"
+        if path.exists():
+            return Measures.of_document(json.loads(path.read_bytes()))
+        plan = EvaluationPlan(
+            **self._fields("evaluation", policy, count, pointer), group=1, settings={"temperature": temperature}
+        )
+        with self._step(f"measure {name}"):
+            report = collect(plan, folder / "rollouts", self.workers, stops=NEVER)
+        if report.dropped:
+            say(f"{name}: dropped {dict(report.dropped)}")
+        found = summarise(read_rollouts(folder / "rollouts"))
+        write_json(path, found.document())
+        return found
+
+    @contextmanager
+    def _step(self, what: str) -> Iterator[None]:
+        """Says how long it took; the times of all are kept."""
+        began = time.monotonic()
+        say(f"seed {self.seed}: {what}")
+        yield
+        took = time.monotonic() - began
+        path = self.folder / TIMES
+        times: dict[str, float] = json.loads(path.read_bytes()) if path.exists() else {}
+        times[what] = round(times.get(what, 0.0) + took, 1)
+        write_json(path, times)
+
+
+def _worth_learning(record: RolloutRecord) -> bool:
+    found = measure(record)
+    return found.true_success or (found.refused_rightly and not found.wrong_thing)
+
+
+def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
+    """What of an arm makes its weights others'."""
+    parts = {
+        "start": not arm.stage1, "fresh": not arm.sft, "more": arm.more_sft, "blind": arm.blind,
+        arm.rl or "": rl and arm.rl is not None,
+    }  # fmt: skip
+    return "".join(f"-{name}" for name, true in parts.items() if true)
+
+
+def _written(path: Path, write: Callable[[], None]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write()
+    except OSError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, f"Cannot write {path}: {error.strerror or error}.", "The same command goes on then."
+        ) from error

@@ -1,0 +1,115 @@
+"""A group whose rollouts begin in the middle of an episode, all in one saved state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_node.policies.registry import make_policy
+from agent_node.policy import Policy
+from agent_node.protocol import load_protocol
+from tool_nodes.results import ErrorCode, ToolError
+from training.environment import Environment
+from training.grading import Grade
+from training.rollouts.collection import write_shard
+from training.rollouts.from_episode import of_episode
+from training.rollouts.labels import things_of
+from training.rollouts.pictures import PictureStore
+from training.rollouts.plan import PLAN_FILE, RolloutPlan
+from training.rollouts.record import RolloutRecord
+from training.rollouts.work import play
+from training.session import EpisodeSession, SavedEpisode
+
+
+def plan_of(folder: Path) -> RolloutPlan:
+    """The plan that a folder was collected by. Raises ToolError INVALID_ARGUMENT where it has none."""
+    path = folder / PLAN_FILE
+    try:
+        return RolloutPlan.of_document(json.loads(path.read_bytes()))
+    except (OSError, ValueError, TypeError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no plan of rollouts that can be read.") from error
+
+
+def branch(
+    plan: RolloutPlan,
+    group: int,
+    after: int,
+    folder: Path,
+    count: int = 8,
+    told: Callable[[RolloutRecord], None] = lambda record: None,
+) -> list[RolloutRecord]:
+    """Play the first turns of a group's task once, and go on from there several times; all in this process.
+
+    The first turns are those of the group's rollout 0. From there on each rollout has a policy with a seed of its own
+    and fails on purpose by itself, as in `training.rollouts.engine.collect`.
+
+    Args:
+        plan: Whose task, world, policy and reward; on physics.
+        group: Which task of the plan.
+        after: So many turns are played before the state is saved, 0 or more.
+        folder: Where the records go, as shard 0 of a collection; a new one, or an empty one.
+        count: Rollouts, 2 or more.
+        told: Hears of each record.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over
+            by then; as of `training.session`.
+    """
+    if not 0 <= group < len(plan.tasks) or after < 0 or count < 2:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The group must be 0 to {len(plan.tasks) - 1}, turns before 0 or more and rollouts 2 or more, got "
+            f"{group}, {after} and {count}.",
+        )
+    if folder.exists() and any(folder.iterdir()):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds something already: choose a new folder.")
+    environment = Environment(
+        plan.config,
+        turn_budget=plan.turns,
+        protocol=load_protocol(plan.protocol),
+        failures=plan.failures,
+        grader=plan.grader,
+    )
+    moment, labels = _moment(environment, plan, group, after)
+    store = PictureStore(folder)
+    records = []
+    for number in range(count):
+        with environment.go_on(moment, number) as session:
+            play(session, _policy(session, plan, group, number))
+            score = session.score()
+            record = of_episode(
+                session.episode,
+                score.truth,
+                Grade(score.total, score.terms),
+                store,
+                labels=[*labels, *things_of(session)[len(labels) :]],
+                task=plan.tasks[group],
+                schemas=session.tools(),
+                seed=plan.station_seed(group),
+                policy=plan.policy,
+                rollout=number,
+                seeds={"plan": plan.seed, "policy": plan.policy_seed(group, number)},
+                turn_ends_s=session.turn_ends_s,
+            )
+        records.append(record)
+        told(record)
+    write_shard(folder, 0, [record.to_json(store) for record in records])
+    return records
+
+
+def _moment(
+    environment: Environment, plan: RolloutPlan, group: int, after: int
+) -> tuple[SavedEpisode, list[Mapping[str, Any]]]:
+    """The state after the first turns, and what their points lay on."""
+    with environment.open(plan.task(group), plan.station_seed(group)) as session:
+        play(session, _policy(session, plan, group, 0), turns=after)
+        if session.done:
+            turns = len(session.episode.turns)
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The episode is over after {turns} turns: save it earlier.")
+        return session.save(), things_of(session)
+
+
+def _policy(session: EpisodeSession, plan: RolloutPlan, group: int, number: int) -> Policy:
+    return make_policy(plan.policy, load_protocol(plan.protocol), session.tools(), plan.options(group, number))

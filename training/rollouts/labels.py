@@ -1,0 +1,46 @@
+"""What the points that a policy was told and used truly lay on: labels of turns, by the ids of the pictures.
+
+    turn.labels["things"] == [None, ["red box 1", "can 2"], ["can 2"]]
+
+One entry a call: for a pointing tool the thing under each of its points, for an outline the thing under the point that
+it was asked for, "" for bare table; None for all other calls, failed ones, and pictures that nobody knows the truth of.
+No policy is told; `training.experiment.measures` counts by them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from agent_node.episode import Exchange
+from training.session import EpisodeSession
+
+THINGS = "things"
+"""Key of the labels."""
+OUTLINE = "sam2.segment_from_point"
+"""The tool whose argument is the point that a grasp will be for."""
+
+
+def things_of(session: EpisodeSession) -> list[Mapping[str, Any]]:
+    """Labels of each turn of an episode."""
+    found: list[Mapping[str, Any]] = []
+    for turn in session.episode.turns:
+        calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
+        found.append({THINGS: [_things(session, exchange) for exchange in calls]})
+    return found
+
+
+def _things(session: EpisodeSession, exchange: Exchange) -> list[str] | None:
+    call, record = exchange.call, exchange.record
+    if call is None or record is None or not isinstance(call.arguments, Mapping):
+        return None
+    points = record.result.facts.get("points")
+    if points is None and call.name == OUTLINE:
+        points = [(call.arguments.get("x"), call.arguments.get("y"))]
+    index = call.arguments.get("image_index")
+    if points is None or type(index) is not int:
+        return None
+    if not all(isinstance(value, int | float) for point in points for value in point):
+        return None
+    things = session.things_at(index, points)
+    return None if things is None else list(things)

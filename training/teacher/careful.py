@@ -1,0 +1,353 @@
+"""The careful teacher: works the arm in the small policy's moves, checks what a pointer says, and tries again.
+
+| name | asks | checks by the other pointer | after a grasp | failures |
+|---|---|---|---|---|
+| `careful` | RoboRefer first | in doubt: not one point, a word for a side, a failure before | looks | tries again |
+| `careful:unchecked` | RoboRefer alone | never | - | tries again |
+| `careful:always` | both | always; goes on where they agree | looks | tries again |
+| `careful:varied` | either first | now and then | looks now and then | errs now and then, sees it, and tries again |
+
+It reads the operator's words with `tool_nodes.language` as the scripted policy does, and what tools answer; never the
+truth. `varied` is for data: its choices are drawn from the seed of its options, so that a group of its rollouts has
+good and bad ones, and shows how to get out of a wrong move.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
+from agent_node.policies.scripted.wording import pointable
+from agent_node.policies.tiny.context import read_registers
+from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_move
+from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol, load_protocol
+from tool_nodes.results import ErrorCode, ToolError
+
+ALIKE = 0.06
+"""Normalized distance up to which two pointers mean the same thing [-]; chosen by hand: half a thing's width in the
+picture, more than two pointers differ about its middle."""
+RETRIES = 2
+"""Further tries after a failure that another look, grasp or place may mend; chosen by hand."""
+_STREAM = 19
+"""Keeps these random numbers apart from others of the same seed."""
+_OTHER = {"roborefer": "vlm", "vlm": "roborefer"}
+_SAME_VIEW = frozenset({ErrorCode.IK_FAILED, ErrorCode.PLAN_FAILED})
+"""Refused grasps: nothing has moved, the next best grasp of the same outline will do."""
+_FINAL = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.NOT_APPROVED, ErrorCode.CANCELLED})
+"""Errors that trying again does not mend."""
+
+Play = Generator[Move, list[Response], None]
+"""Yields moves, receives the responses to their calls."""
+Finding = Generator[Move, list[Response], int]
+"""The same, and returns a register."""
+
+
+@dataclass(frozen=True)
+class Habits:
+    """How a teacher works; shares are probabilities, 0 for never and 1 for always.
+
+    Attributes:
+        second_first: How often the second pointer is asked first.
+        check_in_doubt, check_else: How often the other pointer is asked too.
+        agree: Goes on only with what both pointers mean, or one of them twice.
+        look_after: How often it looks for the thing once it holds something.
+        slip: How often it makes a wrong move that it then takes back.
+        retries: As RETRIES.
+    """
+
+    second_first: float = 0.0
+    check_in_doubt: float = 1.0
+    check_else: float = 0.0
+    agree: bool = False
+    look_after: float = 1.0
+    slip: float = 0.0
+    retries: int = RETRIES
+
+
+HABITS: Mapping[str, Habits] = {
+    "": Habits(),
+    "unchecked": Habits(check_in_doubt=0.0, look_after=0.0),
+    "always": Habits(check_else=1.0, agree=True),
+    "varied": Habits(0.3, 0.7, 0.35, look_after=0.5, slip=0.08),
+}
+"""By what follows the name and a colon."""
+
+
+def careful(protocol: Protocol, options: PolicyOptions, model: str = "") -> CarefulPolicy:
+    """The entry `careful` of policies. Raises ToolError INVALID_ARGUMENT for another variant than those of HABITS."""
+    if model not in HABITS:
+        known = ", ".join(f"careful:{name}" if name else "careful" for name in HABITS)
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no policy 'careful:{model[:40]}', only {known}.")
+    return CarefulPolicy(HABITS[model], protocol, options.seed, options.turns or protocol.turn_budget)
+
+
+class CarefulPolicy:
+    """Carries out picks, and picks with a place, move by move.
+
+    It keeps nothing between turns: each turn it replays its play against the responses that the conversation holds.
+
+    Args:
+        habits: How it works.
+        protocol: What it writes; SpaceTools' where None.
+        seed: Of its choices.
+        max_turns: Turns that are allowed; the last one is used for a truthful answer.
+    """
+
+    name = "careful"
+
+    def __init__(
+        self,
+        habits: Habits | None = None,
+        protocol: Protocol | None = None,
+        seed: int = 0,
+        max_turns: int = 24,
+    ) -> None:
+        self._habits = habits or Habits()
+        self._protocol = protocol or load_protocol("spacetools")
+        self._seed = seed
+        self._max_turns = max_turns
+
+    def respond(self, conversation: Sequence[Message]) -> Reply:
+        """The next turn. Raises ToolError as `agent_node.policies.tiny.context.read_registers`."""
+        text, turns = read_episode(conversation)
+        move = self._next(text, turns)
+        registers = read_registers(conversation, default_vocabulary())
+        return Reply(render_move(move, registers, self._protocol))
+
+    def _next(self, text: str, turns: Sequence[list[Response]]) -> Move:
+        try:
+            command = parse_command(text)
+        except ToolError as error:
+            return Move("refuse", why=_reason(error.code))
+        if command.target is None:
+            return Move("refuse", why=ErrorCode.NOT_UNDERSTOOD)
+        play = _Play(command, self._habits, np.random.default_rng((self._seed, _STREAM))).run()
+        move = next(play)
+        for responses in turns:
+            move = play.send(responses or [MISSING])
+        if len(turns) >= self._max_turns - 1 and move.kind not in ("done", "refuse"):
+            return Move("refuse", why=ErrorCode.EXECUTION_FAILED)
+        return move
+
+
+class _WrongThing(Exception):
+    """What is held is not what was meant: nothing mends that."""
+
+
+class _Setback(Exception):
+    """A failure that another try may mend."""
+
+    def __init__(self, code: ErrorCode) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass
+class _Play:
+    """One command, as moves."""
+
+    command: Command
+    habits: Habits
+    rng: np.random.Generator
+    points: list[PicturePoint] = field(default_factory=list)
+    seen_before: list[PicturePoint] = field(default_factory=list)
+    planned: bool = False
+    failed: bool = False
+    holding: bool = False
+    empty_grasps: int = 0
+
+    def run(self) -> Play:
+        """Moves up to the answer."""
+        left = self.habits.retries
+        while True:
+            try:
+                yield from self._look()
+                if not self.holding:
+                    yield from self._pick()
+                    self.failed = False
+                if self.command.action == "place":
+                    yield from self._place()
+                yield Move("done")
+                return
+            except _WrongThing:
+                yield Move("refuse", why=ErrorCode.EXECUTION_FAILED)
+                return
+            except _Setback as setback:
+                if left == 0 or setback.code in _FINAL:
+                    yield Move("refuse", why=_reason(setback.code))
+                    return
+                left -= 1
+                self.failed = True
+
+    def _likely(self, share: float) -> bool:
+        return bool(self.rng.random() < share)
+
+    # -- looking ---------------------------------------------------------------------------------------
+
+    @property
+    def _words(self) -> tuple[str, ...]:
+        target = self.command.target
+        assert target is not None
+        return tuple(target.text.split())
+
+    @property
+    def _references(self) -> tuple[str, ...]:
+        named = [pointable(reference, self.command.relation) for reference in self.command.references]
+        return tuple(" and ".join(named).split())
+
+    def _look(self) -> Play:
+        plan = None
+        if not self.planned:
+            relation = self.command.relation if self.command.action == "place" else ""
+            plan = Plan(self._words, relation or "", self._references if relation else ())
+        self.planned = True
+        responses = yield Move("look", plan=plan)
+        self.points.clear()
+        _require(responses)
+
+    def _ask(self, move: Move) -> Generator[Move, list[Response], list[int] | ErrorCode]:
+        """The registers of what a pointer gives, or its error."""
+        [response, *_] = yield move
+        room = max(0, REGISTERS - len(self.points))
+        first = len(self.points) + 1
+        given = response.points[:room]
+        self.points += given
+        if given:
+            return list(range(first, first + len(given)))
+        return response.error or ErrorCode.OBJECT_NOT_FOUND
+
+    def _find(self, question: Move, doubtful: bool) -> Finding:
+        """The register of what a question means, asked of one pointer or of both.
+
+        Args:
+            question: A point or room; its pointer is chosen here.
+            doubtful: It is more likely than others to be answered wrongly.
+
+        Raises:
+            _Setback: Nobody knows, or they disagree.
+        """
+        habits = self.habits
+        pointer = "vlm" if self._likely(habits.second_first) else "roborefer"
+        first = yield from self._ask(_to(question, pointer))
+        doubt = doubtful or self.failed or isinstance(first, ErrorCode) or len(first) != 1
+        if not self._likely(habits.check_in_doubt if doubt else habits.check_else):
+            if isinstance(first, ErrorCode):
+                raise _Setback(first)
+            return first[0]
+        second = yield from self._ask(_to(question, _OTHER[pointer]))
+        return self._agreed(first, second)
+
+    def _agreed(self, first: list[int] | ErrorCode, second: list[int] | ErrorCode) -> int:
+        ours = [] if isinstance(first, ErrorCode) else first
+        theirs = [] if isinstance(second, ErrorCode) else second
+        for a in ours:
+            if any(self._near(a, self.points[b - 1]) for b in theirs):
+                return a
+        before = list(self.seen_before)
+        self.seen_before += [self.points[k - 1] for k in (*ours, *theirs)]
+        again = next((k for k in (*ours, *theirs) if any(self._near(k, point) for point in before)), None)
+        if again is not None:
+            return again
+        alone = ours or theirs
+        if alone and not (ours and theirs) and not self.habits.agree and len(alone) == 1:
+            return alone[0]
+        raise _Setback(ErrorCode.AMBIGUOUS if alone else _code(first))
+
+    def _near(self, register: int, point: PicturePoint) -> bool:
+        return math.dist(self.points[register - 1], point) <= ALIKE
+
+    # -- grasping --------------------------------------------------------------------------------------
+
+    @property
+    def _sided(self) -> bool:
+        target = self.command.target
+        return target is not None and bool(target.selectors or target.relation)
+
+    def _pick(self) -> Play:
+        if self._sided and self._likely(self.habits.slip):  # asks for too little, and then for what is meant
+            target = self.command.target
+            assert target is not None
+            yield from self._ask(Move("point", "roborefer", tuple(target.plain.split())))
+        register = yield from self._find(Move("point", words=self._words), self._sided)
+        others = [k for k in range(1, len(self.points) + 1) if not self._near(k, self.points[register - 1])]
+        if others and self._likely(self.habits.slip):  # outlines the wrong one, and then the right one
+            yield Move("take", register=others[0])
+        responses = yield Move("take", register=register)
+        if not responses[0].ok:
+            raise _Setback(responses[0].error or ErrorCode.EMPTY_MASK)
+        if len(responses) < 2 or not responses[1].ok:
+            raise _Setback(_error(responses[-1], ErrorCode.NO_GRASP))
+        for _ in range(self.empty_grasps):  # the same grasp would slip again
+            [response, *_] = yield Move("next")
+            if not response.ok:
+                break
+        yield from self._grasp()
+        if self._likely(self.habits.look_after):
+            yield from self._look_after()
+
+    def _grasp(self) -> Play:
+        tries = 2
+        while True:
+            [response, *_] = yield Move("grasp")
+            if response.ok:
+                self.holding = True
+                return
+            tries -= 1
+            if response.error not in _SAME_VIEW or tries == 0:
+                self.empty_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
+                raise _Setback(_error(response, ErrorCode.EXECUTION_FAILED))
+            [response, *_] = yield Move("next")
+            if not response.ok:
+                raise _Setback(_error(response, ErrorCode.NO_GRASP))
+
+    def _look_after(self) -> Play:
+        """Of a thing that there is once: where both pointers still see it on the table, something else is held."""
+        if self._sided:
+            return
+        for pointer in ("roborefer", "vlm"):
+            found = yield from self._ask(Move("point", pointer, self._words))
+            if isinstance(found, ErrorCode):
+                return
+        raise _WrongThing
+
+    # -- placing ---------------------------------------------------------------------------------------
+
+    def _place(self) -> Play:
+        relation = self.command.relation or "anywhere"
+        question = Move("room", words=self._references, relation=relation)
+        register = yield from self._find(question, doubtful=False)
+        [response, *_] = yield Move("place", register=register)
+        if not response.ok:
+            if response.error in (ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING, ErrorCode.GRIPPER_EMPTY):
+                self.holding = False
+            raise _Setback(_error(response, ErrorCode.PLACE_BLOCKED))
+
+
+def _to(question: Move, pointer: str) -> Move:
+    return Move(question.kind, pointer, question.words, question.relation)
+
+
+def _require(responses: Sequence[Response]) -> None:
+    failed = next((response for response in responses if not response.ok), None)
+    if failed is not None:
+        raise _Setback(_error(failed, ErrorCode.EXECUTION_FAILED))
+
+
+def _error(response: Response, otherwise: ErrorCode) -> ErrorCode:
+    return response.error or otherwise
+
+
+def _code(found: list[int] | ErrorCode) -> ErrorCode:
+    return found if isinstance(found, ErrorCode) else ErrorCode.OBJECT_NOT_FOUND
+
+
+def _reason(code: ErrorCode) -> str:
+    return code if code in REASONS else ErrorCode.EXECUTION_FAILED
