@@ -152,7 +152,7 @@ class RowBatch:
         """Rows of one eye width, one or more."""
         longest = max(len(row) for row in rows)
 
-        def filled(name: str) -> Any:
+        def filled(name: str) -> NDArray[Any]:
             first = getattr(rows[0], name)
             out = np.zeros((len(rows), longest, *first.shape[1:]), first.dtype)
             for k, row in enumerate(rows):
