@@ -188,7 +188,7 @@ def test_a_moment_of_another_configuration_is_refused_and_so_is_one_that_cannot_
     assert refused.value.code is ErrorCode.INVALID_ARGUMENT
     made = Environment(make_station=lambda task, config: Station(task.scene, config))
     made.reset(PICK)
-    with pytest.raises(ToolError, match="station of its own"):
+    with pytest.raises(ToolError, match="physics in this process can be saved"):
         made.save()
     with pytest.raises(ToolError, match="stations of its own"):
         made.restore(environment.save())

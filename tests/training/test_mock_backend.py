@@ -167,5 +167,5 @@ def test_what_cannot_be_judged_or_shown_there_is_refused_in_one_sentence() -> No
         ENVIRONMENT.open(SPONGE, seed=-1)
     with pytest.raises(ToolError, match=r"A frame of 640x480 px can have a whole part of that size, not 300x200"):
         MockPool(replace(SMALL, image_size=(300, 200)))
-    with ENVIRONMENT.open(SPONGE) as session, pytest.raises(ToolError, match="station of its own"):
+    with ENVIRONMENT.open(SPONGE) as session, pytest.raises(ToolError, match="physics in this process can be saved"):
         session.save()
