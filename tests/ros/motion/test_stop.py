@@ -23,7 +23,7 @@ Record = Callable[[str, object], None]
 
 def test_stops_at_random_moments(sim_cell: Any, record_property: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stop, "FAST", 16.0)  # between the stops, where nothing is measured
-    samples = measure_stops(sim_cell.operator, n=10, seed=1)
+    samples = measure_stops(sim_cell.operator, n=6, seed=1)
     rows = stop_rows(samples)
     record_property("rows", rows)
     print(*rows, Counter(sample.phase for sample in samples), sep="\n")
@@ -32,8 +32,8 @@ def test_stops_at_random_moments(sim_cell: Any, record_property: Record, monkeyp
         assert sample.refused, sample
         assert sample.quiet, sample
         assert sample.usable, sample
-    assert sum(sample.speed > stop.STILL for sample in samples) >= 4
-    assert sum(not sample.next_code for sample in samples) >= 2  # a thing that was moved is not where it was
+    assert sum(sample.speed > stop.STILL for sample in samples) >= 2
+    assert sum(not sample.next_code for sample in samples) >= 1  # a thing that was moved is not where it was
 
 
 def test_a_stop_latches_until_it_is_reset(sim_cell: Any, target: Any) -> None:
