@@ -36,13 +36,13 @@ from training.rollouts.engine import CollectReport, StopRules, collect
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
+from training.trainer.checkpoint import identity_of, resumed, save
 from training.trainer.log import POLICY, RunLog, RunReport, write_report, written_to
 from training.trainer.objective import turn_advantages, update
 from training.trainer.progress import Progress
 from training.trainer.reading import RememberingEyes, rows_of
 from training.trainer.rows import Row
 from training.trainer.settings import ReinforceSettings
-from training.trainer.sft import identity_of, resumed, save
 
 if TYPE_CHECKING:
     from training.trainer.learner import Learner

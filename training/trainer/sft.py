@@ -8,8 +8,6 @@ epoch is gone on from. What is written is listed in `training.trainer.log`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -18,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agent_node.console.terminal import say
 from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.weights import TinyWeights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
-from training.trainer.log import CHECKPOINT, POLICY, LogRow, RunLog, RunReport, write_report, written_to
+from training.trainer.checkpoint import identity_of, resumed, save
+from training.trainer.log import POLICY, RunReport, write_report, written_to
 from training.trainer.progress import Progress
 from training.trainer.rows import Row, batches, sound_rows
-from training.trainer.settings import OptimiserSettings, SupervisedSettings
+from training.trainer.settings import SupervisedSettings
 
 if TYPE_CHECKING:
     from training.trainer.learner import Learner
@@ -126,45 +124,3 @@ def schedule(step: int, steps: int, warm_up: float) -> float:
     if step < rising:
         return (step + 1) / (rising + 1)
     return 0.5 * (1.0 + float(np.cos(np.pi * (step - rising) / max(steps - rising, 1.0))))
-
-
-# -- what SFT and RL share: the same training, gone on with --------------------------------------------
-
-
-def identity_of(
-    settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[Row] = ()
-) -> dict[str, Any]:
-    """What makes a training the same one: settings, seed, first weights and rows, as plain data."""
-    first = hashlib.sha256(json.dumps([asdict(weights.config), weights.vocabulary.tokens]).encode())
-    for name in sorted(weights.tensors):
-        first.update(np.ascontiguousarray(weights.tensors[name], np.float32).tobytes())
-    data = hashlib.sha256()
-    for row in rows:
-        data.update(row.tokens.tobytes() + row.sampled.tobytes() + row.eyes.tobytes())
-    return {"settings": asdict(settings), "seed": seed, "first weights": first.hexdigest(), "rows": data.hexdigest()}
-
-
-def resumed(learner: Learner, folder: Path, identity: dict[str, Any]) -> RunLog:
-    """The log of a training, with the learner as it was at its end.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT where the folder holds another training or a damaged checkpoint, or cannot be
-            written.
-    """
-    path = folder / CHECKPOINT
-    rows: list[LogRow] = []
-    if path.exists():
-        rows = learner.load(path, identity)["log"]
-        say(f"Going on in {folder} after {len(rows)}.")
-    return RunLog(folder, rows)
-
-
-def save(learner: Learner, log: RunLog, identity: dict[str, Any], row: LogRow) -> None:
-    """Write the checkpoint and then the row of the log: a kill between both loses neither.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT where they cannot be written.
-    """
-    with written_to(log.folder):
-        learner.save(log.folder / CHECKPOINT, {"identity": identity, "log": [*log.rows, row]})
-    log.add(row)

@@ -1,0 +1,60 @@
+"""The same training, gone on with: what SFT and RL keep of an epoch or iteration, and how they find it again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from agent_node.console.terminal import say
+from agent_node.policies.tiny.weights import TinyWeights
+from training.trainer.log import CHECKPOINT, LogRow, RunLog, written_to
+from training.trainer.rows import Row
+from training.trainer.settings import OptimiserSettings
+
+if TYPE_CHECKING:
+    from training.trainer.learner import Learner
+
+
+def identity_of(
+    settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[Row] = ()
+) -> dict[str, Any]:
+    """What makes a training the same one: settings, seed, first weights and rows, as plain data."""
+    first = hashlib.sha256(json.dumps([asdict(weights.config), weights.vocabulary.tokens]).encode())
+    for name in sorted(weights.tensors):
+        first.update(np.ascontiguousarray(weights.tensors[name], np.float32).tobytes())
+    data = hashlib.sha256()
+    for row in rows:
+        data.update(row.tokens.tobytes() + row.sampled.tobytes() + row.eyes.tobytes())
+    return {"settings": asdict(settings), "seed": seed, "first weights": first.hexdigest(), "rows": data.hexdigest()}
+
+
+def resumed(learner: Learner, folder: Path, identity: dict[str, Any]) -> RunLog:
+    """The log of a training, with the learner as it was at its end.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the folder holds another training or a damaged checkpoint, or cannot be
+            written.
+    """
+    path = folder / CHECKPOINT
+    rows: list[LogRow] = []
+    if path.exists():
+        rows = learner.load(path, identity)["log"]
+        say(f"Going on in {folder} after {len(rows)}.")
+    return RunLog(folder, rows)
+
+
+def save(learner: Learner, log: RunLog, identity: dict[str, Any], row: LogRow) -> None:
+    """Write the checkpoint and then the row of the log: a kill between both loses neither.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where they cannot be written.
+    """
+    with written_to(log.folder):
+        learner.save(log.folder / CHECKPOINT, {"identity": identity, "log": [*log.rows, row]})
+    log.add(row)
