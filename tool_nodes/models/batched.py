@@ -1,21 +1,30 @@
-"""What adapters have in common: requests in batches, one at a time in the process, each answered or refused on its own."""
+"""What adapters have in common: requests in batches, one at a time in the process, each answered or refused on its
+own."""
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.loading import check_weights, device_of, folder_of, load_model, load_processor, package, read_config
-from tool_nodes.models.spec import ModelSpec, Option, parse_model
+from tool_nodes.models.loading import (
+    check_weights,
+    device_of,
+    folder_of,
+    load_model,
+    load_processor,
+    package,
+    read_config,
+)
+from tool_nodes.models.spec import ModelSpec, NumberOptions, parse_model
 from tool_nodes.ports import Answer
 from tool_nodes.results import ToolError
 
-Picture = NDArray[np.uint8]
+RgbArray = NDArray[np.uint8]
 """uint8 RGB (H, W, 3)."""
 
 T = TypeVar("T")
@@ -63,14 +72,15 @@ class TorchModel(Batched[T]):
         model: What is typed behind its name, see `tool_nodes.models.spec`.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown option and for weights that cannot be used, UNAVAILABLE for what is not
+        ToolError: INVALID_ARGUMENT for an unknown option and for weights that cannot be used, UNAVAILABLE for what is
+        not
             there: a package, the device, memory, the hub.
     """
 
     backend: str
     TYPES: ClassVar[tuple[str, ...]]
     """Values of `model_type` in config.json that it can be given."""
-    OPTIONS: ClassVar[Mapping[str, Option]] = {}
+    OPTIONS: ClassVar[NumberOptions] = {}
     """Numbers of its own that it can be given."""
 
     def __init__(self, model: str) -> None:

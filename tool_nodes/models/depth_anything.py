@@ -1,24 +1,25 @@
 """The depth estimator `depth_anything`: Depth Anything V2, metric (Yang et al. 2024, arXiv 2406.09414) by transformers.
 
-For example depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf. Only its metric variants are depth [m]; the others know
-near from far alone and are refused. It estimates no focal length: that of a camera picture is known, and any other picture
-is taken to show 60 degrees across, unless `fov` says otherwise.
+For example depth-anything/Depth-Anything-V2-Metric-Indoor-Small-hf. Only its metric variants are depth [m]; the
+others know near from far alone and are refused. It estimates no focal length: that of a camera picture is known, and
+any other picture is taken to show 60 degrees across, unless `fov` says otherwise.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tool_nodes.models.batched import TorchModel, numpy_of
 from tool_nodes.models.depth_pro import Depth, focal_of, known_focal
-from tool_nodes.models.spec import Option
+from tool_nodes.models.spec import NumberOptions, Option
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 
 ASSUMED_FOV_DEG = 60.0
-"""Horizontal field of view that a picture of no camera is taken to have [degrees]; chosen by hand, a phone's is 60 to 75."""
+"""Horizontal field of view that a picture of no camera is taken to have [degrees]; chosen by hand, a phone's is 60 to
+75."""
 
 
 class DepthAnything(TorchModel[Depth]):
@@ -26,7 +27,7 @@ class DepthAnything(TorchModel[Depth]):
 
     backend = "depth_anything"
     TYPES = ("depth_anything",)
-    OPTIONS = {"fov": Option(ASSUMED_FOV_DEG, 5.0, 170.0)}
+    OPTIONS: ClassVar[NumberOptions] = {"fov": Option(ASSUMED_FOV_DEG, 5.0, 170.0)}
 
     def _prepare(self) -> None:
         if self.config.get("depth_estimation_type") != "metric":

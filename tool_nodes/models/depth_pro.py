@@ -1,7 +1,9 @@
-"""The depth estimator `depth_pro`: Depth Pro (Bochkovskii et al. 2024, arXiv 2410.02073) by transformers, e.g. apple/DepthPro-hf.
+"""The depth estimator `depth_pro`: Depth Pro (Bochkovskii et al. 2024, arXiv 2410.02073) by transformers, e.g.
+apple/DepthPro-hf.
 
-It gives a canonical inverse depth C, with which the depth is f / (w C) for a focal length f and a width w [px] (section 3.1,
-equation 1). Of a camera picture the focal length is known and is used; of any other the model estimates it.
+It gives a canonical inverse depth C, with which the depth is f / (w C) for a focal length f and a width w [px]
+(section 3.1, equation 1). Of a camera picture the focal length is known and is used; of any other the model estimates
+it.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from tool_nodes.toolbox.images import SessionImage
 SEES = Preparation(1536, 1536, HALF, HALF, smooth=False, resize_first=False)
 """As DepthProImageProcessor of transformers 5.23."""
 _LEAST, _MOST = 1e-4, 1e4
-"""Bounds of the inverse depth [1/m], so that the depth lies within 0.1 mm and 10 km; post_process_depth_estimation, ibid."""
+"""Bounds of the inverse depth [1/m], so that the depth lies within 0.1 mm and 10 km; post_process_depth_estimation,
+ibid."""
 
 Depth = tuple[NDArray[np.float32], float]
 """Depth (H, W) [m] and focal length [px]."""

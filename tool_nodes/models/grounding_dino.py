@@ -1,25 +1,26 @@
 """The detector `grounding_dino`: Grounding DINO (Liu et al. 2023, arXiv 2303.05499) by transformers.
 
-For example IDEA-Research/grounding-dino-base. It compares places with the words of a caption; the words of a request are
-one caption of one name, so that every box above the threshold is of that name.
+For example IDEA-Research/grounding-dino-base. It compares places with the words of a caption; the words of a request
+are one caption of one name, so that every box above the threshold is of that name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tool_nodes.models.batched import TorchModel, numpy_of
-from tool_nodes.models.spec import Option
+from tool_nodes.models.spec import NumberOptions, Option
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Detection, FloatArray
 
 BOX_THRESHOLD = 0.25
-"""Least probability of a box [-]; post_process_grounded_object_detection of transformers 5.23, and PERIA's appendix C.1."""
+"""Least probability of a box [-]; post_process_grounded_object_detection of transformers 5.23, and PERIA's appendix
+C.1."""
 _SHOWN = 60
 """So many characters of a request are repeated."""
 
@@ -31,7 +32,7 @@ class GroundingDino(TorchModel[Found]):
 
     backend = "grounding_dino"
     TYPES = ("grounding-dino",)
-    OPTIONS = {"threshold": Option(BOX_THRESHOLD, 0.0, 1.0)}
+    OPTIONS: ClassVar[NumberOptions] = {"threshold": Option(BOX_THRESHOLD, 0.0, 1.0)}
 
     def _prepare(self) -> None:
         self._model = self._load("GroundingDinoForObjectDetection")

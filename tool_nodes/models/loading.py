@@ -1,8 +1,8 @@
 """Weights of real models: found, checked before anything is read, and loaded from safetensors alone.
 
-A pickled file can run any code when it is read, so none is: a folder that has nothing else is refused. The header of each
-safetensors file says how long the file must be, so that one that is missing or cut short is named in a sentence instead of
-filling the model with noise.
+A pickled file can run any code when it is read, so none is: a folder that has nothing else is refused. The header of
+each safetensors file says how long the file must be, so that one that is missing or cut short is named in a sentence
+instead of filling the model with noise.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def device_of(torch: Any, wanted: str) -> str:
     if wanted == "auto":
         return "cuda" if "cuda:0" in there else "cpu"
     if wanted not in ("cpu", "cuda", *there) or (wanted == "cuda" and "cuda:0" not in there):
-        raise ToolError(ErrorCode.UNAVAILABLE, f"The device {wanted!r} is not there: this machine has {', '.join(there)}.")
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, f"The device {wanted!r} is not there: this machine has {', '.join(there)}."
+        )
     return wanted
 
 
@@ -90,7 +92,8 @@ def read_config(name: str, folder: Path, types: Sequence[str]) -> dict[str, Any]
     found = str(config.get("model_type"))
     if found not in types:
         raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{folder} holds a model of the type {found[:60]!r}; {name} takes {' or '.join(types)}."
+            ErrorCode.INVALID_ARGUMENT,
+            f"{folder} holds a model of the type {found[:60]!r}; {name} takes {' or '.join(types)}.",
         )
     return config
 

@@ -1,22 +1,22 @@
 """The pointer `molmo2`: Molmo 2 (Allen Institute for AI 2025) by transformers, e.g. allenai/Molmo2-8B.
 
-A picture is shown whole in a square, and once more as overlapping squares of a larger one; patches of both are pooled. This
-follows Molmo2ImageProcessor and Molmo2Processor of transformers 5.23, which need torchvision.
+A picture is shown whole in a square, and once more as overlapping squares of a larger one; patches of both are
+pooled. This follows Molmo2ImageProcessor and Molmo2Processor of transformers 5.23, which need torchvision.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.batched import Picture
+from tool_nodes.models.batched import RgbArray
 from tool_nodes.models.pictures import HALF, Preparation, processor_config
-from tool_nodes.models.points import Point, molmo_points
-from tool_nodes.models.qwen_vl import no_points
+from tool_nodes.models.points import ModelPoints, molmo_points, no_points
+from tool_nodes.models.spec import NumberOptions
 from tool_nodes.models.writing import TOKENS, Shown, WritingModel
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
@@ -35,16 +35,15 @@ POOLED = 2
 _NONE = -1
 """Stands for a patch that is not there."""
 
-Points = list[Point]
 Indices = NDArray[np.int64]
 
 
-class Molmo2(WritingModel[Points]):
+class Molmo2(WritingModel[ModelPoints]):
     """A Pointer."""
 
     backend = "molmo2"
     TYPES = ("molmo2",)
-    OPTIONS = {"tokens": TOKENS}
+    OPTIONS: ClassVar[NumberOptions] = {"tokens": TOKENS}
     _placeholder = "<|image|>"
 
     def _prepare(self) -> None:
@@ -55,19 +54,23 @@ class Molmo2(WritingModel[Points]):
         margins = told.get("overlap_margins", [MARGIN, MARGIN])
         self._patch = int(told.get("patch_size", PATCH_PX))
         if margins[0] != margins[1] or told.get("pooling_size", [POOLED, POOLED]) != [POOLED, POOLED]:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{self.folder} asks for margins or pooling that are not known.")
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"{self.folder} asks for margins or pooling that are not known."
+            )
         self._margin = int(margins[0])
         self._model = self._load("Molmo2ForConditionalGeneration")
         tokens = ("<im_patch>", "<im_col>", "<im_start>", "<low_res_im_start>", "<im_end>")
         self._picture_tokens = frozenset(self._tokenizer.convert_tokens_to_ids(list(tokens)))
 
-    def point(self, image: SessionImage, text: str) -> Answer[Points]:
+    def point(self, image: SessionImage, text: str) -> Answer[ModelPoints]:
         """See ports.Pointer."""
         return self.one(image, text)
 
-    def _show(self, rgb: Picture) -> Shown:
+    def _show(self, rgb: RgbArray) -> Shown:
         torch, side = self._torch, self._square.height
-        tiles_down, tiles_across, height, width = canvas(*rgb.shape[:2], side, self._patch, self._margin, self._max_crops)
+        tiles_down, tiles_across, height, width = canvas(
+            *rgb.shape[:2], side, self._patch, self._margin, self._max_crops
+        )
         larger = Preparation(height, width, self._square.mean, self._square.std, smooth=False)
         step = side - 2 * self._margin * self._patch
         whole = larger(torch, [rgb], "cpu", torch.float32)[0]
@@ -107,7 +110,7 @@ class Molmo2(WritingModel[Points]):
     def _ask(self, request: tuple[Any, ...]) -> str:
         return f"Point to {request[1]}."
 
-    def _understand(self, request: tuple[Any, ...], shown: Shown, text: str) -> Points | ToolError:
+    def _understand(self, request: tuple[Any, ...], shown: Shown, text: str) -> ModelPoints | ToolError:
         return molmo_points(text) or no_points(request[1], text)
 
 

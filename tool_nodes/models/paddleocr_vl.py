@@ -1,19 +1,21 @@
-"""The reader `paddleocr_vl`: PaddleOCR-VL 1.5 and later (Baidu 2026) by transformers, e.g. PaddlePaddle/PaddleOCR-VL-1.5.
+"""The reader `paddleocr_vl`: PaddleOCR-VL 1.5 and later (Baidu 2026) by transformers, e.g. PaddlePaddle/PaddleOCR-
+VL-1.5.
 
-It is asked to spot text: each text comes with the four corners of its line, in thousandths of the picture. The first version
-only reads what it is shown as a whole; `spotting=0` asks for that, and each line then has the box of the whole picture.
+It is asked to spot text: each text comes with the four corners of its line, in thousandths of the picture. The first
+version only reads what it is shown as a whole; `spotting=0` asks for that, and each line then has the box of the
+whole picture.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
 
-from tool_nodes.models.batched import Picture
-from tool_nodes.models.spec import Option
+from tool_nodes.models.batched import RgbArray
+from tool_nodes.models.spec import NumberOptions, Option
 from tool_nodes.models.writing import Shown, WritingModel
 from tool_nodes.ports import Answer
 from tool_nodes.results import ToolError
@@ -42,7 +44,7 @@ class PaddleOcrVl(WritingModel[Spans]):
 
     backend = "paddleocr_vl"
     TYPES = ("paddleocr_vl",)
-    OPTIONS = {"tokens": Option(2048, 1, 16384), "spotting": Option(1, 0, 1)}
+    OPTIONS: ClassVar[NumberOptions] = {"tokens": Option(2048, 1, 16384), "spotting": Option(1, 0, 1)}
 
     def _prepare(self) -> None:
         self._prepare_tokenizer()
@@ -57,7 +59,7 @@ class PaddleOcrVl(WritingModel[Spans]):
         """See ports.TextReader."""
         return self.one(image)
 
-    def _show(self, rgb: Picture) -> Shown:
+    def _show(self, rgb: RgbArray) -> Shown:
         if self._spots and max(rgb.shape[:2]) < SMALL_PX:
             size = rgb.shape[1] * ENLARGED_BY, rgb.shape[0] * ENLARGED_BY
             rgb = np.asarray(Image.fromarray(rgb).resize(size, Image.Resampling.LANCZOS))

@@ -1,8 +1,8 @@
 """Pictures as models take them, where transformers' own processors would need torchvision.
 
-What is done to a picture (size, mean, deviation) is read from the model's own preprocessor_config.json; the defaults are
-those of transformers 5.23, by class. Nothing is cropped or padded here, so that a normalized point means the same place
-before and after.
+What is done to a picture (size, mean, deviation) is read from the model's own preprocessor_config.json; the defaults
+are those of transformers 5.23, by class. Nothing is cropped or padded here, so that a normalized point means the same
+place before and after.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ class Preparation:
                 std=tuple(float(value) for value in told.get("image_std", default.std)),
             )
         except (TypeError, ValueError, AttributeError) as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"preprocessor_config.json in {folder} is damaged: {error}.") from None
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"preprocessor_config.json in {folder} is damaged: {error}."
+            ) from None
 
     def __call__(self, torch: Any, pictures: Sequence[NDArray[np.uint8]], device: str, dtype: Any) -> Any:
         """Pictures uint8 (H, W, 3) as one tensor (N, 3, height, width)."""
@@ -83,7 +85,8 @@ class Preparation:
 
 
 def processor_config(folder: Path) -> dict[str, Any]:
-    """What a folder says of its image processor, in either file that transformers writes; empty where it says nothing."""
+    """What a folder says of its image processor, in either file that transformers writes; empty where it says
+    nothing."""
     alone = read_json(folder / "preprocessor_config.json")
     if alone is not None:
         return alone

@@ -4,7 +4,7 @@
 |---|---|---|
 | Molmo 2 | `<points coords="1 1 350 412 2 388 610">cans</points>`: picture, then number, x, y of each | 0..1000 |
 | Molmo | `<point x="35.0" y="41.2" alt="can">can</point>`, `<points x1=".." y1=".." x2=".." y2="..">` | percent |
-| Qwen2-VL, Qwen2.5-VL | `[{"point_2d": [224, 198], "label": "can"}]`, or `bbox_2d` | px of the picture as the model saw it |
+| Qwen2-VL, 2.5-VL | `[{"point_2d": [224, 198], "label": "can"}]`, or `bbox_2d` | px of the picture as it was seen |
 | Qwen3-VL | the same | 0..1000 |
 | RoboRefer, RoboPoint | `[(0.35, 0.412), (0.39, 0.61)]` | 0..1 |
 """
@@ -14,8 +14,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-Point = tuple[float, float]
+from tool_nodes.results import ErrorCode, ToolError
+
+ModelPoint = tuple[float, float]
 """Normalized (x, y)."""
+
+ModelPoints = list[ModelPoint]
+"""Best first, as the model has written them."""
 
 THOUSAND = 1000.0
 """Coordinates of Molmo 2 and Qwen3-VL go from 0 to this along either side."""
@@ -26,6 +31,13 @@ MAX_TEXT = 100_000
 SAME = 1e-4
 """Two points that are nearer than this are one [share of the picture]; chosen by hand: models write three digits."""
 
+_SHOWN = 80
+"""So many characters of an answer without a point are repeated."""
+
+_NONE = re.compile(
+    r"\s*(?:```(?:json)?)?\s*\[\s*\]\s*(?:```)?\s*|\s*there (?:are|is) (?:none|no)\b.{0,200}", re.IGNORECASE
+)
+"""How models say that there is nothing to point at: an empty list, or Molmo's "There are none."."""
 _NUMBER = r"-?\d{1,7}(?:\.\d{1,12})?"
 _COORDS = re.compile(r"<(?:points|tracks)[^<>]{0,200}?\scoords=\"([0-9\t:;, .]{0,20000})\"")
 _GROUP = re.compile(r"(?:^|[\t:,;])\s*[0-9.]+((?: [0-9]+ [0-9]{1,4} [0-9]{1,4})+)")
@@ -39,7 +51,7 @@ _JSON_BOX = re.compile(
 _TUPLE = re.compile(rf"[(\[]\s*({_NUMBER})\s*,\s*({_NUMBER})\s*[)\]]")
 
 
-def molmo_points(text: str) -> list[Point]:
+def molmo_points(text: str) -> ModelPoints:
     """Points of Molmo 2's form, or else of Molmo's, in the order in which they are written."""
     text = text[:MAX_TEXT]
     found = [
@@ -51,7 +63,7 @@ def molmo_points(text: str) -> list[Point]:
     return distinct_points(found or list(_tagged(text)))
 
 
-def json_points(text: str, width: float, height: float) -> list[Point]:
+def json_points(text: str, width: float, height: float) -> ModelPoints:
     """Points, and middles of boxes, of Qwen's form.
 
     Args:
@@ -66,13 +78,13 @@ def json_points(text: str, width: float, height: float) -> list[Point]:
     return distinct_points((x / width, y / height) for x, y in found)
 
 
-def tuple_points(text: str, width: float = 1.0, height: float = 1.0) -> list[Point]:
+def tuple_points(text: str, width: float = 1.0, height: float = 1.0) -> ModelPoints:
     """Points written as a list of pairs, whose coordinates go up to width and height."""
     text = text[:MAX_TEXT]
     return distinct_points((float(x) / width, float(y) / height) for x, y in _TUPLE.findall(text))
 
 
-def any_points(text: str, scale: float) -> list[Point]:
+def any_points(text: str, scale: float) -> ModelPoints:
     """Points of whichever form a model behind a server writes.
 
     Args:
@@ -82,9 +94,9 @@ def any_points(text: str, scale: float) -> list[Point]:
     return molmo_points(text) or json_points(text, scale, scale) or tuple_points(text, scale, scale)
 
 
-def distinct_points(found: Iterator[Point] | list[Point]) -> list[Point]:
+def distinct_points(found: Iterator[ModelPoint] | ModelPoints) -> ModelPoints:
     """Those inside the picture, each once."""
-    kept: list[Point] = []
+    kept: ModelPoints = []
     for x, y in found:
         inside = 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0
         if inside and not any(abs(x - a) < SAME and abs(y - b) < SAME for a, b in kept):
@@ -92,7 +104,15 @@ def distinct_points(found: Iterator[Point] | list[Point]) -> list[Point]:
     return kept
 
 
-def _tagged(text: str) -> Iterator[Point]:
+def no_points(asked: str, written: str) -> ToolError:
+    """The error for an answer without a point: the model says that there is none, or did not answer in its form."""
+    if _NONE.fullmatch(written):
+        return ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{asked[:60]!r} is not in this picture, says the model.")
+    said = " ".join(written.split())[:_SHOWN]
+    return ToolError(ErrorCode.NOT_RECOGNISED, f"The model gave no point for {asked[:60]!r}; it wrote {said!r}.")
+
+
+def _tagged(text: str) -> Iterator[ModelPoint]:
     """Points of Molmo's tags: x and y of the same number belong together."""
     for tag in _TAG.findall(text):
         sides: dict[str, dict[str, float]] = {}

@@ -1,18 +1,19 @@
 """The pointer `qwen_vl`: Qwen2-VL, Qwen2.5-VL and Qwen3-VL by transformers, e.g. Qwen/Qwen3-VL-8B-Instruct.
 
-Up to 2.5 a model writes pixels of the picture as it saw it, which is resized to whole patches; from 3 on 0..1000. The forms
-are those of Qwen's own cookbooks on spatial understanding.
+Up to 2.5 a model writes pixels of the picture as it saw it, which is resized to whole patches; from 3 on 0..1000. The
+forms are those of Qwen's own cookbooks on spatial understanding.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
-from tool_nodes.models.batched import Picture
-from tool_nodes.models.points import THOUSAND, Point, json_points, tuple_points
+from tool_nodes.models.batched import RgbArray
+from tool_nodes.models.points import THOUSAND, ModelPoints, json_points, no_points, tuple_points
+from tool_nodes.models.spec import NumberOptions
 from tool_nodes.models.writing import TOKENS, Shown, WritingModel
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError
 from tool_nodes.toolbox.images import SessionImage
 
 _CLASSES = {
@@ -23,15 +24,13 @@ _CLASSES = {
 }
 _IN_PIXELS = ("qwen2_vl", "qwen2_5_vl")
 
-Points = list[Point]
 
-
-class QwenVl(WritingModel[Points]):
+class QwenVl(WritingModel[ModelPoints]):
     """A Pointer."""
 
     backend = "qwen_vl"
     TYPES = tuple(_CLASSES)
-    OPTIONS = {"tokens": TOKENS}
+    OPTIONS: ClassVar[NumberOptions] = {"tokens": TOKENS}
     _placeholder = "<|image_pad|>"
 
     def _prepare(self) -> None:
@@ -40,11 +39,11 @@ class QwenVl(WritingModel[Points]):
         self._model = self._load(_CLASSES[self.config["model_type"]])
         self._picture_tokens = frozenset({self._model.config.image_token_id})
 
-    def point(self, image: SessionImage, text: str) -> Answer[Points]:
+    def point(self, image: SessionImage, text: str) -> Answer[ModelPoints]:
         """See ports.Pointer."""
         return self.one(image, text)
 
-    def _show(self, rgb: Picture) -> Shown:
+    def _show(self, rgb: RgbArray) -> Shown:
         seen = self._pictures([rgb], return_tensors="pt")
         _, down, across = (int(side) for side in seen["image_grid_thw"][0])
         tokens = down * across // self._pictures.merge_size**2
@@ -57,13 +56,7 @@ class QwenVl(WritingModel[Points]):
             '"point_2d" ([x, y]) and "label"; output an empty list if there is none.'
         )
 
-    def _understand(self, request: tuple[Any, ...], shown: Shown, text: str) -> Points | ToolError:
+    def _understand(self, request: tuple[Any, ...], shown: Shown, text: str) -> ModelPoints | ToolError:
         in_pixels = self.config["model_type"] in _IN_PIXELS
         width, height = (shown.width, shown.height) if in_pixels else (THOUSAND, THOUSAND)
         return json_points(text, width, height) or tuple_points(text, width, height) or no_points(request[1], text)
-
-
-def no_points(asked: str, written: str) -> ToolError:
-    """The error for an answer without a point: there is none, or the model did not answer in its form."""
-    said = " ".join(written.split())[:80]
-    return ToolError(ErrorCode.NOT_RECOGNISED, f"The model gave no point for {asked[:60]!r}; it wrote {said!r}.")

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.models.batched import Picture, TorchModel, numpy_of
+from tool_nodes.models.batched import RgbArray, TorchModel, numpy_of
 from tool_nodes.models.pictures import Preparation, distinct
-from tool_nodes.models.spec import Option
+from tool_nodes.models.spec import NumberOptions, Option
 from tool_nodes.perception.box_overlap import not_suppressed
 from tool_nodes.perception.instances import box_of
 from tool_nodes.ports import Answer
@@ -25,7 +25,8 @@ from tool_nodes.types import BoolArray, BoxPrompt, Everything, PointPrompt, Prom
 _PAD = -10
 """Label of a point that is none, for prompts of unequal length; transformers 5.23, Sam2PromptEncoder."""
 _MIDDLE = 0.5
-"""What the prompt encoder adds to a coordinate to come from a pixel's index to its middle [px]; ours are there already."""
+"""What the prompt encoder adds to a coordinate to come from a pixel's index to its middle [px]; ours are there
+already."""
 MIN_IOU = 0.8
 """Least predicted IoU of a mask of everything [-]; pred_iou_thresh of sam2's SAM2AutomaticMaskGenerator 1.1."""
 MIN_STABILITY = 0.95
@@ -47,7 +48,7 @@ class PromptableModel(TorchModel[Masks]):
     """
 
     takes: frozenset[type[Prompt]] = frozenset({PointPrompt, BoxPrompt, Everything})
-    OPTIONS = {"grid": Option(32, 1, 64)}
+    OPTIONS: ClassVar[NumberOptions] = {"grid": Option(32, 1, 64)}
     """Points along a side with which everything is looked for; points_per_side of sam2's generator."""
 
     _model: Any
@@ -92,14 +93,18 @@ class PromptableModel(TorchModel[Masks]):
         # One point may mean a thing or a part of it: then the model proposes three masks, else one.
         output = self._model(image_embeddings=maps, multimask_output=group == "point", **prompts)
         answers: list[Masks | ToolError] = []
-        for rgb, logits, scores in zip(pictures, output.pred_masks[:, 0], numpy_of(output.iou_scores)[:, 0], strict=True):
+        for rgb, logits, scores in zip(
+            pictures, output.pred_masks[:, 0], numpy_of(output.iou_scores)[:, 0], strict=True
+        ):
             masks = self._enlarged(logits, rgb) > 0.0
             found = [Segmentation(mask, _share(score)) for mask, score in zip(masks, scores, strict=True) if mask.any()]
             found.sort(key=lambda one: -one.score)
-            answers.append(found or ToolError(ErrorCode.EMPTY_MASK, "There is no object there.", "Point at an object first."))
+            answers.append(
+                found or ToolError(ErrorCode.EMPTY_MASK, "There is no object there.", "Point at an object first.")
+            )
         return answers
 
-    def _embedded(self, pictures: Sequence[Picture]) -> list[Any]:
+    def _embedded(self, pictures: Sequence[RgbArray]) -> list[Any]:
         """Feature maps of pictures, each level (N, C, h, w)."""
         pixels = self._preparation(self._torch, pictures, self.device, self._model.dtype)
         maps: list[Any] = self._model.get_image_embeddings(pixels)
@@ -127,7 +132,7 @@ class PromptableModel(TorchModel[Masks]):
     def _given(self, array: NDArray[np.float32]) -> Any:
         return self._torch.from_numpy(np.ascontiguousarray(array)).to(self.device, self._model.dtype)
 
-    def _enlarged(self, logits: Any, rgb: Picture) -> NDArray[np.float32]:
+    def _enlarged(self, logits: Any, rgb: RgbArray) -> NDArray[np.float32]:
         """Masks (M, h, w) in the size of a picture: float32 (M, H, W)."""
         size = rgb.shape[:2]
         if not len(logits):
@@ -135,7 +140,7 @@ class PromptableModel(TorchModel[Masks]):
         grown = self._torch.nn.functional.interpolate(logits[None].float(), size, mode="bilinear", align_corners=False)
         return numpy_of(grown[0])
 
-    def _everything(self, rgb: Picture) -> Masks:
+    def _everything(self, rgb: RgbArray) -> Masks:
         maps = self._embedded([rgb])
         side = int(self.spec.numbers["grid"])
         middles = (np.arange(side) + 0.5) / side

@@ -1,4 +1,5 @@
-"""The segmenter `sam2`: SAM 2 and 2.1 (Ravi et al. 2024, arXiv 2408.00714) by transformers, e.g. facebook/sam2.1-hiera-large."""
+"""The segmenter `sam2`: SAM 2 and 2.1 (Ravi et al. 2024, arXiv 2408.00714) by transformers, e.g.
+facebook/sam2.1-hiera-large."""
 
 from __future__ import annotations
 

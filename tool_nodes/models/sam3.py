@@ -7,14 +7,14 @@ one vision transformer, which is kept once.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tool_nodes.models.batched import numpy_of
 from tool_nodes.models.pictures import HALF, Preparation, distinct
 from tool_nodes.models.sam import Masks, PromptableModel
-from tool_nodes.models.spec import Option
+from tool_nodes.models.spec import NumberOptions, Option
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoxPrompt, Everything, PointPrompt, Prompt, Segmentation, TextPrompt
 
@@ -32,7 +32,7 @@ class Sam3(PromptableModel):
     backend = "sam3"
     takes: frozenset[type[Prompt]] = frozenset({PointPrompt, BoxPrompt, TextPrompt, Everything})
     TYPES = ("sam3_video",)
-    OPTIONS = {**PromptableModel.OPTIONS, "threshold": Option(0.3, 0.0, 1.0)}
+    OPTIONS: ClassVar[NumberOptions] = {**PromptableModel.OPTIONS, "threshold": Option(0.3, 0.0, 1.0)}
     """threshold: least probability that a thing is what words name; 0.3 in post_process_instance_segmentation."""
 
     def _prepare(self) -> None:

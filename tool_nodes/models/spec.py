@@ -1,4 +1,5 @@
-"""What a user types behind a model's name: `WEIGHTS?device=cuda&dtype=bfloat16&batch=8`, or `MODEL@URL` for a server."""
+"""What a user types behind a model's name: `WEIGHTS?device=cuda&dtype=bfloat16&batch=8`, or `MODEL@URL` for a
+server."""
 
 from __future__ import annotations
 
@@ -30,6 +31,10 @@ class Option:
     default: float
     low: float
     high: float
+
+
+NumberOptions = Mapping[str, Option]
+"""By name."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,7 @@ class ServerSpec:
 _BATCH = {"batch": Option(8, 1, MAX_BATCH)}
 
 
-def parse_model(name: str, text: str, options: Mapping[str, Option] | None = None) -> ModelSpec:
+def parse_model(name: str, text: str, options: NumberOptions | None = None) -> ModelSpec:
     """What is typed behind `name:`.
 
     Args:
@@ -88,14 +93,16 @@ def parse_model(name: str, text: str, options: Mapping[str, Option] | None = Non
     given = _given(name, query, ("device", "dtype", *_BATCH, *(options or {})))
     device, dtype = given.get("device", "auto"), given.get("dtype", "auto")
     if not _DEVICE.fullmatch(device):
-        raise _wrong(f"The model {name!r} has no device {device[:_SHOWN]!r}: it must be auto, cpu, cuda, cuda:N or mps.")
+        raise _wrong(
+            f"The model {name!r} has no device {device[:_SHOWN]!r}: it must be auto, cpu, cuda, cuda:N or mps."
+        )
     if dtype not in DTYPES:
         raise _wrong(f"The model {name!r} has no dtype {dtype[:_SHOWN]!r}: it must be {', '.join(DTYPES)}.")
     numbers = _numbers(name, given, {**_BATCH, **(options or {})})
     return ModelSpec(weights, device, dtype, int(numbers.pop("batch")), numbers)
 
 
-def parse_server(name: str, text: str, options: Mapping[str, Option] | None = None) -> ServerSpec:
+def parse_server(name: str, text: str, options: NumberOptions | None = None) -> ServerSpec:
     """What is typed behind `name:` for a model behind a server: `MODEL@URL`, and options behind a question mark.
 
     Raises:
@@ -104,12 +111,14 @@ def parse_server(name: str, text: str, options: Mapping[str, Option] | None = No
     model, at, rest = text.partition("@")
     url, _, query = rest.partition("?")
     if not (model and at and _is_base_url(url)):
-        raise _wrong(f"The model {name!r} is behind a server: {name}:MODEL@URL, e.g. {name}:m@http://localhost:8000/v1.")
+        raise _wrong(
+            f"The model {name!r} is behind a server: {name}:MODEL@URL, e.g. {name}:m@http://localhost:8000/v1."
+        )
     numbers = _numbers(name, _given(name, query, (*_BATCH, *(options or {}))), {**_BATCH, **(options or {})})
     return ServerSpec(model, url.rstrip("/"), int(numbers.pop("batch")), numbers)
 
 
-def parse_address(name: str, text: str, port: int, options: Mapping[str, Option]) -> tuple[str, Mapping[str, float]]:
+def parse_address(name: str, text: str, port: int, options: NumberOptions) -> tuple[str, Mapping[str, float]]:
     """(`HOST:PORT`, numbers) of what is typed behind `name:` for a server with a protocol of its own.
 
     Raises:
@@ -134,7 +143,7 @@ def _given(name: str, query: str, allowed: tuple[str, ...]) -> dict[str, str]:
     return given
 
 
-def _numbers(name: str, given: Mapping[str, str], options: Mapping[str, Option]) -> dict[str, float]:
+def _numbers(name: str, given: Mapping[str, str], options: NumberOptions) -> dict[str, float]:
     numbers = {}
     for key, option in options.items():
         try:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from tool_nodes.models.batched import Picture, TorchModel
+from tool_nodes.models.batched import RgbArray, TorchModel
 from tool_nodes.models.spec import Option
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -49,7 +49,7 @@ class WritingModel(TorchModel[T]):
     _picture_tokens: frozenset[int]
 
     @abstractmethod
-    def _show(self, rgb: Picture) -> Shown:
+    def _show(self, rgb: RgbArray) -> Shown:
         """A picture as the model reads it."""
 
     @abstractmethod
@@ -63,11 +63,15 @@ class WritingModel(TorchModel[T]):
     def _prepare_tokenizer(self) -> None:
         self._tokenizer = self._processor("AutoTokenizer")
         if not self._tokenizer.chat_template:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{self.folder} holds no chat template, which {self.backend} needs.")
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"{self.folder} holds no chat template, which {self.backend} needs."
+            )
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
         self._tokenizer.padding_side = "left"
-        self._control = [t.content for t in self._tokenizer.added_tokens_decoder.values() if t.special and len(t.content) > 1]
+        self._control = [
+            t.content for t in self._tokenizer.added_tokens_decoder.values() if t.special and len(t.content) > 1
+        ]
 
     def _answer(self, requests: Sequence[tuple[Any, ...]]) -> list[T | ToolError]:
         shown = [self._shown_or_error(request[0].rgb) for request in requests]
@@ -78,7 +82,7 @@ class WritingModel(TorchModel[T]):
             for request, seen in zip(requests, shown, strict=True)
         ]
 
-    def _shown_or_error(self, rgb: Picture) -> Shown | ToolError:
+    def _shown_or_error(self, rgb: RgbArray) -> Shown | ToolError:
         try:
             return self._show(rgb)
         except ValueError as error:  # a picture that is too long and thin

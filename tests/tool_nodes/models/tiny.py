@@ -94,7 +94,8 @@ def sam3(folder: Path) -> Path:
         "vision_config": vision,
         "text_config": {
             "vocab_size": len(WORDS), "hidden_size": 16, "intermediate_size": 16, "projection_dim": 16,
-            "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 32, "bos_token_id": 2, "eos_token_id": 3,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 32,
+            "bos_token_id": 2, "eos_token_id": 3,
             "model_type": "clip_text_model",
         },
         "geometry_encoder_config": layers, "detr_encoder_config": layers,
@@ -191,7 +192,8 @@ def byte_tokenizer(folder: Path, control: list[str], picture: str) -> Any:
     alphabet = pre_tokenizers.ByteLevel.alphabet()
     control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *control]
     words.train_from_iterator(
-        ["point"], trainers.BpeTrainer(vocab_size=300, special_tokens=control, initial_alphabet=alphabet, show_progress=False)
+        ["point"],
+        trainers.BpeTrainer(vocab_size=300, special_tokens=control, initial_alphabet=alphabet, show_progress=False),
     )
     tokenizer = transformers.PreTrainedTokenizerFast(
         tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>",
@@ -221,7 +223,13 @@ def qwen(folder: Path, kind: str = "qwen2_5_vl") -> Path:
     }
     rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
     text = text_part(tokenizer, rope_parameters=rope)
-    vision: dict[str, Any] = {"depth": 1, "hidden_size": 16, "intermediate_size": 24, "num_heads": 2, "out_hidden_size": 32}
+    vision: dict[str, Any] = {
+        "depth": 1,
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_heads": 2,
+        "out_hidden_size": 32,
+    }
     if kind == "qwen2_5_vl":
         vision |= {"fullatt_block_indexes": [0]}
         config: Any = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
@@ -238,8 +246,8 @@ def qwen(folder: Path, kind: str = "qwen2_5_vl") -> Path:
 
 
 MOLMO_CONTROL = [
-    "<im_patch>", "<im_col>", "<im_start>", "<low_res_im_start>", "<frame_start>", "<im_end>", "<frame_end>", "<im_low>",
-    "<|image|>", "<|video|>",
+    "<im_patch>", "<im_col>", "<im_start>", "<low_res_im_start>", "<frame_start>", "<im_end>", "<frame_end>",
+    "<im_low>", "<|image|>", "<|video|>",
 ]  # fmt: skip
 
 
@@ -247,8 +255,16 @@ def molmo2(folder: Path) -> Path:
     torch.manual_seed(0)
     tokenizer = byte_tokenizer(folder, MOLMO_CONTROL, "<|image|>")
     number = tokenizer.convert_tokens_to_ids
-    text = text_part(tokenizer, additional_vocab_size=0, rope_parameters={"rope_type": "default", "rope_theta": 10000.0})
-    part = {"hidden_size": 16, "intermediate_size": 24, "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8}
+    text = text_part(
+        tokenizer, additional_vocab_size=0, rope_parameters={"rope_type": "default", "rope_theta": 10000.0}
+    )
+    part = {
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+    }
     config = transformers.Molmo2Config(
         text_config=text, vision_config={**part, "num_hidden_layers": 2, "image_size": [56, 56], "patch_size": 7},
         adapter_config={**part, "vision_feature_layer": [1, 0], "text_hidden_size": 32},
@@ -275,7 +291,8 @@ def paddleocr_vl(folder: Path) -> Path:
     config = transformers.PaddleOCRVLConfig(
         text_config=text_part(tokenizer, rope_parameters=rope),
         vision_config={
-            "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2, "image_size": 56,
+            "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "image_size": 56,
         },
         image_token_id=number("<|IMAGE_PLACEHOLDER|>"), video_token_id=number("<|video_pad|>"),
         vision_start_token_id=number("<|IMAGE_START|>"), vision_end_token_id=number("<|IMAGE_END|>"),
@@ -283,5 +300,9 @@ def paddleocr_vl(folder: Path) -> Path:
     model = transformers.PaddleOCRVLForConditionalGeneration(config)
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     return save(
-        model, folder, 0.3, image_processor_type="PaddleOCRVLImageProcessor", size={"shortest_edge": 784, "longest_edge": 12544}
+        model,
+        folder,
+        0.3,
+        image_processor_type="PaddleOCRVLImageProcessor",
+        size={"shortest_edge": 784, "longest_edge": 12544},
     )
