@@ -76,9 +76,12 @@ def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int
 
 def _post(url: str, body: bytes, deadline: float) -> tuple[int, bytes]:
     parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    secure = {"context": ssl.create_default_context()} if parts.scheme == "https" else {}
-    connection = kind(parts.hostname or "", parts.port, timeout=_left(deadline), **secure)  # type: ignore[arg-type]
+    host, left = parts.hostname or "", _left(deadline)
+    connection = (
+        http.client.HTTPSConnection(host, parts.port, timeout=left, context=ssl.create_default_context())
+        if parts.scheme == "https"
+        else http.client.HTTPConnection(host, parts.port, timeout=left)
+    )
     headers = {"Content-Type": "application/json", "Connection": "close"}
     key = os.environ.get(KEY, "")
     if key and (parts.scheme == "https" or parts.hostname in ("localhost", "127.0.0.1", "::1")):

@@ -69,7 +69,7 @@ class Molmo2(WritingModel[ModelPoints]):
     def _show(self, rgb: RgbArray) -> Shown:
         torch, side = self._torch, self._square.height
         tiles_down, tiles_across, height, width = canvas(
-            *rgb.shape[:2], side, self._patch, self._margin, self._max_crops
+            rgb.shape[0], rgb.shape[1], side, self._patch, self._margin, self._max_crops
         )
         larger = Preparation(height, width, self._square.mean, self._square.std, smooth=False)
         step = side - 2 * self._margin * self._patch
@@ -121,7 +121,7 @@ def canvas(height: int, width: int, side: int, patch: int, margin: int, most: in
     tilings.sort(key=lambda tiling: (tiling[0] * tiling[1], tiling[0]))
     inside = np.float32(height - around), np.float32(width - around)
     scales = [min(np.float32(a * step) / inside[0], np.float32(b * step) / inside[1]) for a, b in tilings]
-    enough = [scale if scale >= 1 else np.inf for scale in scales]
+    enough = [float(scale) if scale >= 1 else float("inf") for scale in scales]
     chosen = int(np.argmax(scales)) if all(scale < 1 for scale in scales) else int(np.argmin(enough))
     down, across = tilings[chosen]
     return down, across, down * step + around, across * step + around

@@ -54,8 +54,8 @@ class Preparation:
                 default,
                 height=int(size.get("height", default.height)),
                 width=int(size.get("width", default.width)),
-                mean=tuple(float(value) for value in told.get("image_mean", default.mean)),
-                std=tuple(float(value) for value in told.get("image_std", default.std)),
+                mean=_colour(told.get("image_mean", default.mean)),
+                std=_colour(told.get("image_std", default.std)),
             )
         except (TypeError, ValueError, AttributeError) as error:
             raise ToolError(
@@ -82,6 +82,11 @@ class Preparation:
     def _normalized(self, torch: Any, tensor: Any) -> Any:
         mean, std = (torch.tensor(values).view(1, 3, 1, 1) for values in (self.mean, self.std))
         return (tensor / 255.0 - mean) / std
+
+
+def _colour(values: Sequence[float]) -> tuple[float, float, float]:
+    red, green, blue = values
+    return float(red), float(green), float(blue)
 
 
 def processor_config(folder: Path) -> dict[str, Any]:

@@ -26,8 +26,8 @@ LONGEST = 512
 
 
 _PAIRS = (
-    "Your answer should be formatted as a list of tuples, i.e. [(x1, y1), (x2, y2), ...], where each tuple contains the x"
-    "and y coordinates of a point satisfying the conditions above. The coordinates should be "
+    "Your answer should be formatted as a list of tuples, i.e. [(x1, y1), (x2, y2), ...], where each tuple contains "
+    "the x and y coordinates of a point satisfying the conditions above. The coordinates should be "
 )
 
 
