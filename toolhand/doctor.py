@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from agent_node.console.terminal import AsJson, emit
@@ -68,9 +67,10 @@ def doctor(as_json: AsJson = False) -> int:
 def devices() -> list[dict[str, Any]]:
     """What models can run on: `name`, and of a GPU what it is and its memory [GB]; the CPU alone without torch."""
     found: list[dict[str, Any]] = [{"name": "cpu", "is": platform.processor() or platform.machine()}]
-    if find_spec("torch") is None:
+    try:
+        cuda = import_module("torch").cuda
+    except ImportError:
         return found
-    cuda = import_module("torch").cuda
     for number in range(cuda.device_count()):
         about = cuda.get_device_properties(number)
         gigabytes = round(about.total_memory / 1e9, 1)

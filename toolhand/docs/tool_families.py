@@ -18,7 +18,6 @@ from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.spacetools.mock_robot import MockRobot
 
-
 _KEYS = {
     "Pointer": "pointer",
     "Detector": "detector",
@@ -156,17 +155,18 @@ def tools_of(family: Family, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
 _MODELS_LEAD = """\
 ## Real models
 
-Adapters in `tool_nodes/models/`, one file each, behind the ports: `--pointer qwen_vl:WEIGHTS --segmenter sam2:WEIGHTS`. WEIGHTS
-is a folder or a name of the hub, followed where needed by `?device=cuda&dtype=bfloat16&batch=8`; models behind a server are
-`NAME:MODEL@URL`. The extra `models` brings torch and transformers. Weights are read from safetensors alone; pickled, cut or
-foreign ones are refused in a sentence. Memory is that of the weights, computed from their number; pictures need more.
+Adapters in `tool_nodes/models/`, one file each, behind the ports: `--pointer qwen_vl:WEIGHTS --segmenter
+sam2:WEIGHTS`. WEIGHTS is a folder or a name of the hub, followed where needed by
+`?device=cuda&dtype=bfloat16&batch=8`; models behind a server are `NAME:MODEL@URL`. The extra `models` brings torch
+and transformers. Weights are read from safetensors alone; pickled, cut or foreign ones are refused in a sentence.
+Memory is that of the weights, computed from their number; pictures need more.
 
 | name | port | model | licence of the weights | memory | tested with | not tested |
 |---|---|---|---|---|---|---|
 """
 _MODELS_END = """
-VGGT is left out: transformers has no class for it. Points that a language model writes may be the same whatever it is asked:
-where two phrases give the same ones in a picture, the result says so.
+VGGT is left out: transformers has no class for it. Points that a language model writes may be the same whatever it is
+asked: where two phrases give the same ones in a picture, the result says so.
 """
 
 
