@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ RgbArray = NDArray[np.uint8]
 """uint8 RGB (H, W, 3)."""
 
 T = TypeVar("T")
+
+_loaded: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+"""Models that an adapter holds, by what and where they are: stations that are made anew read no weights again."""
 
 
 class Batched(ABC, Generic[T]):
@@ -104,10 +108,15 @@ class TorchModel(Batched[T]):
         with self._lock, self._torch.inference_mode():
             return super().many(requests)
 
-    def _load(self, class_name: str, may_lack: str = "") -> Any:
+    def _load(self, class_name: str) -> Any:
         """A model of a class of transformers. Raises ToolError."""
-        factory = getattr(self._transformers, class_name)
-        return load_model(self.backend, factory, self.folder, self.spec, self.device, may_lack)
+        key = (class_name, self.folder.resolve(), self.spec.dtype, self.device)
+        model = _loaded.get(key)
+        if model is None:
+            factory = getattr(self._transformers, class_name)
+            model = load_model(self.backend, factory, self.folder, self.spec, self.device)
+            _loaded[key] = model
+        return model
 
     def _processor(self, class_name: str) -> Any:
         """A tokenizer or image processor of a class of transformers. Raises ToolError."""

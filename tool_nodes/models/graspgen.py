@@ -20,7 +20,7 @@ from tool_nodes import geometry, workspace
 from tool_nodes.grasp.clearance import SceneHeights
 from tool_nodes.grasp.sampling import checked_mask, object_points
 from tool_nodes.models.batched import Batched
-from tool_nodes.models.graspgen_wire import packed, unpacked
+from tool_nodes.models.graspgen_wire import UnreadableError, packed, unpacked
 from tool_nodes.models.loading import package
 from tool_nodes.models.spec import NumberOptions, Option, parse_address
 from tool_nodes.motion.gripper import GripperModel
@@ -153,7 +153,7 @@ class GraspGen(Batched[GraspSet]):
                 raise self._unavailable(f"cannot be reached: {error}") from error
         try:
             answer = unpacked(data, self._msgpack)
-        except ValueError as error:
+        except UnreadableError as error:
             raise self._unavailable(f"gave an answer that cannot be read: {error}") from error
         if "error" in answer:
             raise self._unavailable(f"failed: {' '.join(str(answer['error']).split())[:_SHOWN]}")

@@ -18,6 +18,10 @@ DTYPES = frozenset({"<f4", "<f8", "<f2", "<i4", "<i8", "<u4", "<u8", "|u1", "|i1
 """Types that an array may have: numbers and truth values."""
 
 
+class UnreadableError(ValueError):
+    """An answer that is none; the words say why."""
+
+
 def packed(document: dict[str, Any], msgpack: Any) -> bytes:
     """A request as bytes."""
     data: bytes = msgpack.packb(document, default=_array_as_map, use_bin_type=True)
@@ -25,17 +29,17 @@ def packed(document: dict[str, Any], msgpack: Any) -> bytes:
 
 
 def unpacked(data: bytes, msgpack: Any) -> dict[str, Any]:
-    """An answer. Raises ValueError for what is none: too long, damaged, no map, or with an array that is no numbers."""
+    """An answer. Raises UnreadableError for one that is too long, no map, damaged, or has an array of no numbers."""
     if len(data) > MAX_BYTES:
-        raise ValueError(f"it has more than {MAX_BYTES:,} bytes")
+        raise UnreadableError(f"it has more than {MAX_BYTES:,} bytes")
     try:
         document = msgpack.unpackb(data, raw=False, strict_map_key=False, object_hook=_map_as_array)
-    except ValueError:
+    except UnreadableError:
         raise
-    except Exception as error:  # msgpack's own kinds
-        raise ValueError(f"it is no msgpack: {type(error).__name__}") from error
+    except Exception as error:  # msgpack's own kinds, some without a word
+        raise UnreadableError(f"it is no msgpack: {type(error).__name__}") from error
     if not isinstance(document, dict):
-        raise ValueError("it is no map")
+        raise UnreadableError("it is no map")
     return {str(name): value for name, value in document.items()}
 
 
@@ -55,12 +59,12 @@ def _map_as_array(found: dict[Any, Any]) -> Any:
     dtype = plain.get("type")
     dtype = dtype.decode() if isinstance(dtype, bytes) else dtype
     data = plain.get("data")
-    if dtype not in DTYPES or not isinstance(data, bytes):
-        raise ValueError(f"an array in it is not of plain numbers: {str(dtype)[:20]!r}")
+    if not isinstance(dtype, str) or dtype not in DTYPES or not isinstance(data, bytes):
+        raise UnreadableError(f"an array in it is not of plain numbers: {str(dtype)[:20]!r}")
     shape = plain.get("shape", []) if plain["nd"] else []
     if not isinstance(shape, list | tuple) or not all(isinstance(side, int) and side >= 0 for side in shape):
-        raise ValueError("an array in it has no shape")
+        raise UnreadableError("an array in it has no shape")
     if math.prod(shape) * np.dtype(dtype).itemsize != len(data):
-        raise ValueError("an array in it does not fit its shape")
+        raise UnreadableError("an array in it does not fit its shape")
     array: NDArray[Any] = np.frombuffer(data, dtype).reshape(shape)
     return array if plain["nd"] else array.reshape(()).item()

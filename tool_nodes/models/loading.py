@@ -155,7 +155,7 @@ def _check_file(file: Path) -> None:
         raise _unusable(f"{file} is damaged: it has {size:,} bytes, and its header says {expected:,}.")
 
 
-def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: str, may_lack: str = "") -> Any:
+def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: str) -> Any:
     """A model of transformers in evaluation mode on its device, all of its tensors read from the folder.
 
     Args:
@@ -164,7 +164,6 @@ def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: s
         folder: With weights that were checked.
         spec: For its dtype.
         device: Of `device_of`.
-        may_lack: Tensors whose names match this are not read from the folder.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the weights do not fit the model; UNAVAILABLE where memory does not suffice.
@@ -181,7 +180,7 @@ def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: s
         model, report = factory.from_pretrained(
             folder, dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
         )
-        lacking = sorted(key for key in report["missing_keys"] if not (may_lack and re.search(may_lack, key)))
+        lacking = sorted(report["missing_keys"])
         if lacking:
             raise _unusable(
                 f"The weights in {folder} lack {len(lacking)} tensors of {name}, e.g. {', '.join(lacking[:_SHOWN])}."

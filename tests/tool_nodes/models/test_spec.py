@@ -52,7 +52,9 @@ def test_a_server_is_a_model_at_a_base_url() -> None:
     assert spec == ServerSpec("own/er", "http://host:8000/v1", 8, {"deadline": 3.0})
 
 
-@pytest.mark.parametrize("text", ["model", "@http://host/v1", "m@ftp://host", "m@http://", "m@http://u:p@host", "m@http://h#x"])
+@pytest.mark.parametrize(
+    "text", ["model", "@http://host/v1", "m@ftp://host", "m@http://", "m@http://u:p@host", "m@http://h#x"]
+)
 def test_what_is_no_server_is_refused(text: str) -> None:
     assert "behind a server: m:MODEL@URL" in error_of(parse_server, "m", text).message
 
