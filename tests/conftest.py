@@ -35,6 +35,7 @@ SLOW = {
         "test_docs.py",
         "test_examples.py",
         "tool_nodes/grasp/test_sampling.py",
+        "tool_nodes/models",
         "tool_nodes/motion/test_approval.py",
         "tool_nodes/motion/test_stop.py",
         "tool_nodes/perception/test_free_space.py",

@@ -38,6 +38,10 @@ HEAVY = {
     "gymnasium",
     "pyarrow",
     "tensorboardX",
+    "safetensors",
+    "huggingface_hub",
+    "zmq",
+    "msgpack",
 }
 ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},

@@ -479,9 +479,8 @@ def test_the_doctor_says_which_models_and_devices_are_there(cli: Cli) -> None:
     document = cli("doctor", "--json").document
     assert document["devices"][0]["name"] == "cpu"
     models = {model["name"]: model for model in document["models"]}
-    assert models["sam2"] == {
-        "name": "sam2", "port": "segmenter", "licence": "Apache-2.0", "memory": "0.9 GB (large, float32)", "missing": "",
-    }  # fmt: skip
+    segmenter = models["sam2"]
+    assert (segmenter["port"], segmenter["licence"], segmenter["missing"]) == ("segmenter", "Apache-2.0", "")
     assert "not for commercial use" in models["graspgen"]["licence"]
 
 

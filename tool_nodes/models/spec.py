@@ -74,6 +74,7 @@ class ServerSpec:
 
 
 _BATCH = {"batch": Option(8, 1, MAX_BATCH)}
+"""What every model takes: so many requests at once [requests]; 8 is chosen by hand."""
 
 
 def parse_model(name: str, text: str, options: NumberOptions | None = None) -> ModelSpec:

@@ -1,7 +1,7 @@
 """Pictures are prepared as transformers' own processors prepare them, which need torchvision.
 
-The numbers below are those of transformers 5.23.0 with torchvision 0.28.0 for `picture(80, 60)`, made once. A torch that
-resizes whole colours may round otherwise, by one level of 255.
+The numbers below are those of transformers 5.23.0 with torchvision 0.28.0 for `picture(80, 60)`, made once. Whole
+colours that are resized may be rounded otherwise, by one level of 255.
 """
 
 from __future__ import annotations

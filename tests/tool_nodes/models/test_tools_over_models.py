@@ -50,7 +50,7 @@ ASKED = {
     "formula_ocr": "paddleocr_vl", "table_ocr": "paddleocr_vl",
     "grounding_dino": "grounding_dino", "auto_segment": "sam2", "bbox_segment": "sam2", "exemplar_segment": "sam2",
     "text_segment": "sam2", "concept_count": "sam2", "presence_check": "sam2",
-    "EstimateDepth": "depth_anything", "EstimateSize": "depth_anything", "SegmentObjects": "sam2",
+    "EstimateDepth": "depth_anything", "EstimateSize": "sam2", "SegmentObjects": "sam2",
     "CountObjects": "grounding_dino", "Get3DPoint": "depth_anything",
 }  # fmt: skip
 """The tools that ask a port, and which backend signs each one's answer, alone or with others."""
