@@ -95,7 +95,7 @@ def test_the_score_is_not_that_of_the_size() -> None:
     assert score(large_ellipse, "circle") < score(small_circle, "circle")
 
 
-@pytest.mark.parametrize("noise", [0.0, 3.0, 6.0])
+@pytest.mark.parametrize("noise", [0.0, 6.0])
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_right_stays_over_the_papers_thresholds(seed: int, noise: float) -> None:
     frame = drawn_shapes(seed)
@@ -153,7 +153,7 @@ def sheet_of_shapes(seed: int, noise: float) -> tuple[RGB, list[tuple[tuple[int,
     return np.clip(small + rng.normal(0.0, noise, small.shape), 0, 255).astype(np.uint8), truth
 
 
-@pytest.mark.parametrize("noise", [0.0, 3.0, 6.0])
+@pytest.mark.parametrize("noise", [0.0, 6.0])
 def test_scores_are_as_often_right_as_they_say(noise: float) -> None:
     scores, right, missed, asked = [], [], 0, 0
     for seed in range(100, 112):
