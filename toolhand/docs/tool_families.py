@@ -166,7 +166,8 @@ Memory is that of the weights, computed from their number; pictures need more.
 """
 _MODELS_END = """
 VGGT is left out: transformers has no class for it. Points that a language model writes may be the same whatever it is
-asked: where two phrases give the same ones in a picture, the result says so.
+asked: where two phrases give the same ones in a picture, the result says so. A model's server is sent the key in the
+environment variable TOOLHAND_MODELS_KEY, over https or to this very machine.
 """
 
 
