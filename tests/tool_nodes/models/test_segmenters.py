@@ -110,6 +110,12 @@ def test_a_prompt_decides_what_is_outlined(segmenter: PromptableModel) -> None:
     assert not np.array_equal(one.mask, other.mask)
 
 
+def test_the_picture_part_of_a_video_model_is_read_from_its_folder(folder: Folder) -> None:
+    model = Sam2(str(folder("sam2_video")))
+    assert model.config["model_type"] == "sam2_video"
+    assert model.segment(picture(), PointPrompt([(0.5, 0.5)])).value[0].mask.shape == (60, 80)
+
+
 def test_what_words_do_not_name_is_not_found(folder: Folder) -> None:
     strict = Sam3(f"{folder('sam3')}?threshold=1")
     with pytest.raises(

@@ -54,6 +54,19 @@ def sam2(folder: Path) -> Path:
     return save(transformers.Sam2Model(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
 
 
+def sam2_video(folder: Path) -> Path:
+    """As SAM 2 is published: with the memory of its tracker, which a single picture needs none of."""
+    pictures = sam2(folder).joinpath("config.json")
+    parts = {name: part for name, part in json.loads(pictures.read_text()).items() if name.endswith("_config")}
+    config = transformers.Sam2VideoConfig(
+        **parts, image_size=SIDE, memory_attention_hidden_size=16, memory_attention_feed_forward_hidden_size=16,
+        memory_attention_num_layers=1, memory_attention_num_attention_heads=1, memory_attention_rope_feat_sizes=[4, 4],
+        memory_encoder_hidden_size=16, memory_encoder_output_channels=16, mask_downsampler_embed_dim=16,
+        memory_fuser_embed_dim=16, memory_fuser_intermediate_dim=16, memory_fuser_num_layers=1,
+    )  # fmt: skip
+    return save(transformers.Sam2VideoModel(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
+
+
 WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "?", "can", "mug", "red", "the", "cat", "remote", "a")
 """Vocabulary of the tiny word tokenizers."""
 
