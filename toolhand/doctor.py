@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def doctor(as_json: AsJson = False) -> int:
-    """Check this installation: versions, camera, physics, tools, one plan, what each port has, and real models."""
+    """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has."""
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
     problems = []
     for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro", "docstring_parser"):
