@@ -39,7 +39,7 @@ class Engine:
         module: What Python imports.
         disk_gb: Free disk that must be there before its environment is made, CPU builds [GB]; measured.
 
-    What its packages need after they were installed is a script, `repairs/NAME.py` beside this file, where there is one.
+    What its packages need once they are installed is a script, `repairs/NAME.py` beside this file, where they do.
     """
 
     name: str

@@ -20,8 +20,6 @@ import pytest
 
 from agent_node.policies.options import PolicyOptions
 from agent_node.protocol import load_protocol, protocol_names
-from sim.station import StationConfig
-from training.environment import Environment
 
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
 CONTROL += ["<|video_pad|>"]
@@ -121,11 +119,13 @@ def serve_command(folder: Path, port: int) -> list[str]:
     options = {
         "--host": "127.0.0.1", "--port": str(port), "--served-model-name": "tiny", "--dtype": "float32",
         "--max-model-len": "16000", "--max-num-seqs": "64", "--tool-call-parser": "hermes",
+        "--max-num-batched-tokens": "16000",
         "--limit-mm-per-prompt": '{"image": 32}',
     }  # fmt: skip
     given = [part for option in options.items() for part in option]
     server = [str(Path(sys.executable).with_name("vllm")), "serve", str(folder)]
-    return [*server, *given, "--enforce-eager", "--enable-auto-tool-choice"]
+    # On a processor, a seeded request whose prompt is read in several parts would end the server (vLLM 0.32.0).
+    return [*server, *given, "--enforce-eager", "--enable-auto-tool-choice", "--no-enable-chunked-prefill"]
 
 
 ENVIRONMENT = {
@@ -137,13 +137,6 @@ ENVIRONMENT = {
     "VLLM_NO_USAGE_STATS": "1",
     "DO_NOT_TRACK": "1",
 }
-
-
-@pytest.fixture(scope="session")
-def environment() -> Iterator[Environment]:
-    made = Environment(StationConfig(image_size=(320, 240), timestep=0.004, sleep=True))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="session")
@@ -208,7 +201,7 @@ def options() -> Callable[..., PolicyOptions]:
 
     def make(**settings: Any) -> PolicyOptions:
         return PolicyOptions(
-            **{"deadline_s": 900.0, "first_token_s": 900.0, "connect_s": 60.0, "max_tokens": 600} | settings
+            **{"deadline_s": 900.0, "first_token_s": 900.0, "connect_s": 60.0, "max_tokens": 400} | settings
         )
 
     return make
