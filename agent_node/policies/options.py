@@ -41,7 +41,8 @@ class ModelSettings:
             passes over the grammar lets it write freely. A thought and each string may have half as many characters
             as `max_tokens`.
         led_by: A policy, e.g. scripted: the grammar admits the calls that it would make and no others, so that it
-            decides and the model only writes the thoughts. Needs `guided`.
+            decides and the model only writes the thoughts. Needs `guided`, and a policy that goes on with the turns of
+            others.
     """
 
     temperature: float | None = None

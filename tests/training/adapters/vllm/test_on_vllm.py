@@ -59,11 +59,11 @@ def test_guided_they_write_turns_whose_calls_have_the_form_of_their_tools(
     """In every protocol, native calls among them, whole and streamed: 20 requests at once."""
     forms = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas}
 
-    def written(protocol: Protocol, stream: bool, seed: int) -> int:
-        settings = options(seed=seed, temperature=1.0, guided="vllm", max_tokens=200, stream=stream)
+    def calls_of(protocol: Protocol, stream: bool, seed: int) -> int | None:
+        settings = options(seed=seed, temperature=1.0, guided="vllm", max_tokens=300, stream=stream)
         reply = make_policy(server.spec, protocol, schemas, settings).respond(asked(protocol, schemas))
         if reply.details["ending"] == "length":
-            return 0  # lists and strings of random length may go on for long
+            return None  # lists and strings of random length may go on for long
         turn = protocol.parse(reply.text)
         assert not turn.problem, reply.text
         assert turn.calls or turn.answer, reply.text
@@ -74,8 +74,11 @@ def test_guided_they_write_turns_whose_calls_have_the_form_of_their_tools(
 
     several = [(load_protocol(n), stream, k) for n in protocol_names() for stream in (False, True) for k in range(2)]
     with ThreadPoolExecutor(len(several)) as pool:
-        calls = list(pool.map(lambda arguments: written(*arguments), several))
-    assert sum(map(bool, calls)) >= 5
+        calls = list(pool.map(lambda arguments: calls_of(*arguments), several))
+    print(f"calls of each turn, None where it was cut: {calls}")
+    whole = [number for number in calls if number is not None]
+    assert len(whole) >= 5
+    assert any(whole)
 
 
 def _without_bounds(schema: Any) -> Any:
@@ -103,7 +106,7 @@ def test_led_they_work_whole_picks(server: Served, options: Options) -> None:
         assert not [turn.parsed.problem for turn in turns if turn.parsed.problem]
         assert all(len(turn.as_sampled.token_ids) == len(turn.as_sampled.logprobs) > 0 for turn in turns)
 
-    picks = [(NATIVE, "scripted", True), (SPACETOOLS, "careful", False), (load_protocol("peria"), "scripted", False)]
+    picks = [(NATIVE, "scripted", True), (SPACETOOLS, "teacher", False), (load_protocol("peria"), "scripted", False)]
     with ThreadPoolExecutor(len(picks)) as pool:
         list(pool.map(lambda arguments: worked(*arguments), picks))
 
@@ -115,7 +118,7 @@ def test_rollouts_keep_the_tokens_that_were_sampled(server: Served, tmp_path: Pa
     }  # fmt: skip
     plan = RolloutPlan(({"kind": "pick", "seed": 3, "split": "train"},), 2, policy=server.spec, settings=settings)
     report = collect(plan, tmp_path / "rollouts", workers=2, deadline_s=3000.0)
-    assert report.dropped == 0
+    assert not report.dropped
     records = list(read_rollouts(tmp_path / "rollouts"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(server.folder)
     assert [record.truth["success"] for record in records] == [True, True]
@@ -130,31 +133,36 @@ def test_rollouts_keep_the_tokens_that_were_sampled(server: Served, tmp_path: Pa
 def test_tokens_and_log_probabilities_are_those_of_the_model_in_transformers(
     server: Served, options: Options, schemas: list[dict[str, Any]], picture: np.ndarray
 ) -> None:
-    """What a trainer that computes them anew relies on, with pictures, a temperature and a grammar in between."""
+    """What a trainer that computes them anew relies on, with pictures and at a temperature; a grammar changes them."""
     conversation = [*asked(SPACETOOLS, schemas[:2]), Message("assistant", "<think>Hm.</think>")]
     conversation += [
         Message("tool", f"<tool_response>Seen. <image {k}></tool_response>", "", k, picture) for k in (0, 1)
     ]
-    settings = options(temperature=0.7, logprobs=True, guided="vllm", max_tokens=80, seed=5)
-    policy = make_policy(server.spec, SPACETOOLS, schemas[:2], settings)
-    reply = policy.respond(conversation)
-    answer = server.ask(**policy._body(conversation, 80))
-    prompt, sampled = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
-    assert tuple(sampled) == reply.token_ids, "the same seed samples the same"
-    assert len(prompt) == reply.prompt_tokens
-
     model = transformers.Qwen2_5_VLForConditionalGeneration.from_pretrained(server.folder).eval()
     seen = transformers.AutoImageProcessor.from_pretrained(server.folder)(
         images=[picture, picture], return_tensors="pt"
     )
-    pads = prompt.count(model.config.image_token_id)
-    assert pads == int(seen["image_grid_thw"].prod(-1).sum()) // 4 > 0
-    ids = torch.tensor([[*prompt, *sampled]])
-    kinds = (ids == model.config.image_token_id).int()
-    with torch.no_grad():
-        logits = model(input_ids=ids, mm_token_type_ids=kinds, **seen).logits[0, len(prompt) - 1 : -1].double()
-    own = torch.log_softmax(logits, -1)[torch.arange(len(sampled)), torch.tensor(sampled)]
-    assert np.abs(own.numpy() - np.array(reply.logprobs)).max() < 1e-3
+    for guided in (None, "vllm"):
+        settings = options(temperature=0.7, logprobs=True, guided=guided, max_tokens=40, seed=5)
+        policy = make_policy(server.spec, SPACETOOLS, schemas[:2], settings)
+        reply = policy.respond(conversation)
+        answer = server.ask(**policy._body(conversation, 40))
+        prompt, sampled = answer["prompt_token_ids"], answer["choices"][0]["token_ids"]
+        assert tuple(sampled) == reply.token_ids, "the same seed samples the same"
+        assert len(prompt) == reply.prompt_tokens
+        pads = prompt.count(model.config.image_token_id)
+        assert pads == int(seen["image_grid_thw"].prod(-1).sum()) // 4 > 0
+        ids = torch.tensor([[*prompt, *sampled]])
+        kinds = (ids == model.config.image_token_id).int()
+        with torch.no_grad():
+            logits = model(input_ids=ids, mm_token_type_ids=kinds, **seen).logits[0, len(prompt) - 1 : -1].double()
+        own = torch.log_softmax(logits, -1)[torch.arange(len(sampled)), torch.tensor(sampled)].numpy()
+        told = np.array(reply.logprobs)
+        if guided is None:
+            assert np.abs(own - told).max() < 1e-3
+        else:
+            assert (told > own - 1e-3).all(), "the grammar leaves fewer tokens, which are the likelier"
+            assert (told > own + 1.0).any()
 
 
 def test_a_turn_that_nobody_wants_any_more_ends_at_the_server_too(
