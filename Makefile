@@ -13,7 +13,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 PIP_OPTIONS ?=
 
 # What is tested in an environment of its own (docs/engines.md).
-ENGINES := trl openenv verl verifiers
+ENGINES := trl openenv verl verifiers vllm
 
 .PHONY: run check test mutants lint docs clean $(ENGINES:%=test-%)
 
