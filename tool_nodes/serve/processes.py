@@ -1,0 +1,74 @@
+"""Processes of a service on this machine: known by a mark in their environment, and all ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+
+from tool_nodes.serve.place import MARK
+
+SWEEP_S = 10.0
+"""How long killed processes may take to be gone [s]; chosen by hand."""
+
+_SET_DEATH_SIGNAL = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
+
+
+def die_with_parent() -> None:
+    """Called in a new process before it becomes another program: it is asked to end when who started it has ended."""
+    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
+
+
+def began(process: int) -> int | None:
+    """When a process began, in ticks since the machine was started; None where there is none. With its number it is
+    one process, though numbers are used again.
+    """
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def of_service(service: str) -> list[int]:
+    """Every process of this user whose environment has the service's mark, but not this one."""
+    mark, found = f"{MARK}={service}".encode(), []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+                if mark in (entry / "environ").read_bytes().split(b"\0") and began(int(entry.name)) is not None:
+                    found.append(int(entry.name))
+    return found
+
+
+def end_all(service: str) -> int:
+    """Kill what is left of a service; how many processes are still there after `SWEEP_S`, 0 if all went well."""
+    end = time.monotonic() + SWEEP_S
+    while (left := of_service(service)) and time.monotonic() < end:
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.1)
+    return len(left)
+
+
+def end(process: int, since: int | None, patience_s: float) -> None:
+    """Ask a process to end, and kill it where it does not.
+
+    Args:
+        process: Its number.
+        since: When it began, see `began`; another process of that number is left alone.
+        patience_s: How long it may take [s].
+    """
+    for asked, patience in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
+        until = time.monotonic() + patience
+        if since is None or began(process) != since:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, asked)
+        while began(process) == since and time.monotonic() < until:
+            time.sleep(0.05)
