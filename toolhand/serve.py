@@ -13,9 +13,12 @@ import tyro
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.serve import place, processes
-from tool_nodes.serve.cluster import DOWN_S, HEAD_S, HEAD_TRIES, READY_S, Keeper, require_ray, take_down, until_signal
+from tool_nodes.serve.cluster import DOWN_S, READY_S, Keeper, require_ray, take_down, until_signal
 from tool_nodes.serve.config import read_config
 from tool_nodes.serve.place import Service
+
+START_S = 600.0
+"""How long a cluster may take to start where somebody waits for it [s]; five on an idle machine."""
 
 _POLL_S = 0.2
 """How often it is asked whether a service has started [s]."""
@@ -99,7 +102,7 @@ def _start_detached(file: Path, address: str) -> Service:
             [*command, f"--address={address}"] if address else command,
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
-    until = time.monotonic() + HEAD_TRIES * HEAD_S + READY_S
+    until = time.monotonic() + START_S + READY_S
     try:
         while time.monotonic() < until:
             service = place.noted()

@@ -1,4 +1,4 @@
-"""The caller's side: a connection to what is served, and calls that end by their deadline, whatever becomes of a replica.
+"""The caller's side: a connection to what is served, and calls that end by their deadline, whatever becomes of it.
 
 A call that is too late is cancelled where it waits; a computation that has begun is ended by the replica's own process
 (`tool_nodes.serve.runner`). What went wrong on the way is UNAVAILABLE with a `Cause`, and is tried again as the entry
@@ -8,7 +8,9 @@ says; what the backend itself answers, an error too, is the answer.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
+import sys
 import threading
 import time
 import uuid
@@ -18,7 +20,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import SERVE, Entry, without_ray
+from tool_nodes.serve.config import SERVE, Entry, Local, without_ray
 from tool_nodes.serve.ledger import OK, Told
 from tool_nodes.serve.place import Service, running_service
 from tool_nodes.serve.requests import Request, SharedArrays
@@ -112,9 +114,8 @@ class Connection:
                 f"The picture cannot be put into shared memory: {_first_line(error)}.",
                 cause=Cause.OUT_OF_MEMORY,
             ) from error
-        answer = self._until(entry, time.time() + entry.deadline_s, "answer", lambda until: (Request(packed, until),))
-        del packed  # until here the references keep what they mean
-        return answer
+        # `packed` keeps what it refers to until there is an answer.
+        return self._until(entry, time.time() + entry.deadline_s, "answer", lambda until: (Request(packed, until),))
 
     def _until(self, entry: Entry, until: float, method: str, made: Callable[[float], tuple[Any, ...]]) -> Any:
         """One method of a replica, tried as often as the entry says, until it is too late."""
@@ -149,9 +150,9 @@ class Connection:
             self._cancel(entry, waiting)
             raise _unavailable(entry, f"gave no answer within {entry.deadline_s:g} s", Cause.TIMEOUT) from error
         except exceptions.OutOfMemoryError as error:
-            raise _unavailable(entry, "was ended because the machine ran out of memory", Cause.OUT_OF_MEMORY) from error
+            raise _unavailable(entry, "was ended as the machine ran out of memory", Cause.OUT_OF_MEMORY) from error
         except exceptions.PendingCallsLimitExceeded as error:
-            raise _unavailable(entry, f"has {entry.queue} requests of this process waiting", Cause.FULL_QUEUE) from error
+            raise _full(entry) from error
         except exceptions.ActorUnavailableError as error:
             raise _unavailable(entry, "is being started again", Cause.DIED, _ABSENT) from error
         except (exceptions.RayTaskError, exceptions.RayError, CancelledError) as error:
@@ -168,12 +169,12 @@ class Connection:
 
         exceptions = self._ray.exceptions
         if isinstance(error, of_serve.BackPressureError):
-            return _unavailable(entry, f"has {entry.queue} requests of this process waiting", Cause.FULL_QUEUE)
+            return _full(entry)
         if isinstance(error, of_serve.DeploymentUnavailableError):
             return _not_served(f"The {entry.port} {entry.name!r} could not be started.")
         died = (
-            exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.NodeDiedError, exceptions.ObjectLostError,
-            exceptions.TaskCancelledError, of_serve.ReplicaUnavailableError, CancelledError,
+            exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.NodeDiedError,
+            exceptions.ObjectLostError, exceptions.TaskCancelledError, of_serve.ReplicaUnavailableError, CancelledError,
         )  # fmt: skip
         if isinstance(error, died):
             return _unavailable(entry, "died while it was asked", Cause.DIED)
@@ -202,7 +203,9 @@ class Connection:
             try:
                 handle = self._handles[entry.name] = handle_of(entry)
             except Exception as error:
-                raise _not_served(f"The {entry.port} {entry.name!r} is served no more: {_first_line(error)}.") from error
+                raise _not_served(
+                    f"The {entry.port} {entry.name!r} is served no more: {_first_line(error)}."
+                ) from error
         return handle
 
     def _report(self) -> None:
@@ -239,8 +242,7 @@ class _Telling:
         """What there is to tell; nothing where nothing has happened."""
         with self._lock:
             names = {name for name, count in self._waiting.items() if count} | set(self._ends)
-            told = {name: Told(self._waiting[name], tuple(self._ends.pop(name, ()))) for name in names}
-        return told
+            return {name: Told(self._waiting[name], tuple(self._ends.pop(name, ()))) for name in names}
 
 
 _connections: dict[str, Connection] = {}
@@ -268,20 +270,18 @@ def disconnect() -> None:
     if not _connections:
         return
     _connections.clear()
-    import ray
-
-    ray.shutdown()
+    leave()
 
 
-def _joined(service: Service) -> Any:
+def joined(service: Service) -> Any:
     """Ray, with this process on the service's cluster."""
-    for name, value in service.environment().items():
-        os.environ[name] = value
+    os.environ.update(service.environment())
     try:
         import ray
         import ray.serve
     except ImportError as error:
         raise without_ray(error) from error
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
     if not ray.is_initialized():
         try:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
@@ -290,11 +290,46 @@ def _joined(service: Service) -> Any:
     return ray
 
 
+def start_cluster(service: Service, local: Local) -> str:
+    """Start a cluster on this machine that ends with this process; its address. Raises what Ray raises."""
+    os.environ.update(service.environment())
+    import ray
+
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    context = ray.init(
+        num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
+        include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=f"{service.folder}/ray",
+    )  # fmt: skip
+    address: str = context.address_info["gcs_address"]
+    return address
+
+
+def lives() -> bool:
+    """Whether the cluster that this process is on still answers."""
+    import ray
+
+    try:
+        return any(node["Alive"] for node in ray.nodes())
+    except Exception:  # whatever it raises, it does not answer
+        return False
+
+
+def leave() -> None:
+    """Leave the cluster, or end the one that this process has started."""
+    ray = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        ray.shutdown()
+
+
 _ABSENT = "It is tried again until the deadline."
 
 
 def _unavailable(entry: Entry, what: str, cause: Cause, hint: str = "") -> ToolError:
     return ToolError(ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} {what}.", hint, cause=cause)
+
+
+def _full(entry: Entry) -> ToolError:
+    return _unavailable(entry, f"has {entry.queue} requests of this process waiting", Cause.FULL_QUEUE)
 
 
 def _not_served(sentence: str) -> ToolError:

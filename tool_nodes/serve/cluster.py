@@ -13,13 +13,12 @@ A cluster of its own ends with the keeper's process, however that ends; `take_do
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import secrets
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import time
 import uuid
 from collections.abc import Callable
@@ -29,12 +28,9 @@ from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
 from tool_nodes.serve import place, processes
-from tool_nodes.serve.calling import connect, disconnect
-from tool_nodes.serve.config import ACTOR, Entry, Local, ServeConfig, check_resources, without_ray
+from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
+from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
 from tool_nodes.serve.place import Service
-
-HEAD_S = 240.0
-"""How long the head of a local cluster may take to start [s]: five on an idle machine, many times that on a busy one."""
 
 HEAD_TRIES = 4
 """So often a head that ended before it was ready is started: Ray gives one of its parts 15 s, which is too short where
@@ -53,10 +49,6 @@ _LONGEST_FOLDER = 45
 _POLL_S = 0.2
 """How often it is asked whether something is ready [s]."""
 
-_PORTS = ("--dashboard-agent-listen-port", "--dashboard-agent-grpc-port", "--runtime-env-agent-port",
-          "--metrics-export-port")  # fmt: skip
-"""Told to Ray rather than found by it: its parts then need not wait for each other."""
-
 
 class Keeper:
     """Starts a service, watches it and takes it down.
@@ -70,7 +62,6 @@ class Keeper:
     def __init__(self, config: ServeConfig, address: str = "", say: Callable[[str], None] = lambda text: None) -> None:
         self._config = config
         self._say = say
-        self._head: subprocess.Popen[bytes] | None = None
         here = place.private(place.folder()).resolve()
         self.service = Service(
             uuid.uuid4().hex, address, os.getpid(), str(here), own=not address, began=processes.began(os.getpid())
@@ -80,8 +71,8 @@ class Keeper:
         """Start the cluster where it is to be this one's, and serve.
 
         Raises:
-            ToolError: UNAVAILABLE where a service runs already, without Ray, where a cluster does not start or answer, or
-                a backend cannot be loaded; INVALID_ARGUMENT for a port in use and for more than the cluster has.
+            ToolError: UNAVAILABLE where a service runs already, without Ray, where a cluster does not start or answer,
+                or a backend cannot be loaded; INVALID_ARGUMENT for a port in use and for more than the cluster has.
         """
         require_ray()
         running = place.noted()
@@ -94,38 +85,29 @@ class Keeper:
             take_down()
         if self.service.own:
             self._start_head(self._config.local)
-        ray = self._join()
-        check_resources(self._config, ray.cluster_resources())
+        check_resources(self._config, joined(self.service).cluster_resources())
         self._serve()
         place.note(self.service)
         return self.service
 
     def wait(self) -> None:
         """Until the cluster ends by itself. Raises ToolError UNAVAILABLE then."""
-        while self._head is None or self._head.poll() is None:
+        while lives():
             time.sleep(_POLL_S)
-        raise ToolError(ErrorCode.UNAVAILABLE, "The cluster has ended.", f"See {self._log}.", cause=Cause.DIED)
+        raise ToolError(ErrorCode.UNAVAILABLE, "The cluster has ended.", cause=Cause.DIED)
 
     def close(self) -> None:
         """Take everything down that was started; nothing is left of a cluster of its own."""
         if not self.service.own:
             _withdraw(self._config.entries.values())
         disconnect()
-        _leave()
-        if self._head is not None:
-            processes.end(self._head.pid, processes.began(self._head.pid), DOWN_S / 3)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._head.wait(DOWN_S / 3)
+        leave()
         if self.service.own:
             processes.end_all(self.service.id)
             shutil.rmtree(Path(self.service.folder) / "ray", ignore_errors=True)
         running = place.noted()
         if running is not None and running.id == self.service.id:
             place.forget(Path(self.service.folder))
-
-    @property
-    def _log(self) -> Path:
-        return Path(self.service.folder) / "head.log"
 
     def _start_head(self, local: Local) -> None:
         folder = self.service.folder
@@ -134,57 +116,24 @@ class Keeper:
                 ErrorCode.INVALID_ARGUMENT, f"{folder} has more than {_LONGEST_FOLDER} characters.",
                 f"Set {place.VARIABLE} to a shorter folder.",
             )  # fmt: skip
+        if local.port:
+            _require_free(local.port)
         place.write_token(Path(folder), secrets.token_hex(32))
+        os.environ.update({place.MARK: self.service.id, "RAY_GCS_SERVER_PORT": str(local.port), **_LEAN})
         for left in range(HEAD_TRIES, 0, -1):
-            host, port = _own_address(), local.port or _free_port()
-            _require_free(port)
-            self.service = replace(self.service, address=f"{host}:{port}")
-            self._say(f"A cluster is being started at {self.service.address}.")
-            self._head = self._spawn(local, host, port)
-            if self._await_head():
-                return
-            processes.end_all(self.service.id)
-            if left > 1:
+            self._say("A cluster is being started.")
+            try:
+                address = start_cluster(self.service, local)
+            except Exception as error:  # Ray raises no more than Exception here
+                leave()
+                processes.end_all(self.service.id)
+                if left == 1:
+                    why = " ".join(str(error).split())[:200]
+                    raise ToolError(ErrorCode.UNAVAILABLE, f"Ray does not start on this machine: {why}") from error
                 self._say("It did not start; it is tried again.")
-        raise ToolError(ErrorCode.UNAVAILABLE, "Ray does not start on this machine.", f"See {self._log}.")
-
-    def _spawn(self, local: Local, host: str, port: int) -> subprocess.Popen[bytes]:
-        command = [
-            sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", f"--node-ip-address={host}",
-            f"--port={port}", f"--temp-dir={self.service.folder}/ray", "--include-dashboard=false",
-            "--include-log-monitor=false", "--no-monitor", "--disable-usage-stats",
-            f"--object-store-memory={int(local.store_gb * 1e9)}",
-        ]  # fmt: skip
-        command += [f"{option}={_free_port()}" for option in _PORTS]
-        command += [f"--{key}={value:g}" for key, value in (("num-cpus", local.cpus), ("num-gpus", local.gpus)) if value]
-        environment = os.environ | self.service.environment() | {place.MARK: self.service.id} | _LEAN
-        with self._log.open("wb") as log:
-            return subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True,
-                preexec_fn=processes.die_with_parent,
-            )  # fmt: skip
-
-    def _await_head(self) -> bool:
-        """True once a client can join; False where the head has ended."""
-        assert self._head is not None
-        until = time.monotonic() + HEAD_S
-        ready = f"{self.service.folder}/ray/session_latest/sockets/raylet"
-        while time.monotonic() < until:
-            if self._head.poll() is not None:
-                return False
-            if os.path.exists(ready) and _answers(self.service.address):
-                with contextlib.suppress(ToolError):
-                    self._join()
-                    return True
-                _leave()
-            time.sleep(_POLL_S)
-        processes.end(self._head.pid, processes.began(self._head.pid), 1.0)
-        return False
-
-    def _join(self) -> Any:
-        from tool_nodes.serve.calling import joined
-
-        return joined(self.service)
+            else:
+                self.service = replace(self.service, address=address)
+                return
 
     def _serve(self) -> None:
         from tool_nodes.serve import replicas
@@ -224,12 +173,9 @@ def take_down() -> Service | None:
 
 
 def require_ray() -> None:
-    """Raises ToolError UNAVAILABLE where it is not installed."""
-    try:
-        import ray
-        import ray.serve  # noqa: F401
-    except ImportError as error:
-        raise without_ray(error) from error
+    """Raises ToolError UNAVAILABLE where it is not installed; nothing is imported: Ray reads its environment then."""
+    if importlib.util.find_spec("ray") is None:
+        raise without_ray(ModuleNotFoundError("No module named 'ray'"))
 
 
 _LEAN = {
@@ -250,27 +196,6 @@ def _withdraw(entries: Any) -> None:
         replicas.stop_actor(replicas.LEDGER)
 
 
-def _leave() -> None:
-    ray = sys.modules.get("ray")
-    if ray is not None and ray.is_initialized():
-        ray.shutdown()
-
-
-def _own_address() -> str:
-    """What Ray makes of 127.0.0.1; whoever has no token is refused there."""
-    from ray.util import get_node_ip_address
-
-    address: str = get_node_ip_address()
-    return address
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _require_free(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -278,17 +203,10 @@ def _require_free(port: int) -> None:
             probe.bind(("", port))
         except OSError as error:
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The port {port} is in use.", "Name another one, or none, as port of cluster."
+                ErrorCode.INVALID_ARGUMENT,
+                f"The port {port} is in use.",
+                "Name another one as port of cluster, or none.",
             ) from error
-
-
-def _answers(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    try:
-        socket.create_connection((host, int(port)), 1.0).close()
-    except OSError:
-        return False
-    return True
 
 
 def until_signal(keeper: Keeper) -> None:

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from rclpy_zenoh.plain_yaml import PlainYamlError, load
-
 from tool_nodes import registry
 from tool_nodes.extras import install_extra
 from tool_nodes.port_names import PortNames
@@ -204,7 +203,7 @@ def _local(value: Any) -> Local:
     given = _mapping("cluster", value, {each.name for each in fields(Local)})
     made = {key: None if each is None else _checked(f"cluster: {key}", each, _LIKE[key]) for key, each in given.items()}
     local = Local(**made)  # type: ignore[arg-type]
-    if not 0.08 <= local.store_gb:
+    if not local.store_gb >= 0.08:
         raise _wrong(f"cluster: store_gb must be 0.08 or more, got {local.store_gb:g}.")
     if not 0 <= local.port <= 65535:
         raise _wrong(f"cluster: port must be from 0 to 65535, got {local.port}.")

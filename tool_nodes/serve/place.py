@@ -1,4 +1,4 @@
-"""Where the service of this machine is noted: one folder, so that a client finds it by nothing but the name `served`."""
+"""Where the service of this machine is noted: one folder, so that a client needs no address."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ LEDGER = "ledger"
 """The actor that is asked what is served."""
 
 HEALTH_PERIOD_S, HEALTH_TIMEOUT_S = 2.0, 10.0
-"""How often Serve asks a replica whether it is well, and how long it waits for the answer [s]; chosen by hand: a replica
-whose process has died is noticed by its callers at once."""
+"""How often Serve asks a replica whether it is well, and how long it waits for the answer [s]; chosen by hand: a
+replica whose process has died is noticed by its callers at once."""
 
 UPSCALE_S, DOWNSCALE_S, LOOK_BACK_S = 1.0, 10.0, 2.0
 """How long the load must call for more or fewer replicas, and over what time it is averaged [s]; chosen by hand: a
@@ -113,7 +113,12 @@ def start(entry: Entry) -> None:
     if entry.run == ACTOR:
         stop(entry)
         ray.remote(Actor).options(
-            name=entry.name, namespace=NAMESPACE, lifetime="detached", max_restarts=-1, max_concurrency=_WAITING, **options
+            name=entry.name,
+            namespace=NAMESPACE,
+            lifetime="detached",
+            max_restarts=-1,
+            max_concurrency=_WAITING,
+            **options,
         ).remote(entry)
         return
     scaled = entry.replicas_min != entry.replicas_max

@@ -1,4 +1,4 @@
-"""A backend at work in a process of its own: batches, deadlines, and the end of a process that can no longer be trusted.
+"""A backend at work in a process of its own: batches, deadlines, and the end of a process that is not to be trusted.
 
 Nothing here knows Ray: `tool_nodes.serve.replicas` puts it on a cluster.
 """
@@ -33,7 +33,9 @@ Reply = Any
 def make_backend(entry: Entry) -> Any:
     """What the entry names, without what only its callers know. Raises ToolError as `registry.make`."""
     setting = registry.Setting()
-    made = [registry.make(entry.port, part, setting) for part in PortNames(**{entry.port: entry.backend}).parts(entry.port)]
+    made = [
+        registry.make(entry.port, part, setting) for part in PortNames(**{entry.port: entry.backend}).parts(entry.port)
+    ]
     return made[0] if len(made) == 1 else BY_PICTURE[entry.port](*made)
 
 

@@ -18,7 +18,9 @@ def rows() -> list[dict[str, Any]]:
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
     """A line for each entry."""
-    lines = [f"{'name':14}{'backend':24}{'run':7}{'replicas':16}{'waiting':>8}{'calls':>9}{'p50':>9}{'p95':>9}{'p99':>9}"]
+    lines = [
+        f"{'name':14}{'backend':24}{'run':7}{'replicas':16}{'waiting':>8}{'calls':>9}{'p50':>9}{'p95':>9}{'p99':>9}"
+    ]
     for row in rows:
         replicas = ", ".join(f"{count} {state.lower()}" for state, count in row["replicas"].items()) or "none"
         times = "".join(f"{'-' if row[key] is None else f'{row[key]:.1f} ms':>9}" for key in _LEVELS.values())

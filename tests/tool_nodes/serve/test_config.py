@@ -62,7 +62,7 @@ def test_a_file_says_what_is_served_and_how(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_in_it_is_told_in_a_sentence(document: object, words: str) -> None:
-    with pytest.raises(ToolError, match=".") as caught:
+    with pytest.raises(ToolError, match=r".") as caught:
         parse_config(document)
     assert words in str(caught.value)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
