@@ -20,7 +20,7 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import SERVE, Entry, Local, without_ray
+from tool_nodes.serve.config import ACTOR, SERVE, Entry, Local, without_ray
 from tool_nodes.serve.ledger import OK, Told
 from tool_nodes.serve.place import Service, running_service
 from tool_nodes.serve.requests import Request, SharedArrays
@@ -51,6 +51,7 @@ class Connection:
         self._ray = ray
         self._handles: dict[str, Any] = {}
         self._told = _Telling()
+        self._left = threading.Event()
         try:
             self._ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
             self.entries: Mapping[str, Entry] = ray.get(self._ledger.entries.remote(), timeout=ANSWER_S)
@@ -105,6 +106,12 @@ class Connection:
         if told:
             self._ledger.tell.remote(self._told.client, told)
 
+    def leave(self) -> None:
+        """Tell what is left to tell, and tell no more."""
+        self._left.set()
+        with contextlib.suppress(Exception):
+            self.tell()
+
     def _answer(self, entry: Entry, arguments: tuple[Any, ...]) -> Any:
         try:
             packed = tuple(map(self.shared.pack, arguments))
@@ -128,13 +135,23 @@ class Connection:
                 problem = answer
             except ToolError as error:
                 problem = error
-            absent = problem.hint == _ABSENT  # it has never got there, which costs no try
-            tries += not absent
+            tries += 1
             left = until - time.time()
             if problem.cause in (None, Cause.TIMEOUT, Cause.NOT_SERVED) or tries > entry.retries or left <= pause:
                 raise problem
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
+            if entry.run == ACTOR:
+                self._await_actor(entry, until)
+
+    def _await_actor(self, entry: Entry, until: float) -> None:
+        """Until an actor that died is back: until then every call fails at once. Serve's handles wait by themselves."""
+        while (left := until - time.time()) > 0.0:
+            try:
+                self._ray.get(self._handle(entry).describe.remote(), timeout=left)
+                return
+            except (TimeoutError, self._ray.exceptions.RayError):
+                time.sleep(min(FIRST_PAUSE_S, left))
 
     def _once(self, entry: Entry, method: str, arguments: tuple[Any, ...], until: float) -> Any:
         """What one replica says. Raises ToolError."""
@@ -153,8 +170,6 @@ class Connection:
             raise _unavailable(entry, "was ended as the machine ran out of memory", Cause.OUT_OF_MEMORY) from error
         except exceptions.PendingCallsLimitExceeded as error:
             raise _full(entry) from error
-        except exceptions.ActorUnavailableError as error:
-            raise _unavailable(entry, "is being started again", Cause.DIED, _ABSENT) from error
         except (exceptions.RayTaskError, exceptions.RayError, CancelledError) as error:
             raise self._explained(entry, error) from error
         except KeyboardInterrupt:
@@ -209,8 +224,7 @@ class Connection:
         return handle
 
     def _report(self) -> None:
-        while _connections.get(self.service.id) is self or not _connections:
-            time.sleep(REPORT_S)
+        while not self._left.wait(REPORT_S):
             with contextlib.suppress(Exception):  # a ledger that is being started again misses a second
                 self.tell()
 
@@ -269,6 +283,8 @@ def disconnect() -> None:
     """Leave the cluster; connections are made anew when something is called."""
     if not _connections:
         return
+    for connection in _connections.values():
+        connection.leave()
     _connections.clear()
     leave()
 
@@ -279,10 +295,14 @@ def joined(service: Service) -> Any:
     try:
         import ray
         import ray.serve
+        from ray._raylet import AuthenticationTokenLoader, Config
     except ImportError as error:
         raise without_ray(error) from error
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     if not ray.is_initialized():
+        # Somebody may have imported Ray before, which reads its environment then: it reads it once more.
+        AuthenticationTokenLoader.instance().reset_cache()
+        Config.initialize("")
         try:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:
@@ -321,11 +341,8 @@ def leave() -> None:
         ray.shutdown()
 
 
-_ABSENT = "It is tried again until the deadline."
-
-
-def _unavailable(entry: Entry, what: str, cause: Cause, hint: str = "") -> ToolError:
-    return ToolError(ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} {what}.", hint, cause=cause)
+def _unavailable(entry: Entry, what: str, cause: Cause) -> ToolError:
+    return ToolError(ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} {what}.", cause=cause)
 
 
 def _full(entry: Entry) -> ToolError:

@@ -47,6 +47,7 @@ class Service:
         quiet = {
             "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_SERVE_LOG_TO_STDERR": "0",
+            "RAY_ENABLE_AUTO_CONNECT": "0",  # a call after the end would start a cluster
             # A head that does not come back ends whoever waits for it after so long [s]; our deadlines end the wait.
             "RAY_gcs_rpc_server_reconnect_timeout_s": "1000000",
         }
@@ -75,8 +76,10 @@ def private(place: Path) -> Path:
 
 
 def write_token(place: Path, token: str) -> None:
-    """Write what the cluster asks its clients for."""
+    """Write what the cluster asks its clients for; who has read it once may come again."""
     path = place / _TOKEN
+    if path.exists():
+        return
     path.touch(mode=0o600)
     path.write_text(token, encoding="ascii")
 

@@ -195,7 +195,7 @@ def states(entry: Entry) -> dict[str, int]:
     status = serve.status().applications.get(application(entry.name))
     if status is None:
         return {}
-    return {str(state.value): n for each in status.deployments.values() for state, n in each.replica_states.items()}
+    return {str(state): n for each in status.deployments.values() for state, n in each.replica_states.items()}
 
 
 def stop(entry: Entry) -> None:

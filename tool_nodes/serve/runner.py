@@ -76,7 +76,9 @@ class Runner:
         """The answers, in order. Where this takes longer than the last deadline, the process ends: a computation
         cannot be interrupted, and whoever came next would wait for it.
         """
-        replies: list[Reply] = [self.ending or _late(request) for request in requests]
+        if self.ending is not None:
+            return [self._passed_on()] * len(requests)
+        replies: list[Reply] = [_late(request) for request in requests]
         waiting = [k for k, reply in enumerate(replies) if reply is None]
         if not waiting:
             return replies
@@ -106,6 +108,13 @@ class Runner:
     def _one_by_one(self, requests: list[Request]) -> list[Reply]:
         """One request that cannot be answered is no reason for its neighbours to go without."""
         return [self.ending or self._answer([request])[0] for request in requests]
+
+    def _passed_on(self) -> ToolError:
+        """What comes after the end was decided is not answered here: its callers are told by the end itself."""
+        time.sleep(2 * LAST_WORDS_S)
+        return ToolError(
+            ErrorCode.UNAVAILABLE, f"The {self.entry.port} {self.entry.name!r} is being replaced.", cause=Cause.DIED
+        )
 
     def _ask(self, requests: list[Request]) -> list[Reply]:
         wanted = references(requests)

@@ -17,7 +17,7 @@ import pytest
 from tests.tool_nodes.serve.served_backends import install
 from tool_nodes.serve import place, processes
 from tool_nodes.serve.calling import disconnect
-from tool_nodes.serve.cluster import take_down
+from tool_nodes.serve.cluster import require_ray, take_down
 from tool_nodes.serve.place import Service
 
 YAML = """
@@ -79,7 +79,7 @@ def a_folder() -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[Running]:
-    pytest.importorskip("ray")
+    require_ray()
     with a_folder() as service:
         service.up()
         yield service

@@ -91,7 +91,7 @@ def test_a_process_that_has_run_out_of_memory_says_so_and_takes_nothing_more(bac
     (reply,) = worker.work(requests("large"))
     assert (reply.code, reply.cause) == (ErrorCode.UNAVAILABLE, Cause.OUT_OF_MEMORY)
     (after,) = worker.work(requests("a"))
-    assert after.cause is Cause.OUT_OF_MEMORY
+    assert after.cause is Cause.DIED
     until = time.monotonic() + 20.0
     while not ends and time.monotonic() < until:
         time.sleep(0.05)
