@@ -13,7 +13,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/engines.md).
 ENGINES := trl openenv verl verifiers
 
-.PHONY: run check test mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -53,6 +53,10 @@ test: lint
 $(ENGINES:%=test-%): test-%: $(VENV)/.core
 	$(BIN)/toolhand engines make $*
 	.engines/$*/bin/python -m pytest tests/training/adapters/$*
+
+# What conversations meet while served backends die, hang and run out of memory: many minutes, two processors.
+test-serve: $(VENV)/.dev
+	$(BIN)/python -m pytest tests/tool_nodes/serve tests/tool_nodes/serve/chaos
 
 # What the tests do not notice (docs/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
 # MUTANTS=--again runs those again that were not killed, MUTANTS=--table prints the results.

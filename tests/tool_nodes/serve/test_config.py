@@ -76,6 +76,11 @@ def test_a_file_that_is_none_is_told_with_its_name(tmp_path: Path) -> None:
         read_config(tmp_path / "no.yaml")
 
 
+def test_the_example_can_be_served() -> None:
+    entries = read_config(Path(__file__).parents[3] / "examples" / "serve.yaml").entries
+    assert set(entries) == {"pointer", "detector", "segmenter", "depth", "grasps"}
+
+
 def test_more_than_the_cluster_has_is_refused() -> None:
     config = parse_config(entry(run="serve", replicas={"min": 3, "max": 9}, cpus=1, gpus=0.25, memory_gb=2))
     check_resources(config, {"CPU": 3.0, "GPU": 0.75, "memory": 6e9})

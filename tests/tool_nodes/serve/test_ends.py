@@ -44,7 +44,7 @@ def test_without_a_service_a_served_port_says_how_to_start_one() -> None:
     disconnect()
     with (
         a_folder(),
-        pytest.raises(ToolError, match="Nothing is served here. Start it with: toolhand serve up") as caught,
+        pytest.raises(ToolError, match="Start it with: toolhand serve up") as caught,
     ):
         connect()
     assert (caught.value.code, caught.value.cause) == (ErrorCode.UNAVAILABLE, Cause.NOT_SERVED)
