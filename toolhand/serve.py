@@ -13,12 +13,9 @@ import tyro
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.serve import place, processes
-from tool_nodes.serve.cluster import DOWN_S, READY_S, Keeper, require_ray, take_down, until_signal
+from tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
 from tool_nodes.serve.config import read_config
 from tool_nodes.serve.place import Service
-
-START_S = 600.0
-"""How long a cluster may take to start where somebody waits for it [s]; five on an idle machine."""
 
 _POLL_S = 0.2
 """How often it is asked whether a service has started [s]."""
@@ -106,7 +103,7 @@ def _start_detached(file: Path, address: str) -> Service:
     try:
         while time.monotonic() < until:
             service = place.noted()
-            if service is not None and (before is None or service.id != before.id):
+            if service is not None and service.ready and (before is None or service.id != before.id):
                 return service
             if keeper.poll() is not None:
                 raise _complaint(log.read_text(encoding="utf-8", errors="replace"))

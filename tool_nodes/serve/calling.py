@@ -295,14 +295,11 @@ def joined(service: Service) -> Any:
     try:
         import ray
         import ray.serve
-        from ray._raylet import AuthenticationTokenLoader, Config
     except ImportError as error:
         raise without_ray(error) from error
     logging.getLogger("ray.serve").setLevel(logging.WARNING)
     if not ray.is_initialized():
-        # Somebody may have imported Ray before, which reads its environment then: it reads it once more.
-        AuthenticationTokenLoader.instance().reset_cache()
-        Config.initialize("")
+        _read_environment()
         try:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:
@@ -314,14 +311,37 @@ def start_cluster(service: Service, local: Local) -> str:
     """Start a cluster on this machine that ends with this process; its address. Raises what Ray raises."""
     os.environ.update(service.environment())
     import ray
+    from ray._private.node import Node
+    from ray._private.parameter import RayParams
 
-    logging.getLogger("ray.serve").setLevel(logging.WARNING)
-    context = ray.init(
-        num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
-        include_dashboard=False, log_to_driver=False, logging_level="ERROR", _temp_dir=f"{service.folder}/ray",
+    _read_environment()
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    # As `ray.init` does it, but without the two processes that scale clusters of a cloud and forward logs: Ray gives
+    # the parts of a node 15 s to start, in which these would take their share of the processors.
+    node = Node(
+        RayParams(
+            num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
+            include_dashboard=False, include_log_monitor=False, no_monitor=True, dashboard_agent_listen_port=0,
+            gcs_server_port=local.port, temp_dir=f"{service.folder}/ray",
+        ),
+        head=True, shutdown_at_exit=False, spawn_reaper=True,
     )  # fmt: skip
-    address: str = context.address_info["gcs_address"]
+    _nodes.append(node)
+    address: str = node.gcs_address
+    ray.init(address, log_to_driver=False, logging_level="ERROR")
     return address
+
+
+_nodes: list[Any] = []
+"""What `start_cluster` has started."""
+
+
+def _read_environment() -> None:
+    """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
+    from ray._raylet import AuthenticationTokenLoader, Config
+
+    AuthenticationTokenLoader.instance().reset_cache()
+    Config.initialize("")
 
 
 def lives() -> bool:
@@ -339,6 +359,8 @@ def leave() -> None:
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         ray.shutdown()
+    while _nodes:
+        _nodes.pop().kill_all_processes(check_alive=False, allow_graceful=False)
 
 
 def _unavailable(entry: Entry, what: str, cause: Cause) -> ToolError:

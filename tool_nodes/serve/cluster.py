@@ -32,9 +32,9 @@ from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, 
 from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
 from tool_nodes.serve.place import Service
 
-HEAD_TRIES = 4
-"""So often a head that ended before it was ready is started: Ray gives one of its parts 15 s, which is too short where
-all processors are busy."""
+START_S = 600.0
+"""How long it is tried to start a cluster [s]: it takes five on an idle machine, but Ray gives one of its parts 15 s,
+which is too short while all processors are busy."""
 
 READY_S = 900.0
 """How long all backends together may take to load [s]; the first start of a replica with packages of its own installs
@@ -62,6 +62,7 @@ class Keeper:
     def __init__(self, config: ServeConfig, address: str = "", say: Callable[[str], None] = lambda text: None) -> None:
         self._config = config
         self._say = say
+        self._begun = False
         here = place.private(place.folder()).resolve()
         self.service = Service(
             uuid.uuid4().hex, address, os.getpid(), str(here), own=not address, began=processes.began(os.getpid())
@@ -83,10 +84,13 @@ class Keeper:
             )  # fmt: skip
         if running is not None:
             take_down()
+        self._begun = True
+        place.note(self.service)  # from here on `take_down` finds what there is
         if self.service.own:
             self._start_head(self._config.local)
         check_resources(self._config, joined(self.service).cluster_resources())
         self._serve()
+        self.service = replace(self.service, ready=True)
         place.note(self.service)
         return self.service
 
@@ -98,16 +102,18 @@ class Keeper:
 
     def close(self) -> None:
         """Take everything down that was started; nothing is left of a cluster of its own."""
+        if not self._begun:
+            return
         if not self.service.own:
             _withdraw(self._config.entries.values())
         disconnect()
         leave()
         if self.service.own:
             processes.end_all(self.service.id)
+            os.environ.pop(place.MARK, None)
             shutil.rmtree(Path(self.service.folder) / "ray", ignore_errors=True)
-        running = place.noted()
-        if running is not None and running.id == self.service.id:
-            place.forget(Path(self.service.folder))
+        place.forget(Path(self.service.folder))
+        self._begun = False
 
     def _start_head(self, local: Local) -> None:
         folder = self.service.folder
@@ -119,15 +125,16 @@ class Keeper:
         if local.port:
             _require_free(local.port)
         place.write_token(Path(folder), secrets.token_hex(32))
-        os.environ.update({place.MARK: self.service.id, "RAY_GCS_SERVER_PORT": str(local.port), **_LEAN})
-        for left in range(HEAD_TRIES, 0, -1):
+        os.environ.update({place.MARK: self.service.id, **_LEAN})
+        until = time.monotonic() + START_S
+        while True:
             self._say("A cluster is being started.")
             try:
                 address = start_cluster(self.service, local)
             except Exception as error:  # Ray raises no more than Exception here
                 leave()
                 processes.end_all(self.service.id)
-                if left == 1:
+                if time.monotonic() > until:
                     why = " ".join(str(error).split())[:200]
                     raise ToolError(ErrorCode.UNAVAILABLE, f"Ray does not start on this machine: {why}") from error
                 self._say("It did not start; it is tried again.")

@@ -32,6 +32,7 @@ class Service:
         keeper: Process that started it and takes it down.
         folder: Where it is noted.
         own: True where the cluster was started for it.
+        ready: False while it is being started.
         began: When the keeper's process began, see `processes.began`.
     """
 
@@ -40,6 +41,7 @@ class Service:
     keeper: int
     folder: str
     own: bool
+    ready: bool = False
     began: int | None = None
 
     def environment(self) -> Mapping[str, str]:
@@ -115,4 +117,6 @@ def running_service() -> Service:
             ErrorCode.UNAVAILABLE, "Nothing is served here.", "Start it with: toolhand serve up FILE",
             cause=Cause.NOT_SERVED,
         )  # fmt: skip
+    if not service.ready:
+        raise ToolError(ErrorCode.UNAVAILABLE, "The service is still being started.", cause=Cause.NOT_SERVED)
     return service

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -96,6 +97,10 @@ def test_a_service_that_was_noted_and_is_none_any_more_is_forgotten() -> None:
     with a_folder() as running:
         here = place.private(place.folder())
         gone = place.Service("gone", "127.0.0.1:9", 2**22 + 1, str(here), own=True, began=1)
+        place.note(gone)
+        with pytest.raises(ToolError, match="still being started"):
+            place.running_service()
+        gone = replace(gone, ready=True)
         place.note(gone)
         assert place.running_service() == gone
         assert take_down() == gone
