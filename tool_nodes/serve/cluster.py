@@ -109,7 +109,7 @@ class Keeper:
         disconnect()
         leave()
         if self.service.own:
-            processes.end_all(self.service.id)
+            processes.end_all(self.service)
             os.environ.pop(place.MARK, None)
             shutil.rmtree(Path(self.service.folder) / "ray", ignore_errors=True)
         place.forget(Path(self.service.folder))
@@ -133,7 +133,7 @@ class Keeper:
                 address = start_cluster(self.service, local)
             except Exception as error:  # Ray raises no more than Exception here
                 leave()
-                processes.end_all(self.service.id)
+                processes.end_all(self.service)
                 if time.monotonic() > until:
                     why = " ".join(str(error).split())[:200]
                     raise ToolError(ErrorCode.UNAVAILABLE, f"Ray does not start on this machine: {why}") from error
@@ -167,7 +167,7 @@ def take_down() -> Service | None:
         return None
     processes.end(service.keeper, service.began, DOWN_S)
     if service.own:
-        left = processes.end_all(service.id)
+        left = processes.end_all(service)
         shutil.rmtree(Path(service.folder) / "ray", ignore_errors=True)
         if left:
             raise ToolError(ErrorCode.UNAVAILABLE, f"{left} processes of the service do not end.", "Call it again.")

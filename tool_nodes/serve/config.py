@@ -224,8 +224,8 @@ def _checked(what: str, value: Any, like: Any) -> Any:
             return tuple(value)
         raise _wrong(f"{what} must be a list of packages, as pip takes them.")
     whole = isinstance(like, int)
-    kinds: tuple[type, ...] = (int,) if whole else (int, float)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value < math.inf:
+    number = isinstance(value, int) or (isinstance(value, float) and not whole)
+    if isinstance(value, bool) or not number or not 0 <= value < math.inf:
         raise _wrong(f"{what} must be a {'whole ' if whole else ''}number of 0 or more, got {str(value)[:_SHOWN]!r}.")
     return value if whole else float(value)
 

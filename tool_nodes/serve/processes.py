@@ -1,26 +1,17 @@
-"""Processes of a service on this machine: known by a mark in their environment, and all ended with it."""
+"""Processes of a service on this machine: found wherever they are, and all ended with it."""
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import signal
 import time
 from pathlib import Path
 
-from tool_nodes.serve.place import MARK
+from tool_nodes.serve.place import MARK, Service
 
 SWEEP_S = 10.0
 """How long killed processes may take to be gone [s]; chosen by hand."""
-
-_SET_DEATH_SIGNAL = 1
-"""PR_SET_PDEATHSIG of prctl(2)."""
-
-
-def die_with_parent() -> None:
-    """Called in a new process before it becomes another program: it is asked to end when who started it has ended."""
-    ctypes.CDLL(None).prctl(_SET_DEATH_SIGNAL, signal.SIGTERM)
 
 
 def began(process: int) -> int | None:
@@ -34,18 +25,30 @@ def began(process: int) -> int | None:
     return None if fields[0] == "Z" else int(fields[19])
 
 
-def of_service(service: str) -> list[int]:
-    """Every process of this user whose environment has the service's mark, but not this one."""
-    mark, found = f"{MARK}={service}".encode(), []
+def of_service(service: Service) -> list[int]:
+    """Every process of this user that belongs to a cluster that was started for a service, but not this one.
+
+    They have the service's mark in their environment. Those that write a title over it, which begins with "ray::", are
+    known by their logs.
+    """
+    mark, logs = f"{MARK}={service.id}".encode(), f"{service.folder}/ray/"
+    found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):  # it has ended, or is somebody else's
-                if mark in (entry / "environ").read_bytes().split(b"\0") and began(int(entry.name)) is not None:
+                marked = mark in (entry / "environ").read_bytes().split(b"\0")
+                titled = (entry / "cmdline").read_bytes().startswith(b"ray::")
+                if (marked or (titled and _has_open(entry, logs))) and began(int(entry.name)) is not None:
                     found.append(int(entry.name))
     return found
 
 
-def end_all(service: str) -> int:
+def _has_open(process: Path, folder: str) -> bool:
+    """Whether a process has a file below a folder open."""
+    return any(os.readlink(link).startswith(folder) for link in (process / "fd").iterdir())
+
+
+def end_all(service: Service) -> int:
     """Kill what is left of a service; how many processes are still there after `SWEEP_S`, 0 if all went well."""
     end = time.monotonic() + SWEEP_S
     while (left := of_service(service)) and time.monotonic() < end:

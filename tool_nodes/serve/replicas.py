@@ -118,6 +118,7 @@ def start(entry: Entry) -> None:
             lifetime="detached",
             max_restarts=-1,
             max_concurrency=_WAITING,
+            max_pending_calls=entry.queue,
             **options,
         ).remote(entry)
         return

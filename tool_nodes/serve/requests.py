@@ -126,7 +126,7 @@ class SharedArrays:
 
 def references(requests: Sequence[Request]) -> list[Any]:
     """Every ObjectRef in the requests, once."""
-    found = {}
+    found: dict[Any, None] = {}
     for request in requests:
         for argument in request.arguments:
             parts = (argument.rgb, argument.frame) if isinstance(argument, SentPicture) else (argument,)

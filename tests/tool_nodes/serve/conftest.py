@@ -54,7 +54,7 @@ class Running:
         disconnect()
         service = place.noted()
         take_down()
-        assert service is None or not processes.of_service(service.id)
+        assert service is None or not processes.of_service(service)
 
 
 @contextmanager

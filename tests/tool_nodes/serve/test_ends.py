@@ -27,14 +27,14 @@ def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
     disconnect()
     with a_folder() as running:
         service = running.up(TINY)
-        assert len(processes.of_service(service.id)) > 3
+        assert len(processes.of_service(service)) > 3
         os.kill(service.keeper, signal.SIGKILL)
         until = time.monotonic() + 30.0
         while processes.began(service.keeper) == service.began and time.monotonic() < until:
             time.sleep(0.05)
         done = running.toolhand("serve", "down")
         assert (done.returncode, "has ended" in done.stderr) == (0, True)
-        assert processes.of_service(service.id) == []
+        assert processes.of_service(service) == []
         assert place.noted() is None
         assert not (Path(service.folder) / "ray").exists()
         again = running.toolhand("serve", "down")
@@ -63,7 +63,7 @@ def test_a_port_in_use_is_told_and_nothing_is_left() -> None:
                 keeper.start()
         finally:
             keeper.close()
-        assert processes.of_service(keeper.service.id) == []
+        assert processes.of_service(keeper.service) == []
         assert place.noted() is None
 
 
@@ -71,12 +71,13 @@ def test_marked_processes_are_found_and_ended_and_no_others() -> None:
     sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
     marked = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service"}, stdout=subprocess.PIPE)
     other = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service-2"}, stdout=subprocess.PIPE)
+    service = place.Service("a-service", "", os.getpid(), "/nowhere", own=True)
     try:
         for process in (marked, other):
             assert process.stdout is not None
             process.stdout.readline()
-        assert processes.of_service("a-service") == [marked.pid]
-        assert processes.end_all("a-service") == 0
+        assert processes.of_service(service) == [marked.pid]
+        assert processes.end_all(service) == 0
         assert marked.wait(10) == -signal.SIGKILL
         assert other.poll() is None
     finally:
