@@ -8,6 +8,7 @@ says; what the backend itself answers, an error too, is the answer.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import logging
 import os
 import sys
@@ -338,10 +339,9 @@ _nodes: list[Any] = []
 
 def _read_environment() -> None:
     """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
-    from ray._raylet import AuthenticationTokenLoader, Config
-
-    AuthenticationTokenLoader.instance().reset_cache()
-    Config.initialize("")
+    raylet: Any = importlib.import_module("ray._raylet")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    raylet.Config.initialize("")
 
 
 def lives() -> bool:

@@ -57,7 +57,7 @@ def test_a_port_in_use_is_told_and_nothing_is_left() -> None:
         taken.bind(("", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        keeper = Keeper(parse_config({"ports": {"pointer": "obedient"}, "cluster": {"port": port}}))
+        keeper = Keeper(parse_config({"ports": {"pointer": "pixels"}, "cluster": {"port": port}}))
         try:
             with pytest.raises(ToolError, match=f"The port {port} is in use"):
                 keeper.start()
