@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # A module's tests stay with one worker as long as the other has its own: graphs that they share are started once.
 PYTEST = $(BIN)/python -m pytest -n $(JOBS) --dist worksteal
+# Hundreds of processes start in the tests, and each would compile all modules anew where this is set.
+export PYTHONDONTWRITEBYTECODE :=
 export TASK ?= Pick up the cinnamon and place it in front of the rice box
 # More than there are cores: tests of graphs wait for other processes.
 JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from collections.abc import Iterable
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ("tool_nodes", "sim", "agent_node", "training", "bench", "toolhand")
@@ -82,6 +82,7 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@cache
 def imports(path: Path, top_level_only: bool = False) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     nodes = tree.body if top_level_only else list(ast.walk(tree))
@@ -97,35 +98,42 @@ def imports(path: Path, top_level_only: bool = False) -> set[str]:
 
 def named(path: Path) -> set[str]:
     """Modules of this project that stand in strings, as "module:Class" or for a lazy import; not in docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    loggers = {id(a) for call in calls if ast.unparse(call.func).endswith("getLogger") for a in call.args}
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    loggers = {id(a) for call in calls if getattr(call.func, "attr", "") == "getLogger" for a in call.args}
     strings = {
         node.value
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in loggers
     }
     return {name for name in (string.split(":")[0] for string in strings) if name in MODULES and "." in name}
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_a_room_imports_only_the_rooms_below_it(module: str) -> None:
-    room = module.split(".")[0]
-    foreign = {name.split(".")[0] for name in imports(MODULES[module]) | named(MODULES[module])} & set(ROOMS)
-    assert foreign - {room} <= ALLOWED[room]
+def packages(names: Iterable[str]) -> set[str]:
+    return {name.split(".")[0] for name in names}
 
 
-@pytest.mark.parametrize("module", sorted(MODULES))
-def test_the_core_never_imports_heavy_packages(module: str) -> None:
-    heavy = {name.split(".")[0] for name in imports(MODULES[module])} & HEAVY
-    assert heavy <= ADAPTERS.get(module, set())
+# One test for all modules: the import of each is looked at in less time than pytest takes for a test of its own.
 
 
-@pytest.mark.parametrize("module", sorted(name for name in MODULES if not knows_ros(name)))
-def test_only_nodes_and_the_transport_know_ros(module: str) -> None:
-    assert "rclpy" not in {name.split(".")[0] for name in imports(MODULES[module])}
-    needed = imports(MODULES[module], top_level_only=True) & set(MODULES)
-    assert not [name for name in needed if knows_ros(name)]
+def test_a_room_imports_only_the_rooms_below_it() -> None:
+    for module, path in MODULES.items():
+        room = module.split(".")[0]
+        foreign = packages(imports(path) | named(path)) & set(ROOMS)
+        assert foreign - {room} <= ALLOWED[room], module
+
+
+def test_the_core_never_imports_heavy_packages() -> None:
+    for module, path in MODULES.items():
+        heavy = packages(imports(path)) & HEAVY
+        assert heavy <= ADAPTERS.get(module, set()), module
+
+
+def test_only_nodes_and_the_transport_know_ros() -> None:
+    for module in (name for name in MODULES if not knows_ros(name)):
+        assert "rclpy" not in packages(imports(MODULES[module])), module
+        needed = imports(MODULES[module], top_level_only=True) & set(MODULES)
+        assert not [name for name in needed if knows_ros(name)], module
 
 
 def test_no_module_imports_itself_through_others() -> None:
@@ -210,10 +218,10 @@ def test_nothing_else_in_the_project_reads_yaml() -> None:
 CLIENT = ROOT / "ros2_ws" / "src" / "rclpy_zenoh"
 
 
-@pytest.mark.parametrize("path", sorted((CLIENT / "rclpy_zenoh").rglob("*.py")), ids=lambda path: path.stem)
-def test_the_ros_client_knows_nothing_of_this_project(path: Path) -> None:
-    assert not {name.split(".")[0] for name in imports(path)} & set(ROOMS)
-    assert "toolhand" not in path.read_text(encoding="utf-8").lower()
+def test_the_ros_client_knows_nothing_of_this_project() -> None:
+    for path in (CLIENT / "rclpy_zenoh").rglob("*.py"):
+        assert not packages(imports(path)) & set(ROOMS), path
+        assert "toolhand" not in path.read_text(encoding="utf-8").lower(), path
 
 
 def test_this_project_asks_for_all_that_the_ros_client_needs() -> None:

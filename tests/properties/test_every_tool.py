@@ -31,7 +31,7 @@ def tool_names() -> list[str]:
 
 
 NAMES = tool_names()
-EXAMPLES = {name: 6 if name.startswith("code") else 10 if "ocr" in name or "spotting" in name else 30 for name in NAMES}
+EXAMPLES = {name: 6 if name.startswith("code") or "ocr" in name or "spotting" in name else 20 for name in NAMES}
 """Fewer for tools that take longer."""
 
 # No shrinking into the budget of a passing run: the examples are the same every time.

@@ -98,7 +98,7 @@ def test_the_witness_sees_a_broken_limit(ground: Range, q: tuple[int, ...], sent
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_calls_made_by_chance_break_nothing(small_ground: Range, seed: int) -> None:
     fuzzed = fuzz_calls(1000, seed, small_ground)
     assert fuzzed.violations == []

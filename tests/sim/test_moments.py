@@ -59,7 +59,7 @@ def episode(station: Station, task: PlaceTask = TASK) -> tuple[Any, ...]:
     return texts, pictures, log, data.qpos.tobytes(), data.qvel.tobytes(), outcome.truth
 
 
-@pytest.mark.parametrize("config", [StationConfig(), SEEN, FAST])
+@pytest.mark.parametrize("config", [StationConfig(image_size=(320, 240)), SEEN, FAST])
 def test_an_episode_after_a_reset_is_that_of_a_new_station_to_the_last_bit(config: StationConfig) -> None:
     used = Station(TASK.scene, config)
     run_episode(used, ScriptedPolicy(), TASK)
@@ -71,11 +71,11 @@ def test_an_episode_after_a_reset_is_that_of_a_new_station_to_the_last_bit(confi
     assert again[-1].success
 
 
-def test_a_hundred_resets_give_what_new_stations_give() -> None:
+def test_many_resets_give_what_new_stations_give() -> None:
     station = Station(TASK.scene, FAST)
     fresh = [glance(Station(TASK.scene, replace(FAST, seed=seed))) for seed in range(4)]
     assert len({first[0] for first in fresh}) == 4, "each seed has noise of its own"
-    for number in range(100):
+    for number in range(24):
         station.reset(number % 4)
         assert glance(station) == fresh[number % 4], number
 

@@ -107,9 +107,9 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
     assert [attempt["outcome"] for attempt in attempts] == ["begun"]
 
 
-@pytest.mark.parametrize(("sentence", "perception"), [(0, "sim"), (13, "pixels")])
-def test_in_lockstep_an_episode_is_the_same_as_in_process(sentence: int, perception: str) -> None:
-    task, config = paper_task(sentence, 1), StationConfig(perception=perception, seed=1)
+def test_in_lockstep_an_episode_is_the_same_as_in_process() -> None:
+    """What looks at pixels; rollouts over graphs are compared with the other perception, sim, where they are tested."""
+    task, config = paper_task(13, 1), StationConfig(perception="pixels", seed=1)
     here = Station(task.scene, config)
     expected = run_episode(here, ScriptedPolicy(), task)
     with ros_station(task.scene, config) as there:

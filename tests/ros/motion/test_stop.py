@@ -23,7 +23,7 @@ Record = Callable[[str, object], None]
 
 def test_stops_at_random_moments(sim_cell: Any, record_property: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stop, "FAST", 16.0)  # between the stops, where nothing is measured
-    samples = measure_stops(sim_cell.operator, n=6, seed=1)
+    samples = measure_stops(sim_cell.operator, n=4, seed=1)
     rows = stop_rows(samples)
     record_property("rows", rows)
     print(*rows, Counter(sample.phase for sample in samples), sep="\n")

@@ -80,8 +80,8 @@ def make_node(executor: MultiThreadedExecutor) -> Iterator[MakeNode]:
         return nodes[-1]
 
     yield make
+    executor.shutdown(timeout_sec=DEADLINE_S)  # no callback runs any more that would use what is destroyed
     for node in nodes:
-        executor.remove_node(node)
         node.destroy_node()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,7 @@ class FakeCamera:
         self.change: Callable[[dict[str, Any]], None] = lambda messages: None
         self.header: Callable[[], Header] | None = None
         self.sent = 0
+        self._lock = threading.Lock()
         kinds = {"image": Image, "depth": Image, "camera_info": CameraInfo}
         self._publishers = {
             name: node.create_publisher(kind, getattr(topics, name), profile) for name, kind in kinds.items()
@@ -70,13 +72,18 @@ class FakeCamera:
 
     def remove(self, name: str) -> None:
         """Publish nothing of this name any more."""
-        self._node.destroy_publisher(self._publishers.pop(name))
+        with self._lock:
+            self._node.destroy_publisher(self._publishers.pop(name))
 
     def behave(self) -> None:
         """End all misbehaviour."""
         self.change, self.header = (lambda messages: None), None
 
     def _send(self) -> None:
+        with self._lock:  # nobody destroys a publisher meanwhile
+            self._send_frame()
+
+    def _send_frame(self) -> None:
         if not self.listeners():
             return
         frame, header = self.frame, self.header() if self.header else header_of(self.frame)

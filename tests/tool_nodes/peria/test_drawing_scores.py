@@ -100,10 +100,10 @@ def test_the_score_is_not_that_of_the_size() -> None:
 def test_what_is_right_stays_over_the_papers_thresholds(seed: int, noise: float) -> None:
     frame = drawn_shapes(seed)
     noisy = frame.rgb + np.random.default_rng(seed).normal(0.0, noise, frame.rgb.shape)
-    image = SessionImage(np.clip(noisy, 0, 255).astype(np.uint8))
+    image, drawings = SessionImage(np.clip(noisy, 0, 255).astype(np.uint8)), Drawings()
     assert frame.labels
     for name in set(frame.labels):
-        kept = [one for one in Drawings().detect(image, name).value if one.score >= PERIA_THRESHOLD]
+        kept = [one for one in drawings.detect(image, name).value if one.score >= PERIA_THRESHOLD]
         assert len(kept) == frame.labels.count(name), name
 
 
@@ -158,10 +158,11 @@ def test_scores_are_as_often_right_as_they_say(noise: float) -> None:
     scores, right, missed, asked = [], [], 0, 0
     for seed in range(100, 112):
         rgb, truth = sheet_of_shapes(seed, noise)
+        image, drawings = SessionImage(rgb), Drawings()  # which looks once at a picture, whatever it is asked for
         for kind in ("circle", "ellipse", "square", "rectangle", "triangle"):
             meant = {kind} | ({"square"} if kind == "rectangle" else set())  # each square is a rectangle too
             try:
-                found = Drawings().detect(SessionImage(rgb), kind).value
+                found = drawings.detect(image, kind).value
             except ToolError:
                 found = []
             kept = 0

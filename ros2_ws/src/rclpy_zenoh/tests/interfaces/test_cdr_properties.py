@@ -17,7 +17,7 @@ from rclpy_zenoh.interfaces.definitions import FLOATS, INTEGER_RANGES, FieldType
 from rclpy_zenoh.interfaces.message import Message
 from rclpy_zenoh.interfaces.registry import STANDARD
 
-FUZZ_CASES = 100_000
+FUZZ_CASES = 50_000
 CHUNKS = 20
 
 USED = [
@@ -100,7 +100,7 @@ def messages(cls: type[Message]) -> st.SearchStrategy[Any]:
 
 
 @pytest.mark.parametrize("name", [*OURS, *USED])
-@settings(max_examples=20, deadline=None, derandomize=True, database=None)
+@settings(max_examples=12, deadline=None, derandomize=True, database=None)
 @given(data=st.data())
 def test_a_message_survives_the_wire(name: str, data: st.DataObject) -> None:
     cls = get_class(name)
