@@ -47,7 +47,9 @@ def test_error_codes_named_in_the_documents_exist() -> None:
     variables = {
         word
         for word in words
-        if word.startswith(("CYCLONEDDS_", "MUJOCO_", "OPENBLAS_", "PIP_", "RCLPY_", "RMW_", "ROS_", "TOOLHAND_", "VERL_", "ZENOH_"))
+        if word.startswith(
+            ("CYCLONEDDS_", "MUJOCO_", "OPENBLAS_", "PIP_", "RCLPY_", "RMW_", "ROS_", "TOOLHAND_", "VERL_", "ZENOH_")
+        )
     }
     assert words - variables <= {*map(str, ErrorCode), *FIXED}
 
