@@ -48,6 +48,9 @@ SLOW = {
 """What starts processes, graphs or models, runs whole episodes, or computes for ten seconds and more: left out by
 `--fast`, which `make check` gives. A new file is fast until it is listed."""
 
+ON_REQUEST = {Path(__file__).parent / place for place in ("tool_nodes/serve/on_ray",)}
+"""What needs a machine of its own for many minutes and runs only where it is named: `make test-serve`."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--fast` is for `make check`."""
@@ -56,6 +59,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out what is slow where that is asked for; True is yes, None asks the next in line."""
+    if collection_path in ON_REQUEST:
+        named = [config.invocation_params.dir / arg.split("::")[0] for arg in config.args]
+        return None if any(path.is_relative_to(collection_path) for path in named) else True
     return True if config.getoption("--fast") and collection_path in SLOW else None
 
 

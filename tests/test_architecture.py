@@ -45,6 +45,9 @@ HEAVY = {
 }
 ADAPTERS = {
     "tool_nodes.perception.text.rapid": {"rapidocr"},
+    "tool_nodes.serve.calling": {"ray"},
+    "tool_nodes.serve.cluster": {"ray"},
+    "tool_nodes.serve.replicas": {"ray"},
     "training.adapters.on_openenv": {"openenv"},
     "training.adapters.on_trl": {"torch", "trl"},
     "training.adapters.on_verifiers": {"verifiers"},

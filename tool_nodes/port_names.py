@@ -67,13 +67,21 @@ class PortNames:
 SHARED = ("pointer", "detector", "segmenter", "depth", "second_pointer")
 """Ports whose pictures with depth may be one backend's, and all others another's: NAME+OTHER."""
 
+SERVED_PRESET = "served"
+"""What stands behind the ports where all is asked of a service, see `tool_nodes.serve.ports`."""
+
 DEFAULT_PRESET = "sim"
 """What stands behind the ports where nothing is said: this project works without a robot."""
 
 
 def presets() -> tuple[str, ...]:
-    """Every preset, the default one first. Raises ToolError UNAVAILABLE where this installation knows none."""
-    return tuple(sorted(registry.names("perception"), key=lambda name: (name != DEFAULT_PRESET, name)))
+    """Every preset that needs no service, the default one first.
+
+    Raises:
+        ToolError: UNAVAILABLE where this installation knows none.
+    """
+    known = (name for name in registry.names("perception") if name != SERVED_PRESET)
+    return tuple(sorted(known, key=lambda name: (name != DEFAULT_PRESET, name)))
 
 
 PORTS = tuple(entry.name for entry in fields(PortNames))

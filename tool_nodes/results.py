@@ -53,21 +53,37 @@ INFRASTRUCTURE_ERRORS = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL})
 """Faults of the system, never scored as a failed task."""
 
 
-class ToolError(Exception):
-    """One clear sentence, a code that names the stage, what to do next and which backend says so (may be empty)."""
+class Cause(StrEnum):
+    """Why what is served elsewhere is UNAVAILABLE; no program reads it from the sentence."""
 
-    def __init__(self, code: ErrorCode, message: str, hint: str = "", backend: str = "") -> None:
+    TIMEOUT = "timeout"
+    DIED = "died"
+    OUT_OF_MEMORY = "out of memory"
+    FULL_QUEUE = "full queue"
+    NOT_SERVED = "not served"
+
+
+class ToolError(Exception):
+    """One clear sentence, a code that names the stage, what to do next and which backend says so (may be empty).
+
+    `cause` says why something that is served elsewhere is UNAVAILABLE; None for every other error.
+    """
+
+    def __init__(
+        self, code: ErrorCode, message: str, hint: str = "", backend: str = "", cause: Cause | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
         self.backend = backend
+        self.cause = cause
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".rstrip()
 
-    def __reduce__(self) -> tuple[type[ToolError], tuple[ErrorCode, str, str, str]]:
-        return type(self), (self.code, self.message, self.hint, self.backend)
+    def __reduce__(self) -> tuple[type[ToolError], tuple[ErrorCode, str, str, str, Cause | None]]:
+        return type(self), (self.code, self.message, self.hint, self.backend, self.cause)
 
 
 @dataclass(frozen=True)

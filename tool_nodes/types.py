@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tool_nodes.content import content_key
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -61,6 +64,16 @@ class Frame:
     def size(self) -> tuple[int, int]:
         """(width, height) [px]."""
         return self.rgb.shape[1], self.rgb.shape[0]
+
+    @cached_property
+    def key(self) -> bytes:
+        """What the frame is known by elsewhere: 16 bytes of all that it holds, the same for a copy in another process.
+
+        The content rather than camera and stamp: those of two simulations are the same. Computed once, when it is first
+        asked for, and copied with the frame.
+        """
+        arrays = (self.rgb, self.depth, np.asarray(self.K), np.asarray(self.T_base_camera), self.ids)
+        return content_key(*arrays, self.stamp, self.camera, self.labels, self.texts)
 
 
 @dataclass(frozen=True)

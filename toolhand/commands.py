@@ -226,6 +226,22 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
             ),
         },
     ),
+    "serve": Group(
+        "Serve backends on a Ray cluster, for many conversations at once.",
+        {
+            "up": CliCommand(
+                "toolhand.serve:serve_up",
+                "Serve the backends that a YAML file names, until Ctrl-C; `--perception served` asks them.",
+            ),
+            "status": CliCommand(
+                "toolhand.serve:serve_status", "Show what is served: replicas, waiting calls, times and errors."
+            ),
+            "down": CliCommand(
+                "toolhand.serve:serve_down",
+                "End what is served on this machine, or from it; no process is left, also after a crash.",
+            ),
+        },
+    ),
     "up": Program("toolhand.up:main", "Start the nodes of a launch file, until Ctrl-C."),
     "stop": Program(
         "toolhand.stop:main", "Brake the arm of the graph that runs, and latch; --reset allows motions again."

@@ -61,6 +61,7 @@ docs/learning
 docs/rewards
 docs/data
 docs/engines
+docs/serving
 urdf/README
 docs/architecture
 docs/site/api

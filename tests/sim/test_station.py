@@ -111,7 +111,7 @@ def test_the_planner_can_be_wrapped(scene: Scene) -> None:
 @pytest.mark.parametrize(
     ("config", "sentence"),
     [
-        ({"perception": "magic"}, "There is no perception 'magic': it must be learned or pixels or sim."),
+        ({"perception": "magic"}, "There is no perception 'magic': it must be learned or pixels or served or sim."),
         ({"camera": "pinhole"}, "camera"),
         ({"seed": -1}, "The seed must be 0 or greater, got -1."),
     ],

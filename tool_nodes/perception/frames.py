@@ -25,7 +25,7 @@ T = TypeVar("T")
 
 
 class FrameCache(Generic[T]):
-    """Remembers what was computed from the last few frames, by identity.
+    """Remembers what was computed from the last few frames, also of a frame's copy from another process.
 
     Args:
         compute: Makes the value of a frame. A method is held weakly: its object owns the cache, and would otherwise,
@@ -38,8 +38,12 @@ class FrameCache(Generic[T]):
 
     def __call__(self, frame: Frame) -> T:
         """The value of a frame, computed once."""
-        for known, value in tuple(self._known):  # another thread may add one: a call that ran out of time
-            if known is frame:
+        known = tuple(self._known)  # another thread may add one: a call that ran out of time
+        for seen, value in known:
+            if seen is frame:
+                return value
+        for seen, value in known:
+            if seen.stamp == frame.stamp and seen.key == frame.key:  # hashed only where it may be the same
                 return value
         compute = self._compute()
         assert compute is not None, "the object of the method is gone"

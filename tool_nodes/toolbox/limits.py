@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.arguments import show
+from tool_nodes.types import Frame
 
 T = TypeVar("T")
 
@@ -210,5 +211,7 @@ def _identity(value: Any, held: list[Any]) -> Any:
         return tuple((name, _identity(value[name], held)) for name in sorted(value, key=str))
     if isinstance(value, Sequence):
         return tuple(_identity(inner, held) for inner in value)
+    if isinstance(value, Frame):
+        return value.key  # its copy from another process is the same picture
     held.append(value)
     return id(value)

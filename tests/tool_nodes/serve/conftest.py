@@ -1,0 +1,85 @@
+"""One service for all tests that need one: a cluster of its own, in a folder of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.tool_nodes.serve.served_backends import install
+from tool_nodes.serve import place, processes
+from tool_nodes.serve.calling import disconnect
+from tool_nodes.serve.cluster import require_ray, take_down
+from tool_nodes.serve.place import Service
+
+YAML = """
+ports:
+  pointer: {backend: obedient, deadline_s: 60}
+  quick: {port: pointer, backend: obedient, run: serve, deadline_s: 30, retries: 1, batch: 2, queue: 4}
+  batched: {port: pointer, backend: batched, run: serve, batch: 16, batch_wait_ms: 20}
+  depth: pixels
+cluster: {cpus: 4, gpus: 1, store_gb: 0.2}
+"""
+
+
+class Running:
+    """A service that was started as a user starts it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def toolhand(self, *words: str, timeout_s: float = 900.0) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "toolhand", *words]
+        return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
+
+    def up(self, text: str = YAML) -> Service:
+        file = self.folder / "serve.yaml"
+        file.write_text(text, encoding="utf-8")
+        done = self.toolhand("serve", "up", str(file), "--detach", "--json")
+        assert done.returncode == 0, done.stderr + done.stdout
+        assert json.loads(done.stdout)["folder"] == str(place.folder().resolve())
+        service = place.noted()
+        assert service is not None
+        return service
+
+    def down(self) -> None:
+        disconnect()
+        service = place.noted()
+        take_down()
+        assert service is None or not processes.of_service(service)
+
+
+@contextmanager
+def a_folder() -> Iterator[Running]:
+    """A service's folder, with backends to be served in it; everything is ended and gone afterwards."""
+    folder = Path(tempfile.mkdtemp(prefix="toolhand-", dir="/tmp"))  # Ray's sockets need a short path
+    before = {name: os.environ.get(name) for name in (place.VARIABLE, "PYTHONPATH")}
+    package = install(folder / "package")
+    os.environ[place.VARIABLE] = str(folder / "s")
+    os.environ["PYTHONPATH"] = os.pathsep.join(
+        [str(package), str(Path(__file__).parents[3]), before["PYTHONPATH"] or ""]
+    )
+    running = Running(folder)
+    try:
+        yield running
+    finally:
+        running.down()
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def running() -> Iterator[Running]:
+    require_ray()
+    with a_folder() as service:
+        service.up()
+        yield service

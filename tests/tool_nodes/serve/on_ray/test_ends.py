@@ -1,0 +1,114 @@
+"""Nothing is left of a service: by Ctrl-C, by `down`, and after whoever kept it was killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.tool_nodes.serve.conftest import a_folder
+from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve import place, processes
+from tool_nodes.serve.calling import connect, disconnect
+from tool_nodes.serve.cluster import Keeper, take_down
+from tool_nodes.serve.config import parse_config
+
+TINY = "ports: {pointer: {backend: obedient}}\ncluster: {cpus: 1, store_gb: 0.1}\n"
+
+
+def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
+    disconnect()
+    with a_folder() as running:
+        service = running.up(TINY)
+        assert len(processes.of_service(service)) > 3
+        os.kill(service.keeper, signal.SIGKILL)
+        until = time.monotonic() + 30.0
+        while processes.began(service.keeper) == service.began and time.monotonic() < until:
+            time.sleep(0.05)
+        done = running.toolhand("serve", "down")
+        assert (done.returncode, "has ended" in done.stderr) == (0, True)
+        assert processes.of_service(service) == []
+        assert place.noted() is None
+        assert not (Path(service.folder) / "ray").exists()
+        again = running.toolhand("serve", "down")
+        assert (again.returncode, again.stderr) == (0, "Nothing is served here.\n")
+
+
+def test_without_a_service_a_served_port_says_how_to_start_one() -> None:
+    disconnect()
+    with (
+        a_folder(),
+        pytest.raises(ToolError, match="Start it with: toolhand serve up") as caught,
+    ):
+        connect()
+    assert (caught.value.code, caught.value.cause) == (ErrorCode.UNAVAILABLE, Cause.NOT_SERVED)
+
+
+def test_a_port_in_use_is_told_and_nothing_is_left() -> None:
+    disconnect()
+    with a_folder(), socket.socket() as taken:
+        taken.bind(("", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        keeper = Keeper(parse_config({"ports": {"pointer": "pixels"}, "cluster": {"port": port}}))
+        try:
+            with pytest.raises(ToolError, match=f"The port {port} is in use"):
+                keeper.start()
+        finally:
+            keeper.close()
+        assert processes.of_service(keeper.service) == []
+        assert place.noted() is None
+
+
+def test_marked_processes_are_found_and_ended_and_no_others() -> None:
+    sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
+    marked = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service"}, stdout=subprocess.PIPE)
+    other = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service-2"}, stdout=subprocess.PIPE)
+    service = place.Service("a-service", "", os.getpid(), "/nowhere", own=True)
+    try:
+        for process in (marked, other):
+            assert process.stdout is not None
+            process.stdout.readline()
+        assert processes.of_service(service) == [marked.pid]
+        assert processes.end_all(service) == 0
+        assert marked.wait(10) == -signal.SIGKILL
+        assert other.poll() is None
+    finally:
+        for process in (marked, other):
+            process.kill()
+            process.wait()
+            assert process.stdout is not None
+            process.stdout.close()
+
+
+def test_a_number_that_is_used_again_is_another_process() -> None:
+    processes.end(os.getpid(), -1, 1.0)  # it would have ended this one
+    assert processes.began(os.getpid()) is not None
+    assert processes.began(2**22 + 1) is None
+
+
+def test_a_service_that_was_noted_and_is_none_any_more_is_forgotten() -> None:
+    with a_folder() as running:
+        here = place.private(place.folder())
+        gone = place.Service("gone", "127.0.0.1:9", 2**22 + 1, str(here), own=True, began=1)
+        place.note(gone)
+        with pytest.raises(ToolError, match="still being started"):
+            place.running_service()
+        gone = replace(gone, ready=True)
+        place.note(gone)
+        assert place.running_service() == gone
+        assert take_down() == gone
+        assert place.noted() is None
+        assert oct(here.stat().st_mode)[-3:] == "700"
+        (here / "service.json").write_text("{")
+        with pytest.raises(ToolError, match="cannot be read"):
+            place.noted()
+        (here / "service.json").unlink()
+        del running

@@ -1,0 +1,125 @@
+"""What is served, called as a conversation calls it; one cluster for all of these."""
+
+from __future__ import annotations
+
+import gc
+import json
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from tests.tool_nodes.serve.conftest import Running
+from tests.tool_nodes.serve.test_requests import frame
+from tool_nodes import registry
+from tool_nodes.perception.presets import pixels
+from tool_nodes.registry import Shared
+from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve.calling import Connection, connect
+from tool_nodes.serve.ports import ServedDepth, ServedPointer
+from tool_nodes.toolbox.images import SessionImage
+
+SMALL = SessionImage(np.zeros((8, 8, 3), np.uint8))
+
+
+@pytest.fixture
+def connection(running: Running) -> Connection:
+    return connect()
+
+
+def ask(name: str, words: str, image: SessionImage = SMALL) -> tuple[float, float]:
+    value: list[tuple[float, float]] = connect().call(name, image, words).value
+    return value[0]
+
+
+@pytest.mark.parametrize("name", ["pointer", "quick"])
+def test_an_answer_names_its_backend_and_an_error_of_the_backend_comes_as_it_is(
+    connection: Connection, name: str
+) -> None:
+    pointer = ServedPointer(name)
+    assert (pointer.backend, pointer.reads_truth) == ("obedient", False)
+    assert pointer.point(SMALL, "anything").backend == "obedient"
+    with pytest.raises(ToolError, match=r"It is not there\. Look\.") as caught:
+        pointer.point(SMALL, "absent")
+    assert (caught.value.code, caught.value.cause) == (ErrorCode.OBJECT_NOT_FOUND, None)
+    with pytest.raises(ToolError, match="failed inside: ZeroDivisionError: no") as caught:
+        pointer.point(SMALL, "broken")
+    assert caught.value.code is ErrorCode.INTERNAL
+
+
+def test_served_depth_is_that_of_the_process_itself(connection: Connection) -> None:
+    shown = frame(3, (480, 640))
+    picture = SessionImage(shown.rgb, shown).cropped(100, 50, 500, 400)
+    here, there = pixels(Shared()).estimate(picture), registry.make("depth", "served").estimate(picture)
+    np.testing.assert_array_equal(there.value[0], here.value[0])
+    assert (there.value[1], there.backend) == (here.value[1], here.backend)
+    assert there.value[0].flags.writeable
+
+
+def test_a_picture_is_put_once_read_where_it_lies_and_let_go(connection: Connection) -> None:
+    shown = frame(4, (480, 640))
+    before = len(connection.shared)
+    for name in ("pointer", "quick", "pointer"):
+        assert ask(name, "sum", SessionImage(shown.rgb, shown)) == (float(shown.rgb.sum()), 0.0)
+    assert len(connection.shared) == before + 1
+    del shown
+    gc.collect()
+    assert len(connection.shared) == before
+
+
+def test_requests_that_wait_are_answered_together(connection: Connection) -> None:
+    with ThreadPoolExecutor(48) as threads:
+        sizes = [size for size, _ in threads.map(lambda k: ask("batched", str(k)), range(96))]
+    assert max(sizes) > 4
+
+
+@pytest.mark.parametrize("name", ["pointer", "quick"])
+def test_a_replica_that_dies_is_replaced_and_its_caller_told(connection: Connection, name: str) -> None:
+    old = ask(name, "process")
+    with pytest.raises(ToolError, match="died while it was asked") as caught:
+        ask(name, "die")
+    assert (caught.value.code, caught.value.cause) == (ErrorCode.UNAVAILABLE, Cause.DIED)
+    assert ask(name, "process") != old
+
+
+def test_a_replica_that_runs_out_of_memory_says_so_and_is_replaced(connection: Connection) -> None:
+    old = ask("pointer", "process")
+    with pytest.raises(ToolError, match="ran out of memory") as caught:
+        ask("pointer", "memory")
+    assert (caught.value.code, caught.value.cause) == (ErrorCode.UNAVAILABLE, Cause.OUT_OF_MEMORY)
+    assert ask("pointer", "process") != old
+
+
+def test_what_cannot_be_sent_is_told(connection: Connection) -> None:
+    with pytest.raises(ToolError, match="cannot be sent") as caught:
+        connection.call("pointer", SMALL, (k for k in "no text"))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    with pytest.raises(ToolError, match="'pointer'"):
+        ask("pointer", "unsendable")
+    assert ask("pointer", "anything") == (1.0, 1.0)
+
+
+def test_names_that_are_not_served_are_told(connection: Connection) -> None:
+    with pytest.raises(ToolError, match="'second' is not served: pointer, quick") as caught:
+        registry.make("pointer", "served:second")
+    assert caught.value.cause is Cause.NOT_SERVED
+    with pytest.raises(ToolError, match="served as a pointer, no depth"):
+        ServedDepth("quick")
+
+
+def test_the_status_counts_calls_and_errors(connection: Connection, running: Running) -> None:
+    ask("pointer", "anything")
+    with pytest.raises(ToolError):
+        ask("pointer", "absent")
+    connection.tell()
+    shown = running.toolhand("serve", "status", "--json")
+    (row,) = [row for row in json.loads(shown.stdout) if row["name"] == "pointer"]
+    assert row["calls"] > row["errors"]["object_not_found"] >= 1
+    assert row["replicas"] == {"RUNNING": 1}
+    assert 0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
+
+
+def test_a_second_service_in_the_same_folder_is_refused(running: Running) -> None:
+    done = running.toolhand("serve", "up", str(running.folder / "serve.yaml"))
+    assert (done.returncode, "Something is served already" in done.stderr) == (1, True)
+    assert ask("pointer", "anything") == (1.0, 1.0)

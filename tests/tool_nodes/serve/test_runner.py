@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tool_nodes.ports import Answer
+from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve.config import Entry
+from tool_nodes.serve.requests import Request, SentPicture
+from tool_nodes.serve.runner import Runner, make_backend
+
+ENTRY = Entry("pointer", "pointer", "test", run="serve", batch=8)
+PICTURE = SentPicture(np.zeros((4, 4, 3), np.uint8), None, None)
+
+
+class Echo:
+    backend = "echo"
+
+    def point(self, image: Any, text: str) -> Answer[list[tuple[float, float]]]:
+        match text:
+            case "absent":
+                raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "It is not there.")
+            case "broken":
+                raise ZeroDivisionError("no")
+            case "large":
+                raise MemoryError("9 TB")
+        return Answer([(float(len(text)), 0.0)], self.backend)
+
+
+class Batches(Echo):
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def many(self, requests: Any) -> list[Any]:
+        self.sizes.append(len(requests))
+        replies: list[Any] = []
+        for image, text in requests:
+            try:
+                replies.append(self.point(image, text))
+            except ToolError as error:
+                replies.append(error)
+        return replies
+
+
+def requests(*words: str, left_s: float = 60.0) -> list[Request]:
+    return [Request((PICTURE, word), time.time() + left_s) for word in words]
+
+
+def runner(backend: Any, ends: list[int] | None = None) -> Runner:
+    return Runner(ENTRY, backend, list, [].append if ends is None else ends.append)
+
+
+@pytest.mark.parametrize("backend", [Echo(), Batches()])
+def test_each_request_of_a_batch_has_its_own_answer(backend: Any) -> None:
+    one, absent, three = runner(backend).work(requests("a", "absent", "abc"))
+    assert (one.value, three.value) == ([(1.0, 0.0)], [(3.0, 0.0)])
+    assert absent.code is ErrorCode.OBJECT_NOT_FOUND
+
+
+def test_a_backend_that_answers_many_is_asked_once() -> None:
+    backend = Batches()
+    runner(backend).work(requests("a", "b", "c"))
+    assert backend.sizes == [3]
+
+
+@pytest.mark.parametrize("backend", [Echo(), Batches()])
+def test_a_request_that_breaks_the_backend_costs_the_others_nothing(backend: Any) -> None:
+    one, broken, other = runner(backend).work(requests("a", "broken", "b"))
+    assert one.value == other.value == [(1.0, 0.0)]
+    assert broken.code is ErrorCode.INTERNAL
+    assert str(broken) == "The pointer 'pointer' failed inside: ZeroDivisionError: no."
+
+
+def test_what_is_too_late_is_not_begun() -> None:
+    backend = Batches()
+    late, on_time = runner(backend).work([*requests("a", left_s=-1.0), *requests("b")])
+    assert (late.code, late.cause) == (ErrorCode.UNAVAILABLE, Cause.TIMEOUT)
+    assert on_time.value == [(1.0, 0.0)]
+    assert backend.sizes == [1]
+
+
+@pytest.mark.parametrize("backend", [Echo(), Batches()])
+def test_a_process_that_has_run_out_of_memory_says_so_and_takes_nothing_more(backend: Any) -> None:
+    ends: list[int] = []
+    worker = runner(backend, ends)
+    (reply,) = worker.work(requests("large"))
+    assert (reply.code, reply.cause) == (ErrorCode.UNAVAILABLE, Cause.OUT_OF_MEMORY)
+    (after,) = worker.work(requests("a"))
+    assert after.cause is Cause.DIED
+    until = time.monotonic() + 20.0
+    while not ends and time.monotonic() < until:
+        time.sleep(0.05)
+    assert ends == [1]
+
+
+def test_an_answer_short_of_one_is_an_error_of_the_backend() -> None:
+    class Short(Echo):
+        def many(self, requests: Any) -> list[Any]:
+            return []
+
+    replies = runner(Short()).work(requests("a", "b"))
+    assert [reply.code for reply in replies] == [ErrorCode.INTERNAL] * 2
+
+
+HANGS = """
+import time
+from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
+from tool_nodes.serve import runner
+from tool_nodes.serve.requests import Request
+class Hangs:
+    def point(self, image, text):
+        print("begun", flush=True)
+        sum(range(10**12))  # holds the interpreter, as native code may
+runner.GRACE_S = 0.1
+runner.Runner(ENTRY, Hangs(), list).work([Request((PICTURE, "a"), time.time() + 0.2)])
+print("ended")
+"""
+
+
+def test_a_process_that_hangs_ends_itself_and_says_where_it_was() -> None:
+    done = subprocess.run([sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (1, "begun\n")
+    assert "in point" in done.stderr
+
+
+def test_what_is_served_is_found_as_everywhere() -> None:
+    backend = make_backend(Entry("detector", "detector", "pixels+drawings"))
+    assert runner(backend).describe() == {"backend": "pixels", "takes": frozenset(), "reads_truth": False}
+    with pytest.raises(ToolError, match="There is no pointer"):
+        make_backend(Entry("pointer", "pointer", "nothing"))

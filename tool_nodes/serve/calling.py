@@ -1,0 +1,380 @@
+"""The caller's side: a connection to what is served, and calls that end by their deadline, whatever becomes of it.
+
+A call that is too late is cancelled where it waits; a computation that has begun is ended by the replica's own process
+(`tool_nodes.serve.runner`). What went wrong on the way is UNAVAILABLE with a `Cause`, and is tried again as the entry
+says; what the backend itself answers, an error too, is the answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import logging
+import os
+import sys
+import threading
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import CancelledError
+from typing import Any
+
+from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve.config import ACTOR, SERVE, Entry, Local, without_ray
+from tool_nodes.serve.ledger import OK, Told
+from tool_nodes.serve.place import Service, running_service
+from tool_nodes.serve.requests import Request, SharedArrays
+
+REPORT_S = 1.0
+"""How often a client tells the ledger what it has met [s]."""
+
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
+"""The wait before a request is tried again, doubled each time [s]; chosen by hand: a process starts in seconds."""
+
+ANSWER_S = 30.0
+"""Longest wait for what is asked about the service itself [s]; chosen by hand."""
+
+
+class Connection:
+    """This process on a cluster; made by `connect`.
+
+    Args:
+        service: Where it is.
+    """
+
+    def __init__(self, service: Service) -> None:
+        ray = joined(service)
+        from tool_nodes.serve.replicas import LEDGER, NAMESPACE
+
+        self.service = service
+        self.shared = SharedArrays(ray.put)
+        self._ray = ray
+        self._handles: dict[str, Any] = {}
+        self._told = _Telling()
+        self._left = threading.Event()
+        try:
+            self._ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
+            self.entries: Mapping[str, Entry] = ray.get(self._ledger.entries.remote(), timeout=ANSWER_S)
+        except (ValueError, TimeoutError, ray.exceptions.RayError) as error:
+            raise _not_served(f"Nothing of Toolhand is served at {service.address}.") from error
+        threading.Thread(target=self._report, name="serve reports", daemon=True).start()
+
+    def entry(self, name: str) -> Entry:
+        """What is served by a name. Raises ToolError UNAVAILABLE."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise _not_served(f"{name[:60]!r} is not served: {', '.join(self.entries)}.")
+        return entry
+
+    def describe(self, name: str) -> Mapping[str, Any]:
+        """What a backend says of itself, see `Runner.describe`. Raises ToolError UNAVAILABLE."""
+        entry = self.entry(name)
+        told: Mapping[str, Any] = self._until(entry, time.time() + entry.deadline_s, "describe", lambda until: ())
+        return told
+
+    def call(self, name: str, *arguments: Any) -> Any:
+        """What a served backend answers.
+
+        Raises:
+            ToolError: What the backend raises; UNAVAILABLE with a cause.
+        """
+        entry = self.entry(name)
+        started = time.monotonic()
+        end = ErrorCode.INTERNAL.lower()
+        with self._told.waiting(name):
+            try:
+                answer = self._answer(entry, arguments)
+                end = OK
+                return answer
+            except ToolError as error:
+                end = (error.cause or error.code).lower()
+                raise
+            finally:
+                self._told.end(name, end, time.monotonic() - started)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """See `Ledger.rows`. Raises ToolError UNAVAILABLE."""
+        try:
+            rows: list[dict[str, Any]] = self._ray.get(self._ledger.rows.remote(), timeout=ANSWER_S)
+        except (TimeoutError, self._ray.exceptions.RayError) as error:
+            raise _not_served(f"The service at {self.service.address} does not answer.") from error
+        return rows
+
+    def tell(self) -> None:
+        """Tell the ledger what was met since it was last told."""
+        told = self._told.take()
+        if told:
+            self._ledger.tell.remote(self._told.client, told)
+
+    def leave(self) -> None:
+        """Tell what is left to tell, and tell no more."""
+        self._left.set()
+        with contextlib.suppress(Exception):
+            self.tell()
+
+    def _answer(self, entry: Entry, arguments: tuple[Any, ...]) -> Any:
+        try:
+            packed = tuple(map(self.shared.pack, arguments))
+        except self._ray.exceptions.RayError as error:
+            raise ToolError(
+                ErrorCode.UNAVAILABLE,
+                f"The picture cannot be put into shared memory: {_first_line(error)}.",
+                cause=Cause.OUT_OF_MEMORY,
+            ) from error
+        # `packed` keeps what it refers to until there is an answer.
+        return self._until(entry, time.time() + entry.deadline_s, "answer", lambda until: (Request(packed, until),))
+
+    def _until(self, entry: Entry, until: float, method: str, made: Callable[[float], tuple[Any, ...]]) -> Any:
+        """One method of a replica, tried as often as the entry says, until it is too late."""
+        tries, pause = 0, FIRST_PAUSE_S
+        while True:
+            try:
+                answer = self._once(entry, method, made(until), until)
+                if not isinstance(answer, ToolError):
+                    return answer
+                problem = answer
+            except ToolError as error:
+                problem = error
+            tries += 1
+            left = until - time.time()
+            if problem.cause in (None, Cause.TIMEOUT, Cause.NOT_SERVED) or tries > entry.retries or left <= pause:
+                raise problem
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+            if entry.run == ACTOR:
+                self._await_actor(entry, until)
+
+    def _await_actor(self, entry: Entry, until: float) -> None:
+        """Until an actor that died is back: until then every call fails at once. Serve's handles wait by themselves."""
+        while (left := until - time.time()) > 0.0:
+            try:
+                self._ray.get(self._handle(entry).describe.remote(), timeout=left)
+                return
+            except (TimeoutError, self._ray.exceptions.RayError):
+                time.sleep(min(FIRST_PAUSE_S, left))
+
+    def _once(self, entry: Entry, method: str, arguments: tuple[Any, ...], until: float) -> Any:
+        """What one replica says. Raises ToolError."""
+        exceptions = self._ray.exceptions
+        waiting: Any = None
+        try:
+            waiting = getattr(self._handle(entry), method).remote(*arguments)
+            left = max(0.0, until - time.time())
+            if entry.run == SERVE:
+                return waiting.result(timeout_s=left, _skip_asyncio_check=True)
+            return self._ray.get(waiting, timeout=left)
+        except TimeoutError as error:
+            self._cancel(entry, waiting)
+            raise _unavailable(entry, f"gave no answer within {entry.deadline_s:g} s", Cause.TIMEOUT) from error
+        except exceptions.OutOfMemoryError as error:
+            raise _unavailable(entry, "was ended as the machine ran out of memory", Cause.OUT_OF_MEMORY) from error
+        except exceptions.PendingCallsLimitExceeded as error:
+            raise _full(entry) from error
+        except (exceptions.RayTaskError, exceptions.RayError, CancelledError) as error:
+            raise self._explained(entry, error) from error
+        except KeyboardInterrupt:
+            self._cancel(entry, waiting)
+            raise
+        except Exception as error:
+            raise self._explained(entry, error) from error
+
+    def _explained(self, entry: Entry, error: BaseException) -> ToolError:
+        """What an error of Ray, or of what it could not send, means."""
+        from ray.serve import exceptions as of_serve
+
+        exceptions = self._ray.exceptions
+        if isinstance(error, of_serve.BackPressureError):
+            return _full(entry)
+        if isinstance(error, of_serve.DeploymentUnavailableError):
+            return _not_served(f"The {entry.port} {entry.name!r} could not be started.")
+        died = (
+            exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.NodeDiedError,
+            exceptions.ObjectLostError, exceptions.TaskCancelledError, of_serve.ReplicaUnavailableError, CancelledError,
+        )  # fmt: skip
+        if isinstance(error, died):
+            return _unavailable(entry, "died while it was asked", Cause.DIED)
+        if isinstance(error, exceptions.RayTaskError):
+            return ToolError(
+                ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {_first_line(error.cause)}."
+            )
+        if isinstance(error, TypeError):
+            return ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"What the {entry.port} is given cannot be sent: {_first_line(error)}."
+            )
+        return _unavailable(entry, f"cannot be reached: {_first_line(error)}", Cause.DIED)
+
+    def _cancel(self, entry: Entry, waiting: Any) -> None:
+        with contextlib.suppress(Exception):  # what has ended meanwhile needs no cancelling
+            if entry.run == SERVE:
+                waiting.cancel()
+            else:
+                self._ray.cancel(waiting)
+
+    def _handle(self, entry: Entry) -> Any:
+        handle = self._handles.get(entry.name)
+        if handle is None:
+            from tool_nodes.serve.replicas import handle_of
+
+            try:
+                handle = self._handles[entry.name] = handle_of(entry)
+            except Exception as error:
+                raise _not_served(
+                    f"The {entry.port} {entry.name!r} is served no more: {_first_line(error)}."
+                ) from error
+        return handle
+
+    def _report(self) -> None:
+        while not self._left.wait(REPORT_S):
+            with contextlib.suppress(Exception):  # a ledger that is being started again misses a second
+                self.tell()
+
+
+class _Telling:
+    """What this process has met since the ledger was last told."""
+
+    def __init__(self) -> None:
+        self.client = uuid.uuid4().hex
+        self._lock = threading.Lock()
+        self._waiting: dict[str, int] = defaultdict(int)
+        self._ends: dict[str, list[tuple[str, float]]] = defaultdict(list)
+
+    @contextlib.contextmanager
+    def waiting(self, name: str) -> Iterator[None]:
+        with self._lock:
+            self._waiting[name] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._waiting[name] -= 1
+
+    def end(self, name: str, end: str, seconds: float) -> None:
+        with self._lock:
+            self._ends[name].append((end, seconds))
+
+    def take(self) -> dict[str, Told]:
+        """What there is to tell; nothing where nothing has happened."""
+        with self._lock:
+            names = {name for name, count in self._waiting.items() if count} | set(self._ends)
+            return {name: Told(self._waiting[name], tuple(self._ends.pop(name, ()))) for name in names}
+
+
+_connections: dict[str, Connection] = {}
+_connecting = threading.Lock()
+
+
+def connect() -> Connection:
+    """This process's connection to the service that runs now, see `tool_nodes.serve.place`.
+
+    Raises:
+        ToolError: UNAVAILABLE where none runs, where it does not answer, and without Ray.
+    """
+    service = running_service()
+    with _connecting:
+        known = _connections.get(service.id)
+        if known is None:
+            if _connections:  # a service that was started anew: what belongs to the old one is gone
+                disconnect()
+            known = _connections[service.id] = Connection(service)
+        return known
+
+
+def disconnect() -> None:
+    """Leave the cluster; connections are made anew when something is called."""
+    if not _connections:
+        return
+    for connection in _connections.values():
+        connection.leave()
+    _connections.clear()
+    leave()
+
+
+def joined(service: Service) -> Any:
+    """Ray, with this process on the service's cluster."""
+    os.environ.update(service.environment())
+    try:
+        import ray
+        import ray.serve
+    except ImportError as error:
+        raise without_ray(error) from error
+    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    if not ray.is_initialized():
+        _read_environment()
+        try:
+            ray.init(service.address, log_to_driver=False, logging_level="ERROR")
+        except Exception as error:
+            raise _not_served(f"No cluster answers at {service.address}: {_first_line(error)}.") from error
+    return ray
+
+
+def start_cluster(service: Service, local: Local) -> str:
+    """Start a cluster on this machine that ends with this process; its address. Raises what Ray raises."""
+    os.environ.update(service.environment())
+    import ray
+    from ray._private.node import Node
+    from ray._private.parameter import RayParams
+
+    _read_environment()
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    # As `ray.init` does it, but without the two processes that scale clusters of a cloud and forward logs: Ray gives
+    # the parts of a node 15 s to start, in which these would take their share of the processors.
+    node = Node(
+        RayParams(
+            num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
+            include_dashboard=False, include_log_monitor=False, no_monitor=True, dashboard_agent_listen_port=0,
+            gcs_server_port=local.port, temp_dir=f"{service.folder}/ray",
+        ),
+        head=True, shutdown_at_exit=False, spawn_reaper=True,
+    )  # fmt: skip
+    _nodes.append(node)
+    address: str = node.gcs_address
+    ray.init(address, log_to_driver=False, logging_level="ERROR")
+    return address
+
+
+_nodes: list[Any] = []
+"""What `start_cluster` has started."""
+
+
+def _read_environment() -> None:
+    """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
+    raylet: Any = importlib.import_module("ray._raylet")
+    raylet.AuthenticationTokenLoader.instance().reset_cache()
+    raylet.Config.initialize("")
+
+
+def lives() -> bool:
+    """Whether the cluster that this process is on still answers."""
+    import ray
+
+    try:
+        return any(node["Alive"] for node in ray.nodes())
+    except Exception:  # whatever it raises, it does not answer
+        return False
+
+
+def leave() -> None:
+    """Leave the cluster, or end the one that this process has started."""
+    ray = sys.modules.get("ray")
+    if ray is not None and ray.is_initialized():
+        ray.shutdown()
+    while _nodes:
+        _nodes.pop().kill_all_processes(check_alive=False, allow_graceful=False)
+
+
+def _unavailable(entry: Entry, what: str, cause: Cause) -> ToolError:
+    return ToolError(ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} {what}.", cause=cause)
+
+
+def _full(entry: Entry) -> ToolError:
+    return _unavailable(entry, f"has {entry.queue} requests of this process waiting", Cause.FULL_QUEUE)
+
+
+def _not_served(sentence: str) -> ToolError:
+    return ToolError(ErrorCode.UNAVAILABLE, sentence, "See toolhand serve status.", cause=Cause.NOT_SERVED)
+
+
+def _first_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:200] if lines else ''}".rstrip(": .")

@@ -1,0 +1,226 @@
+"""A service from beginning to end: a cluster of its own or somebody's, what it is to serve, and nothing left of it.
+
+    keeper = Keeper(read_config(Path("serve.yaml")))
+    try:
+        keeper.start()
+        keeper.wait()
+    finally:
+        keeper.close()
+
+A cluster of its own ends with the keeper's process, however that ends; `take_down` ends what is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import socket
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve import place, processes
+from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
+from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
+from tool_nodes.serve.place import Service
+
+START_S = 600.0
+"""How long it is tried to start a cluster [s]: it takes five on an idle machine, but Ray gives one of its parts 15 s,
+which is too short while all processors are busy."""
+
+READY_S = 900.0
+"""How long all backends together may take to load [s]; the first start of a replica with packages of its own installs
+them."""
+
+DOWN_S = 30.0
+"""How long a keeper may take to take everything down [s]."""
+
+_LONGEST_FOLDER = 45
+"""Characters: Ray makes sockets below the folder, whose paths have at most 107."""
+
+_POLL_S = 0.2
+"""How often it is asked whether something is ready [s]."""
+
+
+class Keeper:
+    """Starts a service, watches it and takes it down.
+
+    Args:
+        config: What is to be served.
+        address: HOST:PORT of a cluster; empty starts one on this machine.
+        say: Told what happens, in sentences.
+    """
+
+    def __init__(self, config: ServeConfig, address: str = "", say: Callable[[str], None] = lambda text: None) -> None:
+        self._config = config
+        self._say = say
+        self._begun = False
+        here = place.private(place.folder()).resolve()
+        self.service = Service(
+            uuid.uuid4().hex, address, os.getpid(), str(here), own=not address, began=processes.began(os.getpid())
+        )
+
+    def start(self) -> Service:
+        """Start the cluster where it is to be this one's, and serve.
+
+        Raises:
+            ToolError: UNAVAILABLE where a service runs already, without Ray, where a cluster does not start or answer,
+                or a backend cannot be loaded; INVALID_ARGUMENT for a port in use and for more than the cluster has.
+        """
+        require_ray()
+        running = place.noted()
+        if running is not None and processes.began(running.keeper) == running.began:
+            raise ToolError(
+                ErrorCode.UNAVAILABLE, f"Something is served already, by process {running.keeper}.",
+                f"End it with toolhand serve down, or set {place.VARIABLE} to another folder.",
+            )  # fmt: skip
+        if running is not None:
+            take_down()
+        self._begun = True
+        place.note(self.service)  # from here on `take_down` finds what there is
+        if self.service.own:
+            self._start_head(self._config.local)
+        check_resources(self._config, joined(self.service).cluster_resources())
+        self._serve()
+        self.service = replace(self.service, ready=True)
+        place.note(self.service)
+        return self.service
+
+    def wait(self) -> None:
+        """Until the cluster ends by itself. Raises ToolError UNAVAILABLE then."""
+        while lives():
+            time.sleep(_POLL_S)
+        raise ToolError(ErrorCode.UNAVAILABLE, "The cluster has ended.", cause=Cause.DIED)
+
+    def close(self) -> None:
+        """Take everything down that was started; nothing is left of a cluster of its own."""
+        if not self._begun:
+            return
+        if not self.service.own:
+            _withdraw(self._config.entries.values())
+        disconnect()
+        leave()
+        if self.service.own:
+            processes.end_all(self.service)
+            os.environ.pop(place.MARK, None)
+            shutil.rmtree(Path(self.service.folder) / "ray", ignore_errors=True)
+        place.forget(Path(self.service.folder))
+        self._begun = False
+
+    def _start_head(self, local: Local) -> None:
+        folder = self.service.folder
+        if len(folder) > _LONGEST_FOLDER:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"{folder} has more than {_LONGEST_FOLDER} characters.",
+                f"Set {place.VARIABLE} to a shorter folder.",
+            )  # fmt: skip
+        if local.port:
+            _require_free(local.port)
+        place.write_token(Path(folder), secrets.token_hex(32))
+        os.environ.update({place.MARK: self.service.id, **_LEAN})
+        until = time.monotonic() + START_S
+        while True:
+            self._say("A cluster is being started.")
+            try:
+                address = start_cluster(self.service, local)
+            except Exception as error:  # Ray raises no more than Exception here
+                leave()
+                processes.end_all(self.service)
+                if time.monotonic() > until:
+                    why = " ".join(str(error).split())[:200]
+                    raise ToolError(ErrorCode.UNAVAILABLE, f"Ray does not start on this machine: {why}") from error
+                self._say("It did not start; it is tried again.")
+            else:
+                self.service = replace(self.service, address=address)
+                return
+
+    def _serve(self) -> None:
+        from tool_nodes.serve import replicas
+
+        entries = self._config.entries
+        self._say(f"Being started: {', '.join(entries)}.")
+        replicas.begin()
+        replicas.start_ledger(entries)
+        for entry in entries.values():
+            replicas.start(entry)
+        until = time.monotonic() + READY_S
+        for entry in entries.values():
+            replicas.wait_ready(entry, until - time.monotonic())
+
+
+def take_down() -> Service | None:
+    """End the service of this machine, also where its keeper is gone; None where there was none.
+
+    Raises:
+        ToolError: UNAVAILABLE where processes are left.
+    """
+    service = place.noted()
+    if service is None:
+        return None
+    processes.end(service.keeper, service.began, DOWN_S)
+    if service.own:
+        left = processes.end_all(service)
+        shutil.rmtree(Path(service.folder) / "ray", ignore_errors=True)
+        if left:
+            raise ToolError(ErrorCode.UNAVAILABLE, f"{left} processes of the service do not end.", "Call it again.")
+    elif place.noted() is not None:  # its keeper was killed before it could
+        with contextlib.suppress(ToolError):  # a cluster that is gone serves nothing
+            _withdraw(connect().entries.values())
+        disconnect()
+    place.forget(Path(service.folder))
+    return service
+
+
+def require_ray() -> None:
+    """Raises ToolError UNAVAILABLE where it is not installed; nothing is imported: Ray reads its environment then."""
+    if importlib.util.find_spec("ray") is None:
+        raise without_ray(ModuleNotFoundError("No module named 'ray'"))
+
+
+_LEAN = {
+    # Processes are started when they are needed: Ray would begin with one for each processor.
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
+
+
+def _withdraw(entries: Any) -> None:
+    """Serve nothing of this any more on a cluster that goes on."""
+    with contextlib.suppress(Exception):  # it may have ended first
+        from tool_nodes.serve import replicas
+
+        for entry in entries:
+            with contextlib.suppress(Exception):
+                replicas.stop(entry)
+        replicas.stop_actor(replicas.LEDGER)
+
+
+def _require_free(port: int) -> None:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("", port))
+        except OSError as error:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The port {port} is in use.",
+                "Name another one as port of cluster, or none.",
+            ) from error
+
+
+def until_signal(keeper: Keeper) -> None:
+    """Keep a service until Ctrl-C or SIGTERM, which end as KeyboardInterrupt."""
+
+    def interrupt(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    keeper.wait()

@@ -1,0 +1,77 @@
+"""Processes of a service on this machine: found wherever they are, and all ended with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from tool_nodes.serve.place import MARK, Service
+
+SWEEP_S = 10.0
+"""How long killed processes may take to be gone [s]; chosen by hand."""
+
+
+def began(process: int) -> int | None:
+    """When a process began, in ticks since the machine was started; None where there is none. With its number it is
+    one process, though numbers are used again.
+    """
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def of_service(service: Service) -> list[int]:
+    """Every process of this user that belongs to a cluster that was started for a service, but not this one.
+
+    They have the service's mark in their environment. Those that write a title over it, which begins with "ray::", are
+    known by their logs.
+    """
+    mark, logs = f"{MARK}={service.id}".encode(), f"{service.folder}/ray/"
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+                marked = mark in (entry / "environ").read_bytes().split(b"\0")
+                titled = (entry / "cmdline").read_bytes().startswith(b"ray::")
+                if (marked or (titled and _has_open(entry, logs))) and began(int(entry.name)) is not None:
+                    found.append(int(entry.name))
+    return found
+
+
+def _has_open(process: Path, folder: str) -> bool:
+    """Whether a process has a file below a folder open."""
+    return any(os.readlink(link).startswith(folder) for link in (process / "fd").iterdir())
+
+
+def end_all(service: Service) -> int:
+    """Kill what is left of a service; how many processes are still there after `SWEEP_S`, 0 if all went well."""
+    end = time.monotonic() + SWEEP_S
+    while (left := of_service(service)) and time.monotonic() < end:
+        for process in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(0.1)
+    return len(left)
+
+
+def end(process: int, since: int | None, patience_s: float) -> None:
+    """Ask a process to end, and kill it where it does not.
+
+    Args:
+        process: Its number.
+        since: When it began, see `began`; another process of that number is left alone.
+        patience_s: How long it may take [s].
+    """
+    for asked, patience in ((signal.SIGTERM, patience_s), (signal.SIGKILL, 5.0)):
+        until = time.monotonic() + patience
+        if since is None or began(process) != since:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, asked)
+        while began(process) == since and time.monotonic() < until:
+            time.sleep(0.05)

@@ -1,0 +1,186 @@
+"""A backend at work in a process of its own: batches, deadlines, and the end of a process that is not to be trusted.
+
+Nothing here knows Ray: `tool_nodes.serve.replicas` puts it on a cluster.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tool_nodes import registry
+from tool_nodes.perception.prompts import BY_PICTURE
+from tool_nodes.port_names import PortNames
+from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve.config import Entry
+from tool_nodes.serve.requests import Request, references, unpack
+
+GRACE_S = 0.5
+"""A batch may be so late before its process is ended [s]: longer than the scheduler of a busy machine needs; chosen by
+hand."""
+
+LAST_WORDS_S = 0.5
+"""Time for the answers to leave a process that ends itself [s]; chosen by hand."""
+
+Reply = Any
+"""What the port's method gives, or the ToolError that it raises."""
+
+
+def make_backend(entry: Entry) -> Any:
+    """What the entry names, without what only its callers know. Raises ToolError as `registry.make`."""
+    setting = registry.Setting()
+    made = [
+        registry.make(entry.port, part, setting) for part in PortNames(**{entry.port: entry.backend}).parts(entry.port)
+    ]
+    return made[0] if len(made) == 1 else BY_PICTURE[entry.port](*made)
+
+
+class Runner:
+    """Gives requests to a backend, one batch at a time; used by one thread.
+
+    Args:
+        entry: What is served.
+        backend: What stands behind it.
+        fetch: The values behind references, as `ray.get` gives them.
+        end: Ends this process at once.
+    """
+
+    def __init__(
+        self,
+        entry: Entry,
+        backend: Any,
+        fetch: Callable[[list[Any]], list[Any]],
+        end: Callable[[int], Any] = os._exit,
+    ) -> None:
+        self.entry = entry
+        self._backend = backend
+        self._fetch = fetch
+        self._end = end
+        self.ending: ToolError | None = None
+        """Why this process takes no request any more."""
+        _limit_memory(entry)
+
+    def describe(self) -> Mapping[str, Any]:
+        """What a client's port says of itself: `backend`, `takes` (of a segmenter), `reads_truth`."""
+        return {
+            "backend": getattr(self._backend, "backend", ""),
+            "takes": getattr(self._backend, "takes", frozenset()),
+            "reads_truth": bool(getattr(self._backend, "reads_truth", False)),
+        }
+
+    def work(self, requests: Sequence[Request]) -> list[Reply]:
+        """The answers, in order. Where this takes longer than the last deadline, the process ends: a computation
+        cannot be interrupted, and whoever came next would wait for it.
+        """
+        if self.ending is not None:
+            return [self._passed_on()] * len(requests)
+        replies: list[Reply] = [_late(request) for request in requests]
+        waiting = [k for k, reply in enumerate(replies) if reply is None]
+        if not waiting:
+            return replies
+        left = max(requests[k].until for k in waiting) - time.time() + GRACE_S
+        # It works where a computation holds the interpreter, and tells in the log where that was.
+        faulthandler.dump_traceback_later(max(left, GRACE_S), exit=True, file=2)
+        try:
+            answered = self._answer([requests[k] for k in waiting])
+        finally:
+            faulthandler.cancel_dump_traceback_later()
+        for k, reply in zip(waiting, answered, strict=True):
+            replies[k] = reply
+        return replies
+
+    def _answer(self, requests: list[Request]) -> list[Reply]:
+        try:
+            return self._ask(requests)
+        except ToolError as error:
+            return [error] * len(requests) if len(requests) == 1 else self._one_by_one(requests)
+        except Exception as error:
+            if _out_of_memory(error):
+                return [self._give_up(error)] * len(requests)
+            if len(requests) > 1:
+                return self._one_by_one(requests)
+            return [_broken(self.entry, error)]
+
+    def _one_by_one(self, requests: list[Request]) -> list[Reply]:
+        """One request that cannot be answered is no reason for its neighbours to go without."""
+        return [self.ending or self._answer([request])[0] for request in requests]
+
+    def _passed_on(self) -> ToolError:
+        """What comes after the end was decided is not answered here: its callers are told by the end itself."""
+        time.sleep(2 * LAST_WORDS_S)
+        return ToolError(
+            ErrorCode.UNAVAILABLE, f"The {self.entry.port} {self.entry.name!r} is being replaced.", cause=Cause.DIED
+        )
+
+    def _ask(self, requests: list[Request]) -> list[Reply]:
+        wanted = references(requests)
+        values = dict(zip(wanted, self._fetch(wanted), strict=True)) if wanted else {}
+        writes = bool(getattr(self._backend, "writes", False))
+        arguments = [unpack(request, values, writes) for request in requests]
+        many = getattr(self._backend, "many", None)
+        if many is None:
+            return [self._call(each) for each in arguments]
+        replies = list(many(arguments))
+        if len(replies) != len(requests):
+            raise ValueError(f"{len(replies)} answers to {len(requests)} requests")
+        return replies
+
+    def _call(self, arguments: tuple[Any, ...]) -> Reply:
+        try:
+            return getattr(self._backend, self.entry.method)(*arguments)
+        except ToolError as error:
+            return error
+        except Exception as error:
+            if _out_of_memory(error):
+                raise
+            return _broken(self.entry, error)
+
+    def _give_up(self, error: Exception) -> ToolError:
+        """Memory that has run out once is in pieces: this process answers, and makes room for a new one."""
+        self.ending = ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"The {self.entry.port} {self.entry.name!r} ran out of memory: {_short(error)}.",
+            "Lower batch, or use a smaller picture.",
+            cause=Cause.OUT_OF_MEMORY,
+        )
+        timer = threading.Timer(LAST_WORDS_S, self._end, [1])
+        timer.daemon = True
+        timer.start()
+        return self.ending
+
+
+def _late(request: Request) -> ToolError | None:
+    if time.time() < request.until:
+        return None
+    return ToolError(ErrorCode.UNAVAILABLE, "It was too late before it was begun.", cause=Cause.TIMEOUT)
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    # torch's is a RuntimeError of this name, and torch may not be there.
+    return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+
+
+def _broken(entry: Entry, error: Exception) -> ToolError:
+    return ToolError(
+        ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {type(error).__name__}: {_short(error)}."
+    )
+
+
+def _short(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
+
+
+def _limit_memory(entry: Entry) -> None:
+    """Without a GPU, whose drivers reserve addresses beyond any memory, the system refuses what is over the limit."""
+    if not entry.memory_gb or entry.gpus:
+        return
+    import resource
+
+    with open("/proc/self/status", encoding="ascii") as status:
+        taken = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData"))
+    most = taken + int(entry.memory_gb * 1e9)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, resource.getrlimit(resource.RLIMIT_DATA)[1]))

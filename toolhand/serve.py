@@ -1,0 +1,122 @@
+"""`toolhand serve`: backends of the ports as processes of their own, which any number of conversations call."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from agent_node.console.terminal import AsJson, emit, say
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.serve import place, processes
+from tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
+from tool_nodes.serve.config import read_config
+from tool_nodes.serve.place import Service
+
+_POLL_S = 0.2
+"""How often it is asked whether a service has started [s]."""
+
+
+def serve_up(
+    file: Annotated[Path, tyro.conf.Positional],
+    address: str = "",
+    detach: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Serve the backends that a YAML file names, until Ctrl-C; `--perception served` asks them.
+
+    Args:
+        file: What is served, and how.
+        address: HOST:PORT of a Ray cluster; without it one is started on this machine.
+        detach: Return once all is ready, and leave it running until `toolhand serve down`.
+    """
+    config = read_config(file)
+    if detach:
+        _told(_start_detached(file, address), as_json)
+        return 0
+    keeper = Keeper(config, address, say)
+    try:
+        _told(keeper.start(), as_json)
+        until_signal(keeper)
+    except KeyboardInterrupt:
+        say("Being taken down.")
+        return 0
+    finally:
+        keeper.close()
+    return 0
+
+
+def serve_status(
+    prometheus: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    as_json: AsJson = False,
+) -> int:
+    """Show what is served: replicas, waiting calls, times and errors.
+
+    Args:
+        prometheus: In the text format of Prometheus.
+    """
+    from tool_nodes.serve import status
+
+    rows = status.rows()
+    if as_json:
+        emit(rows)
+    else:
+        print(status.prometheus(rows) if prometheus else status.table(rows), end="" if prometheus else "\n")
+    return 0
+
+
+def serve_down(as_json: AsJson = False) -> int:
+    """End what is served on this machine, or from it; no process is left, also after a crash."""
+    service = take_down()
+    if as_json:
+        emit({"ended": None if service is None else service.address})
+    else:
+        say("Nothing is served here." if service is None else f"What was served at {service.address} has ended.")
+    return 0
+
+
+def _told(service: Service, as_json: bool) -> None:
+    if as_json:
+        emit({"address": service.address, "process": service.keeper, "folder": service.folder})
+        sys.stdout.flush()
+    else:
+        say(f"Served at {service.address}. End it with: toolhand serve down")
+
+
+def _start_detached(file: Path, address: str) -> Service:
+    """A keeper in a session of its own. Raises ToolError with what it complains of."""
+    require_ray()
+    here = place.private(place.folder())
+    log = here / "up.log"
+    before = place.noted()
+    command = [sys.executable, "-m", "toolhand", "serve", "up", str(file.resolve())]
+    with log.open("wb") as output:
+        keeper = subprocess.Popen(
+            [*command, f"--address={address}"] if address else command,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
+        )  # fmt: skip
+    until = time.monotonic() + START_S + READY_S
+    try:
+        while time.monotonic() < until:
+            service = place.noted()
+            if service is not None and service.ready and (before is None or service.id != before.id):
+                return service
+            if keeper.poll() is not None:
+                raise _complaint(log.read_text(encoding="utf-8", errors="replace"))
+            time.sleep(_POLL_S)
+        raise ToolError(ErrorCode.UNAVAILABLE, "It does not become ready.", f"See {log}.")
+    except BaseException:
+        processes.end(keeper.pid, processes.began(keeper.pid), DOWN_S)
+        raise
+
+
+def _complaint(text: str) -> ToolError:
+    """The last sentence of a keeper that has ended, `CODE: sentence`."""
+    code, _, sentence = (text.strip().splitlines() or [""])[-1].partition(": ")
+    if code in ErrorCode.__members__:
+        return ToolError(ErrorCode(code), sentence)
+    return ToolError(ErrorCode.INTERNAL, f"It has ended: {text.strip()[-200:]}")
