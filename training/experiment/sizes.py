@@ -42,7 +42,7 @@ class Sizes:
     careful: int = 1280
     expert: int = 160
     sft_epochs: int = 32
-    rl_iterations: int = 16
+    rl_iterations: int = 12
     rl_groups: int = 10
     rl_group: int = 8
     evaluated: int = 120

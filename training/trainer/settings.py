@@ -104,7 +104,7 @@ class PolicySettings(OptimiserSettings):
             hundred times what rounding makes.
     """
 
-    learning_rate: float = 1e-4
+    learning_rate: float = 2e-4
     warm_up_steps: int = 10
     advantages: AdvantageName = "grpo"
     epochs: int = 2
