@@ -40,6 +40,7 @@ HEAVY = {
     "tensorboardX",
 }
 ADAPTERS = {
+    "bench.serving.on_ray": {"ray"},
     "tool_nodes.perception.text.rapid": {"rapidocr"},
     "tool_nodes.serve.calling": {"ray"},
     "tool_nodes.serve.cluster": {"ray"},
