@@ -53,6 +53,7 @@ ADAPTERS = {
     "training.adapters.toy_on_trl": {"torch", "transformers", "trl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
+    "training.ray_workers": {"ray"},
     "training.pointer.hits": {"torch"},
     "training.pointer.network": {"torch"},
     "training.trainer.learner": {"torch"},

@@ -71,7 +71,7 @@ class Way:
 class _Cluster:
     """What is served while the benchmark runs; `puts` tells how many pictures went into shared memory since."""
 
-    service: str
+    service: place.Service
     puts: Callable[[], int]
 
     def processes(self) -> Sequence[int]:
@@ -85,7 +85,7 @@ def bench_serving(
     seconds: float = 3.0,
     as_json: AsJson = False,
 ) -> int:
-    """Call tools in process, served as actors and in batches, by a blocking loop, and over HTTP; print speed and memory.
+    """Call tools in process, served as actors and in batches, by a blocking loop and over HTTP; print what that takes.
 
     A conversation waits for each answer before its next call, and has a new picture every four calls. All callers are
     threads of this process. A cluster is started and taken down; one that is served already is left alone.
@@ -220,19 +220,24 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-@contextmanager
-def _served(tools: Sequence[str]) -> Iterator[_Cluster]:
-    """Every tool as an actor and in batches, on a cluster of this run."""
+def served_entries(tools: Sequence[str]) -> dict[str, Entry]:
+    """Every tool as an actor and in batches, by name."""
     actors = [Entry(f"{tool}_{ACTOR}", "pointer", tool, cpus=0.1) for tool in tools]
     batches = [
         Entry(f"{tool}_{SERVE}", "pointer", tool, SERVE, batch=BATCH, batch_wait_ms=1.0, cpus=0.1) for tool in tools
     ]
-    entries = {entry.name: entry for entry in (*actors, *batches)}
+    return {entry.name: entry for entry in (*actors, *batches)}
+
+
+@contextmanager
+def _served(tools: Sequence[str]) -> Iterator[_Cluster]:
+    """The tools on a cluster of this run."""
+    entries = served_entries(tools)
     say(f"starting a cluster with {', '.join(entries)}")
     keeper = Keeper(ServeConfig(entries, Local(cpus=8.0, store_gb=STORE_GB)), say=say)
     try:
         keeper.start()
-        yield _Cluster(keeper.service.id, count_puts())
+        yield _Cluster(keeper.service, count_puts())
     finally:
         keeper.close()
 
