@@ -13,7 +13,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 PIP_OPTIONS ?=
 
 # What is tested in an environment of its own (docs/engines.md).
-ENGINES := trl openenv verl verifiers
+ENGINES := trl openenv verl verifiers vllm
 
 .PHONY: run check test test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
@@ -30,6 +30,10 @@ $(VENV)/.dev: $(VENV)/.core
 
 $(VENV)/.docs: $(VENV)/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[docs]'
+	@touch $@
+
+$(VENV)/.serve: $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[serve]'
 	@touch $@
 
 $(VENV)/.mutants: $(VENV)/.dev
@@ -56,9 +60,9 @@ $(ENGINES:%=test-%): test-%: $(VENV)/.core
 	$(BIN)/toolhand engines make $*
 	.engines/$*/bin/python -m pytest tests/training/adapters/$*
 
-# What conversations meet while served backends die, hang and run out of memory: many minutes, two processors.
-test-serve: $(VENV)/.dev
-	$(BIN)/python -m pytest tests/tool_nodes/serve tests/tool_nodes/serve/chaos
+# Backends on Ray, also while they die, hang and run out of memory: many minutes on a machine that does nothing else.
+test-serve: $(VENV)/.serve
+	$(BIN)/python -m pytest tests/tool_nodes/serve tests/tool_nodes/serve/on_ray
 
 # What the tests do not notice (docs/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
 # MUTANTS=--again runs those again that were not killed, MUTANTS=--table prints the results.

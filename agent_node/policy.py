@@ -52,7 +52,8 @@ class Reply:
         token_ids: Of every token that the model wrote in this turn, in its own vocabulary, the one that ended the turn
             included; empty where the policy does not know them.
         logprobs: Natural logarithm of each token's probability under the model itself, at temperature 1 whatever it was
-            sampled at; as many as `token_ids`, or empty. A server may give them without the ids.
+            sampled at; as many as `token_ids`, or empty. A server may give them without the ids. Where a grammar guided
+            the turn, they are those among the tokens that it left.
     """
 
     text: str

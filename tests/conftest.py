@@ -35,12 +35,11 @@ SLOW = {
         "test_docs.py",
         "test_examples.py",
         "tool_nodes/grasp/test_sampling.py",
+        "tool_nodes/models",
         "tool_nodes/motion/test_approval.py",
         "tool_nodes/motion/test_stop.py",
         "tool_nodes/perception/test_free_space.py",
         "tool_nodes/sandbox",
-        "tool_nodes/serve/test_ends.py",
-        "tool_nodes/serve/test_served.py",
         "tool_nodes/tools/test_manipulation.py",
         "toolhand",
         "training",
@@ -49,8 +48,8 @@ SLOW = {
 """What starts processes, graphs or models, runs whole episodes, or computes for ten seconds and more: left out by
 `--fast`, which `make check` gives. A new file is fast until it is listed."""
 
-ON_REQUEST = {Path(__file__).parent / place for place in ("tool_nodes/serve/chaos",)}
-"""What takes many minutes and runs only where it is named: `make test-serve`."""
+ON_REQUEST = {Path(__file__).parent / place for place in ("tool_nodes/serve/on_ray",)}
+"""What needs a machine of its own for many minutes and runs only where it is named: `make test-serve`."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

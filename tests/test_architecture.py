@@ -38,6 +38,10 @@ HEAVY = {
     "gymnasium",
     "pyarrow",
     "tensorboardX",
+    "safetensors",
+    "huggingface_hub",
+    "zmq",
+    "msgpack",
 }
 ADAPTERS = {
     "bench.serving.on_ray": {"ray"},

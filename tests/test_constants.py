@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NUMERIC = (
-    "tool_nodes/grasp", "tool_nodes/language", "tool_nodes/perception", "tool_nodes/workspace.py",
+    "tool_nodes/grasp", "tool_nodes/language", "tool_nodes/models", "tool_nodes/perception",
+    "tool_nodes/workspace.py",
     "tool_nodes/motion/approval.py", "tool_nodes/motion/guard.py", "tool_nodes/motion/limits.py",
     "tool_nodes/motion/manipulation.py", "tool_nodes/motion/placing.py", "tool_nodes/motion/plans.py",
     "tool_nodes/motion/planner.py", "tool_nodes/motion/rrt.py", "tool_nodes/motion/scene_change.py",

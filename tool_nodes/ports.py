@@ -7,7 +7,7 @@ one; a backend that needs it asks with `require_frame`. How a backend is found b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
@@ -50,6 +50,13 @@ class Answer(Generic[T]):
 
     value: T
     backend: str
+
+
+class AnswersMany(Protocol):
+    """What a backend has beside its port's one method where several requests cost less together."""
+
+    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Any]:
+        """What the port's method gives for each tuple of its arguments, or the ToolError of that request alone."""
 
 
 class Perceiving(Protocol):

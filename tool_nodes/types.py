@@ -67,7 +67,7 @@ class Frame:
 
     @cached_property
     def key(self) -> bytes:
-        """What the frame is known by elsewhere: 16 bytes of all that it holds, the same for a copy from another process.
+        """What the frame is known by elsewhere: 16 bytes of all that it holds, the same for a copy in another process.
 
         The content rather than camera and stamp: those of two simulations are the same. Computed once, when it is first
         asked for, and copied with the frame.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from agent_node.console.terminal import AsJson, emit
 from tool_nodes import registry
 from tool_nodes.extras import pip_install
+from tool_nodes.models.table import MODELS, RealModel
 from tool_nodes.version import version
 from toolhand import options
 
@@ -43,9 +44,12 @@ def doctor(as_json: AsJson = False) -> int:
     backends = {port: registry.offers(port) for port in registry.GROUPS if port != "second_pointer"}  # the pointer's
     if not backends["perception"]:
         problems.append(f"No backend is installed; install this checkout once more: {pip_install('-e .')}")
+    findings["devices"] = [_device_line(device) for device in devices()]
     findings["problems"] = problems
+    models = [_model(model, backends[model.port]) for model in MODELS]
     if as_json:
-        emit(findings | {"backends": {port: [vars(o) for o in offers] for port, offers in backends.items()}})
+        listed = {port: [vars(o) for o in offers] for port, offers in backends.items()}
+        emit(findings | {"devices": devices(), "backends": listed, "models": models})
         return 1 if problems else 0
     for name, value in findings.items():
         print(f"{name:17}{'; '.join(value) or 'none' if isinstance(value, list) else value}")
@@ -53,7 +57,42 @@ def doctor(as_json: AsJson = False) -> int:
     for port, offers in backends.items():
         for k, offer in enumerate(offers):
             print(f"{'' if k else port:17}{_described(offer)}")
+    print("\nReal models (weights by folder or hub name, NAME:WEIGHTS; licences in docs/tools.md):")
+    for model in models:
+        needs = f"; needs: {model['missing']}" if model["missing"] else ""
+        print(f"{model['name']:17}{model['port']}, {model['memory']}{needs}")
     return 1 if problems else 0
+
+
+def devices() -> list[dict[str, Any]]:
+    """What models can run on: `name`, and of a GPU what it is and its memory [GB]; the CPU alone without torch."""
+    found: list[dict[str, Any]] = [{"name": "cpu", "is": platform.processor() or platform.machine()}]
+    try:
+        cuda = import_module("torch").cuda
+    except ImportError:
+        return found
+    for number in range(cuda.device_count()):
+        about = cuda.get_device_properties(number)
+        gigabytes = round(about.total_memory / 1e9, 1)
+        found.append({"name": f"cuda:{number}", "is": about.name, "memory_gb": gigabytes})
+    return found
+
+
+def _device_line(device: dict[str, Any]) -> str:
+    memory = f", {device['memory_gb']} GB" if "memory_gb" in device else ""
+    return f"{device['name']} ({device['is']}{memory})"
+
+
+def _model(model: RealModel, offers: list[registry.Offer]) -> dict[str, str]:
+    """A model and what has to be installed before it can be used."""
+    missing = next((offer.missing for offer in offers if offer.name == model.name), "this checkout, once more")
+    return {
+        "name": model.name,
+        "port": model.port,
+        "licence": model.licence,
+        "memory": model.memory,
+        "missing": missing,
+    }
 
 
 def _described(offer: registry.Offer) -> str:

@@ -10,10 +10,12 @@ from typing import Any
 
 from agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
 from agent_node.policies.chat_server import ChatServer, failure, require_length
-from agent_node.policies.options import PolicyOptions
+from agent_node.policies.guide import Guide
+from agent_node.policies.options import GuidedServer, PolicyOptions
 from agent_node.policies.transport import Endpoint, Fault
-from agent_node.policy import Message
+from agent_node.policy import Message, Policy
 from agent_node.protocol import Protocol
+from tool_nodes.results import ErrorCode, ToolError
 
 
 class OpenAIChat(ChatServer):
@@ -29,9 +31,11 @@ class OpenAIChat(ChatServer):
         schemas: JSON schemas of the tools; only the protocol `native` needs them.
         options: Deadlines, budgets, sampling.
         key: Sent as bearer token; none where empty.
+        leader: Whose calls a guided model makes; None leaves them to the model.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take.
+        ToolError: INVALID_ARGUMENT for a tool whose name a server cannot take, and for native calls that are to be
+            guided by llama.cpp.
     """
 
     OPTIONAL = frozenset({"temperature", "seed", "stop", "stream_options", "logprobs", "return_token_ids"})
@@ -46,12 +50,19 @@ class OpenAIChat(ChatServer):
         schemas: Sequence[Mapping[str, Any]],
         options: PolicyOptions,
         key: str = "",
+        leader: Policy | None = None,
     ) -> None:
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         super().__init__(
             "openai", model, Endpoint(f"{base_url}/chat/completions", headers, key), protocol, schemas, options
         )
         self._limit = "max_tokens"
+        if options.guided == "llama.cpp" and self._native:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                "llama.cpp takes no grammar beside tools: choose a protocol that lists them itself, e.g. spacetools.",
+            )
+        self._guide = Guide(protocol, schemas, options.max_tokens // 2, leader) if options.guided else None
 
     def _offered(self, function: Mapping[str, Any]) -> dict[str, Any]:
         return {"type": "function", "function": {**function, "name": self._names.sent(function["name"])}}
@@ -67,6 +78,8 @@ class OpenAIChat(ChatServer):
             wanted |= {"logprobs": True, "return_token_ids": True}
         if self._tools:
             wanted["tools"] = self._tools
+        if self._guide and options.guided:
+            wanted |= _as_taken(options.guided, self._guide.grammar(conversation))
         messages = self._messages(conversation)
         return {"model": self._model, "messages": messages, self._limit: longest, **self._wanted(wanted)}
 
@@ -178,6 +191,13 @@ class OpenAIChat(ChatServer):
             if key in choice:
                 found.stopped_at = choice[key] if isinstance(choice[key], str) else ""
         return True
+
+
+def _as_taken(server: GuidedServer, grammar: str) -> dict[str, Any]:
+    """The grammar by the name that a server knows it by."""
+    if server == "vllm":
+        return {"structured_outputs": {"grammar": grammar}}
+    return {"ebnf" if server == "sglang" else "grammar": grammar}
 
 
 def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from tool_nodes.results import ErrorCode, ToolError
+
+GuidedServer = Literal["vllm", "sglang", "llama.cpp"]
+"""Servers that take a grammar with a request, each by a name of its own."""
 
 
 def _silent(piece: str) -> None:
@@ -33,6 +36,13 @@ class ModelSettings:
         price_completion: Price of a million tokens written.
         logprobs: Ask a server for the log-probability and the id of each token, for trajectory.jsonl. A server that
             refuses is asked no more, and the turn has none. A model in this process gives both in any case.
+        guided: Send a chat completion server, of this kind, a grammar with each turn: what the model writes is then in
+            the form of the protocol, and calls tools that there are with arguments of their types. A server that
+            passes over the grammar lets it write freely. A thought and each string may have half as many characters
+            as `max_tokens`.
+        led_by: A policy, e.g. scripted: the grammar admits the calls that it would make and no others, so that it
+            decides and the model only writes the thoughts. Needs `guided`, and a policy that goes on with the turns of
+            others.
     """
 
     temperature: float | None = None
@@ -43,6 +53,8 @@ class ModelSettings:
     price_prompt: float = 0.0
     price_completion: float = 0.0
     logprobs: bool = False
+    guided: GuidedServer | None = None
+    led_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,6 +103,13 @@ class PolicyOptions(ModelSettings):
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"Options of a policy must be finite and not negative: {', '.join(wrong)}."
             )
+        if self.guided is not None and self.guided not in get_args(GuidedServer):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"A turn can be guided by {', '.join(get_args(GuidedServer))}, not {str(self.guided)[:40]!r}.",
+            )
+        if self.led_by and self.guided is None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "What leads a model needs `guided`, the kind of its server.")
 
     @property
     def streams(self) -> bool:

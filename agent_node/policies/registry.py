@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,9 @@ def openai(model: str, protocol: Protocol, schemas: Sequence[Mapping[str, Any]],
     """The entry `openai`: a server of that interface."""
     name, url = _served(model)
     base_url = check_url(url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1")
-    return OpenAIChat(name, base_url, protocol, schemas, options, _key(options, "OPENAI_API_KEY", base_url))
+    leads = options.led_by and make_policy(options.led_by, protocol, schemas, replace(options, guided=None, led_by=""))
+    key = _key(options, "OPENAI_API_KEY", base_url)
+    return OpenAIChat(name, base_url, protocol, schemas, options, key, leads or None)
 
 
 def anthropic(

@@ -475,6 +475,15 @@ def test_the_doctor_finds_nothing_wrong_here(cli: Cli) -> None:
     assert ended.document["plan"].endswith("s to the home position")
 
 
+def test_the_doctor_says_which_models_and_devices_are_there(cli: Cli) -> None:
+    document = cli("doctor", "--json").document
+    assert document["devices"][0]["name"] == "cpu"
+    models = {model["name"]: model for model in document["models"]}
+    segmenter = models["sam2"]
+    assert (segmenter["port"], segmenter["licence"], segmenter["missing"]) == ("segmenter", "Apache-2.0", "")
+    assert "not for commercial use" in models["graspgen"]["licence"]
+
+
 def test_the_doctor_names_what_is_broken(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ImportError(f"No module named {name!r}")

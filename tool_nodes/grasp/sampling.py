@@ -82,9 +82,9 @@ class AnalyticGraspGenerator:
             ToolError: INVALID_ARGUMENT for wrong shapes, EMPTY_MASK, NO_DEPTH when the object has no
                 known points, NO_GRASP when it is too wide, too flat or hemmed in.
         """
-        mask = _checked(cloud, mask, T_base_camera)
+        mask = checked_mask(cloud, mask, T_base_camera)
         points = geometry.transform(np.asarray(T_base_camera, dtype=float), np.asarray(cloud, dtype=np.float32))
-        seen = _object_points(points[mask])
+        seen = object_points(points[mask])
         completed = complete_shape(seen)
         centre, shape = _centre(completed), self._thinned(completed)
         phase = float(np.random.default_rng(self._seed).uniform(0.0, np.pi / _YAWS))
@@ -114,7 +114,7 @@ class AnalyticGraspGenerator:
         return shape.astype(np.float32)
 
 
-def _checked(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> BoolArray:
+def checked_mask(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> BoolArray:
     """The mask as bool (N,), after checks of all shapes."""
     if cloud.ndim != 2 or cloud.shape[1] != 3:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The cloud must have shape (H*W, 3), but it has {cloud.shape}.")
@@ -134,7 +134,7 @@ def _checked(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatAr
     return flat
 
 
-def _object_points(points: NDArray[np.float32]) -> FloatArray:
+def object_points(points: NDArray[np.float32]) -> FloatArray:
     """The object's main cluster (N, 3) above the table, one point per 3 mm voxel."""
     known = points[~np.isnan(points[:, 2])].astype(float)
     if len(known) == 0:

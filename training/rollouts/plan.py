@@ -173,7 +173,10 @@ class RolloutPlan:
         known = {entry.name for entry in fields(ModelSettings)}
         if unknown := sorted(set(self.settings) - known):
             raise _invalid(f"There is no setting {unknown[0][:60]!r} of a policy, only {', '.join(sorted(known))}.")
-        return PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
+        options = PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
+        if options.led_by:
+            require_form(options.led_by)
+        return options
 
     def task(self, group: int) -> Task:
         """The group's task, as hard as the plan asks."""

@@ -30,8 +30,15 @@ from training.trainer.network import TinyTransformer, chosen_device
 from training.trainer.rows import Floats, Row, RowBatch
 from training.trainer.settings import OptimiserSettings, PolicySettings
 
+_BETA1 = 0.9
+"""Of AdamW, how slowly its mean of gradients follows [-]; torch's default."""
 _ROWS_AT_ONCE = 64
 """Rows of a step without gradients; chosen by hand, a few hundred MB."""
+
+
+_NEVER = -1e9
+"""Logit of a token that is not allowed: its share is 0, and so is that times its logarithm, which minus infinity would
+not give."""
 
 
 class Learner:
@@ -46,9 +53,13 @@ class Learner:
         torch.set_num_threads(settings.threads)
         self.device = chosen_device(settings.device)
         self._begun_with, self._settings = weights, settings
+        self._grammar = weights.grammar
         self.network = TinyTransformer.from_weights(weights).to(self.device)
         self._optimiser = torch.optim.AdamW(
-            self.network.parameters(), settings.learning_rate, weight_decay=settings.weight_decay
+            self.network.parameters(),
+            settings.learning_rate,
+            betas=(_BETA1, settings.beta2),
+            weight_decay=settings.weight_decay,
         )
         self._reference: TinyTransformer | None = None
         self._gradient = 0.0
@@ -118,7 +129,7 @@ class Learner:
         with torch.no_grad():
             figures["clipped"] = float((gain < ratio * batch.advantages).float().mean())
             figures["kl"] = float(_divergence(batch.logprobs, logprobs).mean())
-        lost = self._descend(loss, 1.0)
+        lost = self._descend(loss, min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
         return {"loss": lost, **figures, "gradient": self._gradient}
 
     def _descend(self, loss: Tensor, rate: float) -> float:
@@ -167,20 +178,33 @@ class Learner:
         return {"loss": lost / count, "accuracy": right / count}
 
     def _scored(self, rows: Sequence[Row]) -> tuple[Tensor, _Sampled]:
-        """Logits (N, V) that the N sampled tokens of a batch were drawn from, and these."""
+        """Logits (N, V) that the N sampled tokens of a batch were drawn from, and these.
+
+        Where a grammar guides the policy, logits of tokens that it did not allow are too low to be drawn.
+        """
         batch = RowBatch.of(rows)
         sampled = torch.from_numpy(batch.sampled[:, 1:]).to(self.device)
         tokens = torch.from_numpy(batch.tokens).long().to(self.device)
         eyes = torch.from_numpy(batch.eyes).to(self.device)
+        sampled_of = _Sampled(self, batch, tokens, eyes, sampled, self._allowed(rows))
         hidden = self.network(tokens[:, :-1], eyes[:, :-1])[sampled]
-        return self.network.logits(hidden), _Sampled(self, batch, tokens, eyes, sampled)
+        return sampled_of.guided(self.network.logits(hidden)), sampled_of
+
+    def _allowed(self, rows: Sequence[Row]) -> Tensor | None:
+        """(N, V) of a batch."""
+        if self._grammar is None:
+            return None
+        masks = [self._grammar.masks(row.tokens, row.sampled) for row in rows]
+        return torch.from_numpy(np.concatenate(masks)).to(self.device)
 
     def _reference_logprobs(self, batch: _Sampled) -> Tensor:
         if self._reference is None:
             self._reference = TinyTransformer.from_weights(self._begun_with).to(self.device).eval()
         with torch.no_grad():
             hidden = self._reference(batch.tokens[:, :-1], batch.eyes[:, :-1])[batch.sampled]
-            return F.log_softmax(self._reference.logits(hidden), -1).gather(-1, batch.chosen[:, None])[:, 0]
+            return F.log_softmax(batch.guided(self._reference.logits(hidden)), -1).gather(-1, batch.chosen[:, None])[
+                :, 0
+            ]
 
     # -- to be gone on with ----------------------------------------------------------------------------
 
@@ -233,13 +257,19 @@ class Learner:
 class _Sampled:
     """The N tokens of a batch that were sampled, as tensors."""
 
-    def __init__(self, learner: Learner, batch: RowBatch, tokens: Tensor, eyes: Tensor, sampled: Tensor) -> None:
+    def __init__(
+        self, learner: Learner, batch: RowBatch, tokens: Tensor, eyes: Tensor, sampled: Tensor, allowed: Tensor | None
+    ) -> None:
         def flat(values: Any) -> Tensor:
             return torch.from_numpy(values[:, 1:]).to(learner.device)[sampled]
 
-        self.tokens, self.eyes, self.sampled = tokens, eyes, sampled
+        self.tokens, self.eyes, self.sampled, self._allowed = tokens, eyes, sampled, allowed
         self.chosen = tokens[:, 1:][sampled]
         self.advantages, self.logprobs = flat(batch.advantages), flat(batch.logprobs)
+
+    def guided(self, logits: Tensor) -> Tensor:
+        """Logits (N, V) with those that were not allowed too low to be drawn."""
+        return logits if self._allowed is None else logits.masked_fill(~self._allowed, _NEVER)
 
 
 def _divergence(other: Tensor, own: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from agent_node.policies.tiny.context import ContextReader, TinyContext
 from agent_node.policies.tiny.dialect import render_turn
 from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.grammar import TurnGrammar
 from agent_node.policies.tiny.policy import TURN_TOKENS
 from agent_node.policies.tiny.vocabulary import END
 from agent_node.policies.tiny.weights import TinyWeights
@@ -46,14 +47,20 @@ class CachedSampler:
         end: Id of the token that ends a turn.
         most_tokens: Longest turn.
         temperature: 0 takes the likeliest token.
+        grammar: Of what may be sampled; anything where None.
     """
 
     def __init__(
-        self, network: TinyTransformer, end: int, most_tokens: int = TURN_TOKENS, temperature: float = 1.0
+        self,
+        network: TinyTransformer,
+        end: int,
+        most_tokens: int = TURN_TOKENS,
+        temperature: float = 1.0,
+        grammar: TurnGrammar | None = None,
     ) -> None:
         if most_tokens < 1 or not temperature >= 0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "most_tokens must be 1 or more, and temperature 0 or more.")
-        self._network, self._end = network, end
+        self._network, self._end, self._grammar = network, end, grammar
         self._most_tokens, self._temperature = most_tokens, temperature
         self._kept = KeptKeys.none(network)
         self._read: list[NDArray[np.int32]] = []
@@ -88,13 +95,17 @@ class CachedSampler:
         tokens: list[list[int]] = [[] for _ in contexts]
         logprobs: list[list[float]] = [[] for _ in contexts]
         lengths = [len(context) for context in contexts]
+        guides = [self._grammar and self._grammar.turn(one.tokens, one.sampled) for one in contexts]
         speaking = list(range(len(contexts)))
         rows = speaking
         eyes = np.zeros((1, EYE_WIDTH), np.float32)
         while True:
             at = {row: k for k, row in enumerate(rows)}
             for row in speaking:
-                token, logprob = self._drawn(logits[at[row]], rngs[row])
+                guide, own = guides[row], logits[at[row]]
+                token, logprob = self._drawn(own if guide is None else np.where(guide.mask, own, -np.inf), rngs[row])
+                if guide is not None:
+                    guide.take(token)
                 tokens[row].append(token)
                 logprobs[row].append(logprob)
             speaking = [
@@ -207,7 +218,7 @@ class TinySampler:
         network = TinyTransformer.from_weights(weights).to(chosen_device(device))
         self._vocabulary, self._eyes = weights.vocabulary, weights.eyes
         self._protocol = protocol or load_protocol("spacetools")
-        self._sampler = CachedSampler(network, weights.vocabulary.id(END), most_tokens, temperature)
+        self._sampler = CachedSampler(network, weights.vocabulary.id(END), most_tokens, temperature, weights.grammar)
         self._positions = network.config.positions
         self._seed, self._begun = seed, 0
         self._slots: list[_Slot] = []

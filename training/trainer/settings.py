@@ -28,6 +28,7 @@ class OptimiserSettings:
     Attributes:
         learning_rate: Highest, of AdamW.
         weight_decay: Of AdamW.
+        beta2: Of AdamW, how slowly its mean of squares follows.
         largest_gradient: Norm that gradients of a step are cut to.
         device: "cpu", "cuda", or "auto": a GPU where there is one.
         threads: Processor threads of torch; another number gives other last digits.
@@ -35,6 +36,7 @@ class OptimiserSettings:
 
     learning_rate: float = 1e-3
     weight_decay: float = 0.01
+    beta2: float = 0.999
     largest_gradient: float = 1.0
     device: str = "auto"
     threads: int = 1
@@ -42,6 +44,7 @@ class OptimiserSettings:
     def __post_init__(self) -> None:
         self._require(0 < self.learning_rate < math.inf, "learning_rate must be above 0")
         self._require(0 <= self.weight_decay < math.inf, "weight_decay must be 0 or more")
+        self._require(0 <= self.beta2 < 1, "beta2 must be in 0..1, below 1")
         self._require(self.largest_gradient > 0, "largest_gradient must be above 0")
         self._require(self.threads >= 1, "threads must be 1 or more")
 
@@ -55,6 +58,9 @@ class SupervisedSettings(OptimiserSettings):
     """Of SFT: cross-entropy of the tokens that the teacher's policy wrote.
 
     Attributes:
+        learning_rate: Highest. Ten epochs of 265 rows came to 0.59 nat a token on rows of other tasks with 1e-3 and
+            a beta2 of 0.999, to 0.49 with 2e-3 and 0.95.
+        beta2: As of GPT-3 (Brown et al. 2020).
         epochs: Times that each row is seen.
         batch: Rows of a step; SpaceTools has 8, PERIA 32.
         warm_up: Share of all steps in which the rate rises; after it, it falls to 0 as a cosine (SpaceTools: 0.1).
@@ -64,6 +70,8 @@ class SupervisedSettings(OptimiserSettings):
         ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed; so does every settings class here.
     """
 
+    learning_rate: float = 2e-3
+    beta2: float = 0.95
     epochs: int = 6
     batch: int = 24
     warm_up: float = 0.1
@@ -80,7 +88,9 @@ class PolicySettings(OptimiserSettings):
     """Of a step of RL: the clipped objective over tokens that were sampled (SpaceTools Eq. 2; PERIA, section 4.3).
 
     Attributes:
-        learning_rate: Constant. At 3e-4 a policy of this size came apart, at 1e-4 it did not.
+        learning_rate: Constant after the first steps. At 3e-4 a policy of this size came apart, at 1e-4 it did not.
+        warm_up_steps: Steps in which the rate rises: the first ones of AdamW move every weight alike, whatever its
+            gradient. Without, one iteration at 1e-4 went 0.7 nat away from the policy that had sampled.
         advantages: GRPO or OR-GIGPO.
         epochs: Times that each rollout is learned from before new ones are drawn.
         batch: Rollouts of a step.
@@ -94,7 +104,8 @@ class PolicySettings(OptimiserSettings):
             hundred times what rounding makes.
     """
 
-    learning_rate: float = 1e-4
+    learning_rate: float = 2e-4
+    warm_up_steps: int = 10
     advantages: AdvantageName = "grpo"
     epochs: int = 2
     batch: int = 32
@@ -110,6 +121,7 @@ class PolicySettings(OptimiserSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        self._require(self.warm_up_steps >= 0, "warm_up_steps must be 0 or more")
         self._require(self.advantages in ("grpo", "or_gigpo"), 'advantages must be "grpo" or "or_gigpo"')
         self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
         self._require(0 < self.clip_low <= 1 and self.clip_high > 0, "clip_low must be in 0..1, clip_high above 0")

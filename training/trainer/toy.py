@@ -43,7 +43,7 @@ FIRST = 0.25
 TURN_TOKENS = 3
 """Longest turn [tokens]: a verb, a word, END."""
 
-TOY_CONFIG = TinyConfig(width=32, layers=2, heads=2, hidden=64, positions=24)
+TOY_CONFIG = TinyConfig(width=32, layers=2, heads=2, hidden=64, positions=24, guided=False)
 """Of the toy's policy."""
 TOY_SCALE = 5.0
 """Of its first matrices, of those of `fresh_weights`, which are made for a wider network [-]: the toy is learned in a

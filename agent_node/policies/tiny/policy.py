@@ -17,6 +17,7 @@ from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.context import ContextReader, TinyContext
 from agent_node.policies.tiny.dialect import TOOLS, render_turn
 from agent_node.policies.tiny.eyes import EYE_WIDTH
+from agent_node.policies.tiny.grammar import GuidedTurn
 from agent_node.policies.tiny.network import TinyNetwork, log_softmax
 from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message, Reply
@@ -58,6 +59,7 @@ class TinyPolicy:
         self._meter = UsageMeter(self._options)
         self._reader = ContextReader(weights.eyes, weights.vocabulary, self._protocol)
         self._network = TinyNetwork(weights)
+        self._grammar = weights.grammar
         self._behind = TinyContext(np.zeros(0, np.int32), np.zeros((0, EYE_WIDTH), np.float32), np.zeros(0, bool))
 
     def respond(self, conversation: Sequence[Message]) -> Reply:
@@ -80,7 +82,8 @@ class TinyPolicy:
             )
         allowed = min(room, TURN_TOKENS, self._meter.allowance())
         rng = np.random.default_rng([self._options.seed, len(context)])
-        tokens, logprobs = self._sample(self._catch_up(context), rng, allowed)
+        guide = self._grammar and self._grammar.turn(context.tokens, context.sampled)
+        tokens, logprobs = self._sample(self._catch_up(context), guide, rng, allowed)
         self._behind = TinyContext(
             np.concatenate([context.tokens, np.array(tokens[:-1], np.int32)]),
             np.pad(context.eyes, ((0, len(tokens) - 1), (0, 0))),
@@ -109,17 +112,23 @@ class TinyPolicy:
         self._network.rewind(length)
         return self._network.read(context.tokens[length:], context.eyes[length:])[-1]
 
-    def _sample(self, logits: Array, rng: np.random.Generator, most: int) -> tuple[list[int], list[float]]:
-        """(tokens of a turn up to its END, their log-probabilities at temperature 1)."""
+    def _sample(
+        self, logits: Array, guide: GuidedTurn | None, rng: np.random.Generator, most: int
+    ) -> tuple[list[int], list[float]]:
+        """(tokens of a turn up to its END, their log-probabilities at temperature 1 among those allowed)."""
         end = self._weights.vocabulary.id(v.END)
         tokens: list[int] = []
         logprobs: list[float] = []
         blank = np.zeros((1, EYE_WIDTH), np.float32)
         while True:
+            if guide is not None:
+                logits = np.where(guide.mask, logits, np.float32(-np.inf))
             log_p = log_softmax(logits)
             token = drawn_token(logits, self._options.temperature or 0.0, rng)
             tokens.append(token)
             logprobs.append(float(log_p[token]))
+            if guide is not None:
+                guide.take(token)
             if token == end or len(tokens) == most:
                 return tokens, logprobs
             logits = self._network.read(np.array([token], np.int32), blank)[0]

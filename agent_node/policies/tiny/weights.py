@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, Eyes, encoder_names, encoder_of
+from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
 from agent_node.policies.tiny.vocabulary import FIXED, Vocabulary, default_vocabulary
 from tool_nodes.perception.learned.reading import plain_words
 from tool_nodes.perception.learned.weights import PointerWeights
@@ -68,6 +69,7 @@ class TinyConfig:
         hidden: Width between those two layers.
         positions: Tokens of the longest conversation.
         blind: It is trained and asked with zeros for what is seen.
+        guided: It chooses among the tokens that the dialect's grammar allows, see `grammar.TurnGrammar`.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a size outside of its range.
@@ -79,6 +81,7 @@ class TinyConfig:
     hidden: int = 512
     positions: int = 320
     blind: bool = False
+    guided: bool = True
 
     def __post_init__(self) -> None:
         for name, most in _MOST.items():
@@ -87,8 +90,9 @@ class TinyConfig:
                 raise _invalid(f"{name} of a small policy must be a whole number from 1 to {most}, got {value!r}.")
         if self.width % self.heads:
             raise _invalid(f"width must be a multiple of heads, got {self.width} and {self.heads}.")
-        if type(self.blind) is not bool:
-            raise _invalid(f"blind must be true or false, got {self.blind!r}.")
+        for name in ("blind", "guided"):
+            if type(getattr(self, name)) is not bool:
+                raise _invalid(f"{name} must be true or false, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +119,11 @@ class TinyWeights:
     def eyes(self) -> Eyes:
         """Its eyes; those of a blind policy see nothing."""
         return Eyes(self.encoder, self.config.blind)
+
+    @property
+    def grammar(self) -> TurnGrammar | None:
+        """What guides it; None where it is free."""
+        return grammar_of(self.vocabulary) if self.config.guided else None
 
     @property
     def parameters(self) -> int:

@@ -75,6 +75,20 @@ def test_an_environment_is_made_once_for_its_versions(
     assert [command[2] for command in commands[3:]] == ["venv", "pip"]
 
 
+def test_packages_that_need_it_are_repaired_after_they_were_installed_and_again_where_that_changed(
+    absent: Engine, commands: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environments, "_REPAIRS", tmp_path)
+    script = tmp_path / "absent.py"
+    script.write_text("one")
+    python = make_environment(absent, tmp_path)
+    assert commands[-1] == [str(python), str(script)]
+    make_environment(absent, tmp_path)
+    assert len(commands) == 3
+    script.write_text("another")
+    assert not absent.made(tmp_path)
+
+
 def test_a_pip_that_fails_leaves_no_environment_that_looks_whole(
     absent: Engine, commands: list[list[str]], tmp_path: Path
 ) -> None:

@@ -60,7 +60,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def weights() -> TinyWeights:
-    return fresh_weights(1, TinyConfig(width=32, layers=1, heads=2, hidden=32, positions=140))
+    return fresh_weights(1, TinyConfig(width=32, layers=1, heads=2, hidden=32, positions=140, guided=False))
 
 
 def log_of(folder: Path) -> list[Mapping[str, Any]]:

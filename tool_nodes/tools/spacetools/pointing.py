@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tool_nodes.models.table import WRITES_POINTS
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
 from tool_nodes.ports import Answer, Pointer
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
@@ -39,6 +41,8 @@ class PointingTools:
     def __init__(self, pointer: Pointer, marks: MarkFinder | None = None) -> None:
         self._pointer = pointer
         self._marks = marks or MarkFinder()
+        self._given: WeakKeyDictionary[SessionImage, dict[tuple[Point, ...], str]] = WeakKeyDictionary()
+        """Which phrase gave which points, by the conversation's own picture, with which it is forgotten."""
 
     def _detect(self, obj_name: str, image: SessionImage, only_one: bool) -> ToolResult:
         return self.report(obj_name, image, self.find(obj_name, image), only_one)
@@ -48,15 +52,26 @@ class PointingTools:
         points = [(round(x, 3), round(y, 3)) for x, y in (found.value[:1] if only_one else found.value)]
         suffix = "detection" if only_one else "detections"
         picture = draw_points(image.rgb, points)
+        alike = self._alike(obj_name, image, points) if found.backend in WRITES_POINTS else ""
+        note = f". Note: {alike!r} gave the very same; if those are different things, one of the two is wrong"
         return ToolResult(
             value=str(points[0]) if only_one else str(points),
-            text=f"Detected {len(points)} instance(s) of '{obj_name}': [{_show(points)}]",
+            text=f"Detected {len(points)} instance(s) of '{obj_name}': [{_show(points)}]" + (note if alike else ""),
             image=picture,
             variables={f"{variable_name(obj_name)}_{suffix}": points[0] if only_one else points},
             source=image.redrawn(picture),
             backend=found.backend,
-            facts={"points": points},
+            facts={"points": points} | ({"same_as": alike} if alike else {}),
         )
+
+    def _alike(self, phrase: str, image: SessionImage, points: Sequence[Point]) -> str:
+        """An earlier, other phrase that gave the same points in this picture; empty where none did.
+
+        A model that writes points may write the same ones whatever it is asked: RoboRefer was seen to.
+        """
+        words = " ".join(phrase.lower().removeprefix("the ").split())
+        first = self._given.setdefault(image, {}).setdefault(tuple(points), words)
+        return "" if first == words else first
 
     def find(self, text: str, image: SessionImage) -> Answer[list[Point]]:
         """Points on what a text means, of the marks in a picture or else by the Pointer port. Raises as the port."""

@@ -161,7 +161,9 @@ def damaged(path: Path, change: str) -> None:
     tensors = {**weights.tensors, "words": weights.words}
     tensors |= {f"eyes.{name}": tensor for name, tensor in weights.encoder.items()}
     told = {
-        "config": json.dumps({"width": 16, "layers": 2, "heads": 2, "hidden": 32, "positions": 40, "blind": False}),
+        "config": json.dumps(
+            {"width": 16, "layers": 2, "heads": 2, "hidden": 32, "positions": 40, "blind": False, "guided": True}
+        ),
         "vocabulary": json.dumps(weights.vocabulary.tokens),
         "about": "",
     }
@@ -243,7 +245,15 @@ def test_without_shipped_weights_the_command_that_makes_them_is_named(monkeypatc
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"width": 0}, {"width": 30, "heads": 4}, {"layers": 1.5}, {"positions": 10**6}, {"blind": 1}, {"heads": -1}],
+    [
+        {"width": 0},
+        {"width": 30, "heads": 4},
+        {"layers": 1.5},
+        {"positions": 10**6},
+        {"blind": 1},
+        {"guided": 0},
+        {"heads": -1},
+    ],
 )
 def test_a_size_out_of_range_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ToolError) as error:

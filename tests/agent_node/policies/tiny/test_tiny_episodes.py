@@ -14,7 +14,7 @@ from agent_node.policies.tiny.dialect import Move, Plan, Registers, read_move, r
 from agent_node.policies.tiny.network import TinyNetwork, log_softmax
 from agent_node.policies.tiny.policy import TinyPolicy
 from agent_node.policies.tiny.vocabulary import default_vocabulary
-from agent_node.policies.tiny.weights import fresh_weights
+from agent_node.policies.tiny.weights import TinyConfig, fresh_weights
 from agent_node.policy import Reply
 from sim.station import StationConfig
 from training.environment import Environment
@@ -65,7 +65,7 @@ def work(session: EpisodeSession, text: str) -> list[Move]:
 @pytest.mark.parametrize(("kind", "seed"), [("pick_and_place", 5), ("relational_pick", 3)])
 def test_an_episode_told_in_the_dialect(kind: str, seed: int) -> None:
     task = make_task(kind, seed)
-    weights = fresh_weights(0)
+    weights = fresh_weights(0, TinyConfig(guided=False))
     with Environment(CONFIG).open(task, seed) as session:
         said = work(session, task.text)
         messages = session.messages()

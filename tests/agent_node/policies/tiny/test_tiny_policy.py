@@ -17,7 +17,7 @@ from agent_node.policies.tiny.dialect import TOOLS
 from agent_node.policies.tiny.network import TinyNetwork, log_softmax
 from agent_node.policies.tiny.policy import TURN_TOKENS, TinyPolicy, drawn_token
 from agent_node.policies.tiny.vocabulary import default_vocabulary
-from agent_node.policies.tiny.weights import TinyWeights, fresh_weights, write_weights
+from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights, write_weights
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol
 from sim.mock.data import read_dataset
@@ -33,7 +33,7 @@ SCHEMAS = [{"type": "function", "function": {"name": name}} for name in TOOLS]
 
 def lively(seed: int = 0) -> TinyWeights:
     """Weights as large as trained ones are: what comes next depends on what stands there."""
-    weights = fresh_weights(seed)
+    weights = fresh_weights(seed, TinyConfig(guided=False))
     rng = np.random.default_rng(seed)
     tensors = {
         name: rng.normal(0.0, 0.12, tensor.shape).astype(np.float32) if tensor.ndim == 2 else tensor

@@ -1,0 +1,182 @@
+"""Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
+
+A turn of guided tokens is a move that can be called: its registers have a point, its slots a word, and no token comes
+where it means nothing. What a move is worth is not the grammar's to say. The distribution that a guided policy samples
+from, and that its trainer moves, is over the tokens that are allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.policies.tiny import vocabulary as v
+from agent_node.policies.tiny.dialect import REASONS
+from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
+from tool_nodes.types import BoolArray
+
+_State = Literal[
+    "turn", "move", "target", "target or more", "reference or more", "asked", "asked for room", "relation", "word",
+    "word or end", "first of two", "first of two or and", "reference", "reference or end", "register", "reason", "end",
+]  # fmt: skip
+"""Where in a turn the next token stands."""
+
+_AFTER_MOVE: dict[str, _State] = {
+    v.PLAN: "target", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "register", v.NEXT: "end",
+    v.GRASP: "end", v.PLACE: "register", v.DONE: "end", v.REFUSE: "reason",
+}  # fmt: skip
+_AND = "and"
+_BARE = frozenset(v.MOVES) - {v.PLAN}
+
+
+class TurnGrammar:
+    """The grammar over a vocabulary; see `grammar_of`.
+
+    Args:
+        vocabulary: Of the policy.
+    """
+
+    def __init__(self, vocabulary: Vocabulary) -> None:
+        self._tokens = vocabulary.tokens
+        self.mask = cache(self._mask)
+
+    def turn(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> GuidedTurn:
+        """The turn that comes after a context: its tokens (L,), and which of them a policy wrote (L,)."""
+        known = _Known()
+        for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
+            known.read(self._tokens[token], own)
+        return GuidedTurn(self, self._tokens, known)
+
+    def masks(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> BoolArray:
+        """(N, V): what was allowed at each of the N tokens that a policy wrote in a context, and what it wrote."""
+        known, found = _Known(), [np.zeros((0, len(self._tokens)), bool)]
+        turn: GuidedTurn | None = None
+        for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
+            if own:
+                turn = turn or GuidedTurn(self, self._tokens, known)
+                found.append(turn.mask[None])
+                turn.take(token)
+            else:
+                turn = None
+            known.read(self._tokens[token], own)
+        masks = np.concatenate(found)
+        masks[np.arange(len(masks)), tokens[sampled]] = True
+        return masks
+
+    def _mask(self, state: _State, points: int, slots: int) -> BoolArray:
+        """(V,)."""
+        return np.array([self._allowed(state, token, points, slots) for token in self._tokens])
+
+    def _allowed(self, state: _State, token: str, points: int, slots: int) -> bool:
+        word = token not in v.FIXED or 0 < _SLOTS.get(token, 0) <= slots
+        pointed = points > 0 or token not in (v.TAKE, v.PLACE)
+        match state:
+            case "turn":
+                return token in v.MOVES and pointed
+            case "move":
+                return token in _BARE and pointed
+            case "target" | "word":
+                return word
+            case "target or more":
+                return word or token in v.RELATION_TOKENS or (token in _BARE and pointed)
+            case "reference or more":
+                return word or (token in _BARE and pointed)
+            case "asked" | "asked for room":
+                return token in v.POINTERS
+            case "relation":
+                return token in v.RELATION_TOKENS
+            case "word or end" | "reference or end":
+                return word or token == v.END
+            case "first of two" | "reference":
+                return word and token != _AND
+            case "first of two or and":
+                return word
+            case "register":
+                return 0 < _REGISTERS.get(token, 0) <= points
+            case "reason":
+                return token in REASONS
+            case "end":
+                return token == v.END
+
+
+@lru_cache(maxsize=4)
+def grammar_of(vocabulary: Vocabulary) -> TurnGrammar:
+    """The grammar over a vocabulary, made once."""
+    return TurnGrammar(vocabulary)
+
+
+@dataclass
+class _Known:
+    """How many registers have a point, and slots a word, after some tokens of a context.
+
+    Attributes:
+        points, slots: So many.
+        moved: How the policy's newest move begins.
+    """
+
+    points: int = 0
+    slots: int = 0
+    moved: str = ""
+
+    def read(self, token: str, own: bool) -> None:
+        """Go on by a token, which the policy wrote or was told."""
+        if own:
+            self.moved = token if token in v.MOVES else self.moved
+        elif token == v.SEE and self.moved == v.LOOK:
+            self.points = 0  # those of the picture before; see `context.ContextReader`
+        elif token in _REGISTERS:
+            self.points = _REGISTERS[token]
+        else:
+            self.slots = max(self.slots, _SLOTS.get(token, 0))
+
+
+class GuidedTurn:
+    """One turn as it is written.
+
+    Args:
+        grammar: Of the vocabulary.
+        tokens: The vocabulary's.
+        known: What the context before it has told.
+    """
+
+    def __init__(self, grammar: TurnGrammar, tokens: Sequence[str], known: _Known) -> None:
+        self._grammar, self._tokens = grammar, tokens
+        self._points, self._slots = known.points, known.slots
+        self._state: _State = "turn"
+
+    @property
+    def mask(self) -> BoolArray:
+        """(V,): which tokens may come next."""
+        return self._grammar.mask(self._state, self._points, self._slots)
+
+    def take(self, token: int) -> None:
+        """Go on by a token."""
+        self._state = _next(self._state, self._tokens[token])
+
+
+def _next(state: _State, token: str) -> _State:
+    """Where the token after this one stands; a token that is not allowed leads anywhere."""
+    if token in _AFTER_MOVE:
+        return _AFTER_MOVE[token]
+    if token in v.RELATION_TOKENS:
+        if state != "relation":
+            return "reference or more"
+        relation = v.RELATION_TOKENS[token]
+        return "end" if relation == "anywhere" else "first of two" if relation == "between" else "reference"
+    if token == _AND and state in ("first of two or and", "reference or end"):
+        return "reference"
+    return _AFTER.get(state, state)
+
+
+_AFTER: dict[_State, _State] = {
+    "target": "target or more", "asked": "word", "asked for room": "relation", "word": "word or end",
+    "first of two": "first of two or and", "reference": "reference or end", "register": "end", "reason": "end",
+}  # fmt: skip
+"""After a token that changes nothing else; other states stay."""
+_REGISTERS = {f"p{k}": k for k in range(1, v.REGISTERS + 1)}
+_SLOTS = {f"[w{k}]": k for k in range(1, v.SLOTS + 1)}

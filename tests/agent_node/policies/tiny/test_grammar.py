@@ -1,0 +1,117 @@
+"""What the grammar allows is what can be called, and what a policy is asked for is among it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from agent_node.policies.options import PolicyOptions
+from agent_node.policies.tiny.dialect import Move, Plan, Registers, parse_move, render_turn, spell_move
+from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
+from agent_node.policies.tiny.policy import TinyPolicy
+from agent_node.policies.tiny.vocabulary import END, default_vocabulary
+from agent_node.policies.tiny.weights import fresh_weights
+from agent_node.protocol import load_protocol
+from tests.agent_node.policies.tiny.talks import Talk
+
+VOCABULARY = default_vocabulary()
+GRAMMAR = grammar_of(VOCABULARY)
+PROTOCOL = load_protocol("spacetools")
+
+
+def context(*told: str) -> tuple[np.ndarray, np.ndarray]:
+    """Tokens, and which of them the policy wrote: those of parts that begin with "+"."""
+    tokens = [(token, part.startswith("+")) for part in told for token in part.removeprefix("+").split()]
+    return VOCABULARY.encode([token for token, _ in tokens]), np.array([own for _, own in tokens])
+
+
+LOOKED = ("[task] pick up the [w1] box [go]", "+PLAN [w1] box LOOK END", "[see] OK [go]")
+POINTED = (*LOOKED, "+POINT VLM box END", "p1 p2 [go]")
+
+
+def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...]) -> bool:
+    turn = grammar.turn(*context(*before))
+    for token in (*said, END):
+        if not turn.mask[VOCABULARY.id(token)]:
+            return False
+        turn.take(VOCABULARY.id(token))
+    return True
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        Move("look", plan=Plan(("[w1]", "box"), "next_to", ("tea", "box"))), Move("look"), Move("next"), Move("grasp"),
+        Move("point", "vlm", ("left", "box")), Move("room", "roborefer", (), "anywhere"),
+        Move("room", "vlm", ("tea", "box"), "on"), Move("room", "vlm", ("tea", "and", "red", "box"), "between"),
+        Move("take", register=2), Move("place", register=1), Move("done"), Move("refuse", why="AMBIGUOUS"),
+    ],
+)  # fmt: skip
+def test_every_kind_of_move_is_allowed(move: Move) -> None:
+    assert allows(GRAMMAR, POINTED, spell_move(move))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "TAKE p3", "PLACE", "TAKE p1 p2", "PLAN LOOK", "PLAN box", "LOOK LOOK", "POINT box", "POINT VLM", "REFUSE box",
+        "REFUSE TIMEOUT", "ROOM VLM box", "ROOM VLM ANYWHERE box", "ROOM VLM BETWEEN box", "ROOM VLM ON and box",
+        "ROOM VLM BETWEEN box and", "POINT VLM [w2]", "box", "OK", "PLAN box PLAN box LOOK", "[see]",
+    ],
+)  # fmt: skip
+def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
+    assert not allows(GRAMMAR, POINTED, tuple(said.split()))
+
+
+@pytest.mark.parametrize(
+    ("after", "points"),
+    [
+        (LOOKED, 0),
+        (POINTED, 2),
+        ((*POINTED, "+LOOK END", "[see] OK [go]"), 0),
+        ((*POINTED, "+LOOK END", "UNAVAILABLE [go]"), 2),  # no new picture: the points of the old one stay
+        ((*POINTED, "+TAKE p1 END", "OK OK [go]", "+GRASP END", "HOLDS [see] [go]"), 2),
+    ],
+)
+def test_registers_are_those_since_the_newest_look(after: tuple[str, ...], points: int) -> None:
+    allowed = [k for k in range(1, 17) if allows(GRAMMAR, after, ("TAKE", f"p{k}"))]
+    assert allowed == [*range(1, points + 1)]
+
+
+def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
+    rng = np.random.default_rng(0)
+    registers = Registers(((0.2, 0.3), (0.4, 0.5)), 1, ("frobnicator",))
+    kinds = set()
+    for _ in range(400):
+        turn, said = GRAMMAR.turn(*context(*POINTED)), []
+        while not said or said[-1] != VOCABULARY.id(END):
+            said.append(int(rng.choice(np.flatnonzero(turn.mask))))
+            turn.take(said[-1])
+        tokens = VOCABULARY.decode(said)
+        move = parse_move(tokens[:-1])
+        assert move is not None, tokens
+        kinds.add(move.kind)
+        parsed = PROTOCOL.parse(render_turn(tokens, registers))
+        assert parsed.calls or parsed.answer is not None, tokens
+    assert len(kinds) == 9
+
+
+def test_masks_are_those_of_the_turns_and_have_what_was_written() -> None:
+    tokens, sampled = context(*POINTED, "+TAKE p2 END", "OK OK [go]", "+p1 END")
+    masks = GRAMMAR.masks(tokens, sampled)
+    assert masks.shape == (int(sampled.sum()), len(VOCABULARY))
+    assert masks[np.arange(len(masks)), tokens[sampled]].all(), "also p1, which no grammar allows there"
+    begin = GRAMMAR.turn(*context(*POINTED))
+    assert (masks[9] == begin.mask).all()
+    assert GRAMMAR.masks(tokens[:4], sampled[:4]).shape == (0, len(VOCABULARY))
+
+
+def test_a_guided_policy_that_knows_nothing_still_moves() -> None:
+    talk = Talk("pick up the red box", VOCABULARY)
+    for seed in range(20):
+        reply = TinyPolicy(fresh_weights(1), PolicyOptions(temperature=1.0, seed=seed)).respond(talk.messages)
+        parsed = PROTOCOL.parse(reply.text)
+        cut = reply.token_ids is not None and reply.token_ids[-1] != VOCABULARY.id(END)
+        assert parsed.calls or parsed.answer is not None or cut
+        assert reply.logprobs is not None
+        assert np.isfinite(reply.logprobs).all()

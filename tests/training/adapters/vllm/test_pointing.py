@@ -1,0 +1,29 @@
+"""The pointers behind a server against a real vLLM: random weights point nowhere, and that is what they say."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
+
+if TYPE_CHECKING:
+    from tests.training.adapters.vllm.conftest import Served
+
+adapter = pytest.importorskip("tool_nodes.models.pointing_server")
+
+
+@pytest.mark.parametrize("name", ["PointingServer", "RoboRefer"])
+def test_pictures_are_taken_many_at_once_and_answers_without_a_point_are_said(server: Served, name: str) -> None:
+    made = np.random.default_rng(0)
+    pictures = [SessionImage(made.integers(0, 255, (90, 60 + 40 * k, 3), dtype=np.uint8)) for k in range(8)]
+    pointer = getattr(adapter, name)(f"tiny@{server.url}?batch=8&deadline=600&tokens=8")
+    for answer in pointer.many([(picture, "the red can") for picture in pictures]):
+        assert isinstance(answer, ToolError)
+        assert answer.code is ErrorCode.NOT_RECOGNISED, answer
+    wrong = getattr(adapter, name)(f"other@{server.url}?deadline=600")
+    (answer,) = wrong.many([(pictures[0], "the red can")])
+    assert answer.code is ErrorCode.UNAVAILABLE

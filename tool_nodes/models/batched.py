@@ -1,0 +1,130 @@
+"""What adapters have in common: requests in batches, one at a time in the process, each answered or refused on its
+own."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tool_nodes.models.loading import (
+    check_weights,
+    device_of,
+    folder_of,
+    load_model,
+    load_processor,
+    package,
+    read_config,
+)
+from tool_nodes.models.spec import ModelSpec, NumberOptions, parse_model
+from tool_nodes.ports import Answer
+from tool_nodes.results import ToolError
+
+RgbArray = NDArray[np.uint8]
+"""uint8 RGB (H, W, 3)."""
+
+T = TypeVar("T")
+
+_loaded: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
+"""Models that an adapter holds, by what and where they are: stations that are made anew read no weights again."""
+
+
+class Batched(ABC, Generic[T]):
+    """Answers requests of a port in batches; `many` is the one way in.
+
+    Attributes:
+        backend: Signs the answers.
+        batch: Most requests that are computed at once.
+    """
+
+    backend: str
+    batch: int
+
+    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Answer[T] | ToolError]:
+        """See ports.AnswersMany."""
+        answers: list[Answer[T] | ToolError] = []
+        for start in range(0, len(requests), self.batch):
+            for found in self._answer(requests[start : start + self.batch]):
+                if isinstance(found, ToolError):
+                    found.backend = found.backend or self.backend
+                    answers.append(found)
+                else:
+                    answers.append(Answer(found, self.backend))
+        return answers
+
+    def one(self, *request: Any) -> Answer[T]:
+        """The answer to one request. Raises the ToolError that `many` gives for it."""
+        answer = self.many([request])[0]
+        if isinstance(answer, ToolError):
+            raise answer
+        return answer
+
+    @abstractmethod
+    def _answer(self, requests: Sequence[tuple[Any, ...]]) -> list[T | ToolError]:
+        """The value for each of at most `batch` requests, or why there is none."""
+
+
+class TorchModel(Batched[T]):
+    """A model of transformers in this process.
+
+    Args:
+        model: What is typed behind its name, see `tool_nodes.models.spec`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown option and for weights that cannot be used, UNAVAILABLE for what is
+        not
+            there: a package, the device, memory, the hub.
+    """
+
+    backend: str
+    TYPES: ClassVar[tuple[str, ...]]
+    """Values of `model_type` in config.json that it can be given."""
+    OPTIONS: ClassVar[NumberOptions] = {}
+    """Numbers of its own that it can be given."""
+
+    def __init__(self, model: str) -> None:
+        self.spec: ModelSpec = parse_model(self.backend, model, self.OPTIONS)
+        self.batch = self.spec.batch
+        self._torch = package("torch")
+        self._transformers = package("transformers")
+        self.device = device_of(self._torch, self.spec.device)
+        self.folder = folder_of(self.backend, self.spec.weights)
+        self.config = read_config(self.backend, self.folder, self.TYPES)
+        check_weights(self.folder)
+        self._lock = threading.Lock()
+        self._prepare()
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Load what is needed."""
+
+    def many(self, requests: Sequence[tuple[Any, ...]]) -> list[Answer[T] | ToolError]:
+        """See ports.AnswersMany. One thread computes at a time: two would need twice the memory."""
+        with self._lock, self._torch.inference_mode():
+            return super().many(requests)
+
+    def _load(self, class_name: str) -> Any:
+        """A model of a class of transformers. Raises ToolError."""
+        key = (class_name, self.folder.resolve(), self.spec.dtype, self.device)
+        model = _loaded.get(key)
+        if model is None:
+            factory = getattr(self._transformers, class_name)
+            model = load_model(self.backend, factory, self.folder, self.spec, self.device)
+            _loaded[key] = model
+        return model
+
+    def _processor(self, class_name: str) -> Any:
+        """A tokenizer or image processor of a class of transformers. Raises ToolError."""
+        return load_processor(self.backend, getattr(self._transformers, class_name), self.folder)
+
+
+def numpy_of(tensor: Any) -> NDArray[Any]:
+    """A tensor on any device as an array of float32 or of what it is, if it holds no floats."""
+    tensor = tensor.detach()
+    array: NDArray[Any] = (tensor.float() if tensor.is_floating_point() else tensor).cpu().numpy()
+    return array

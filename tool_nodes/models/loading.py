@@ -1,0 +1,216 @@
+"""Weights of real models: found, checked before anything is read, and loaded from safetensors alone.
+
+A pickled file can run any code when it is read, so none is: a folder that has nothing else is refused. The header of
+each safetensors file says how long the file must be, so that one that is missing or cut short is named in a sentence
+instead of filling the model with noise.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tool_nodes.extras import install_extra
+from tool_nodes.models.spec import ModelSpec
+from tool_nodes.results import ErrorCode, ToolError
+
+EXTRA = "models"
+"""The extra that all models in this process need."""
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
+"""What is fetched from the hub: configuration, tokenizer and weights, nothing that could run."""
+_PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_MAX_HEADER = 100_000_000
+"""Longest header of a safetensors file [bytes]; the format's own limit."""
+_SHOWN = 3
+"""So many names of tensors or types stand in a sentence."""
+
+
+def package(name: str, extra: str = EXTRA) -> Any:
+    """A package that the core knows nothing of, imported now. Raises ToolError UNAVAILABLE with its extra."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"This model needs the package {name}: {_line(error)}.",
+            f"Install it with: {install_extra(extra)}",
+        ) from error
+
+
+def device_of(torch: Any, wanted: str) -> str:
+    """The device of a spec, of those that this machine has. Raises ToolError UNAVAILABLE."""
+    there = devices(torch)
+    if wanted == "auto":
+        return "cuda" if "cuda:0" in there else "cpu"
+    if wanted not in ("cpu", "cuda", *there) or (wanted == "cuda" and "cuda:0" not in there):
+        raise ToolError(
+            ErrorCode.UNAVAILABLE, f"The device {wanted!r} is not there: this machine has {', '.join(there)}."
+        )
+    return wanted
+
+
+def devices(torch: Any) -> list[str]:
+    """What models can run on here, e.g. ["cpu", "cuda:0"]."""
+    found = ["cpu", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    return found + (["mps"] if torch.backends.mps.is_available() else [])
+
+
+def folder_of(name: str, weights: str) -> Path:
+    """The folder with the weights: as it was named, or what is fetched from the hub.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for what is neither; UNAVAILABLE where the hub does not give it.
+    """
+    folder = Path(weights).expanduser()
+    if folder.is_dir():
+        return folder
+    if not _HUB_NAME.fullmatch(weights) or weights.startswith("."):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There is no folder {weights[:200]!r} with weights of {name}; a name of the hub has the form OWNER/NAME.",
+        )
+    hub = package("huggingface_hub")
+    try:
+        return Path(hub.snapshot_download(weights, allow_patterns=list(_FETCHED)))
+    except Exception as error:  # the hub's own, those of its HTTP client, and of the disk
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"There is no folder {weights!r}, and the hub does not give a model of that name: {_line(error)}",
+        ) from error
+
+
+def read_config(name: str, folder: Path, types: Sequence[str]) -> dict[str, Any]:
+    """config.json of a folder, of one of the given types. Raises ToolError INVALID_ARGUMENT."""
+    config = read_json(folder / "config.json")
+    if config is None:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds no readable config.json: it is no model's folder.")
+    found = str(config.get("model_type"))
+    if found not in types:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{folder} holds a model of the type {found[:60]!r}; {name} takes {' or '.join(types)}.",
+        )
+    return config
+
+
+def read_json(path: Path) -> dict[str, Any] | None:
+    """The object in a JSON file; None where there is none."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return document if isinstance(document, dict) else None
+
+
+def check_weights(folder: Path) -> None:
+    """Refuse a folder whose weights are missing, cut short or pickled; no tensor is read.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        files = [whole]
+    elif index.is_file():
+        named = (read_json(index) or {}).get("weight_map")
+        if not isinstance(named, dict) or not named:
+            raise _unusable(f"{index} names no weights.")
+        files = [folder / Path(str(file)).name for file in sorted(set(named.values()))]
+    else:
+        pickled = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLED)
+        if pickled:
+            raise _unusable(
+                f"{folder} holds pickled weights only ({pickled[0]}), which can run code when they are read.",
+                "Convert them to safetensors, or name a model that has them.",
+            )
+        raise _unusable(f"{folder} holds no weights: model.safetensors is missing.")
+    for file in files:
+        _check_file(file)
+
+
+def _check_file(file: Path) -> None:
+    """Its length must be what its header says."""
+    try:
+        size = file.stat().st_size
+        with file.open("rb") as stream:
+            length = int.from_bytes(stream.read(8), "little")
+            header = json.loads(stream.read(length)) if 2 <= length <= min(_MAX_HEADER, size) else None
+    except FileNotFoundError:
+        raise _unusable(f"The weights are incomplete: {file} is missing.") from None
+    except (OSError, ValueError) as error:
+        raise _unusable(f"{file} is no readable safetensors file: {_line(error)}.") from None
+    if not isinstance(header, dict):
+        raise _unusable(f"{file} is cut short, or no safetensors file.")
+    try:
+        ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
+    except (TypeError, KeyError, IndexError):
+        raise _unusable(f"{file} is damaged: its header is no safetensors header.") from None
+    expected = 8 + length + max(ends, default=0)
+    if size != expected:
+        raise _unusable(f"{file} is damaged: it has {size:,} bytes, and its header says {expected:,}.")
+
+
+def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: str) -> Any:
+    """A model of transformers in evaluation mode on its device, all of its tensors read from the folder.
+
+    Args:
+        name: The backend, for sentences.
+        factory: A class of transformers with `from_pretrained`.
+        folder: With weights that were checked.
+        spec: For its dtype.
+        device: Of `device_of`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the weights do not fit the model; UNAVAILABLE where memory does not suffice.
+    """
+    torch = package("torch")
+    dtype = "auto" if spec.dtype == "auto" else getattr(torch, spec.dtype)
+    if spec.dtype == "auto" and device == "cpu":
+        dtype = torch.float32
+    logging = package("transformers").logging
+    bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()  # what it would warn of is an error below
+    try:
+        model, report = factory.from_pretrained(
+            folder, dtype=dtype, use_safetensors=True, local_files_only=True, output_loading_info=True
+        )
+        lacking = sorted(report["missing_keys"])
+        if lacking:
+            raise _unusable(
+                f"The weights in {folder} lack {len(lacking)} tensors of {name}, e.g. {', '.join(lacking[:_SHOWN])}."
+            )
+        return model.to(device).eval()
+    except ToolError:
+        raise
+    except (torch.OutOfMemoryError, MemoryError) as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"The memory of {device} does not suffice for {name}.") from error
+    except Exception as error:
+        raise _unusable(f"{name} cannot be loaded from {folder}: {_line(error)}") from error
+    finally:
+        logging.set_verbosity(level)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def load_processor(name: str, factory: Any, folder: Path) -> Any:
+    """A tokenizer or image processor of transformers from a folder; no code in it is run. Raises INVALID_ARGUMENT."""
+    try:
+        return factory.from_pretrained(folder, local_files_only=True)
+    except Exception as error:
+        raise _unusable(f"{folder} lacks what {name} needs beside its weights: {_line(error)}") from error
+
+
+def _unusable(sentence: str, hint: str = "") -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, sentence, hint)
+
+
+def _line(error: BaseException) -> str:
+    """An error of another package in one short line."""
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    return words if len(words) <= 200 else words[:197] + "..."
