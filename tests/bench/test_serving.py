@@ -16,7 +16,7 @@ from tool_nodes.results import ErrorCode, ToolError
 
 
 def test_calls_in_process_and_over_http_are_measured(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     from tool_nodes import registry
 
@@ -30,7 +30,9 @@ def test_calls_in_process_and_over_http_are_measured(
         (payload, way, callers) for payload in ("small", "rgb") for way in ("in process", "http") for callers in (1, 3)
     ]
     for row in rows:
-        assert row["calls"] >= row["callers"] and row["errors"] == {} and row["memory_mb"] > 10
+        assert row["calls"] >= row["callers"]
+        assert row["errors"] == {}
+        assert row["memory_mb"] > 10
         assert 0.0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
         assert row["copies"] == (7.0 if row["way"] == "http" else 0.0)
 
@@ -38,7 +40,8 @@ def test_calls_in_process_and_over_http_are_measured(
 def test_a_picture_is_the_same_on_the_other_side_of_http() -> None:
     image, _ = next(make_payload("rgbd").calls(1))
     there = _image(json.loads(json.dumps(_document(image))))
-    assert image.frame is not None and there.frame is not None
+    assert image.frame is not None
+    assert there.frame is not None
     assert there.frame.key == image.frame.key
     np.testing.assert_array_equal(there.rgb, image.rgb)
 
@@ -48,7 +51,9 @@ def test_each_picture_is_asked_about_as_often_as_said() -> None:
         calls = list(islice(make_payload(name).calls(0), 2 * LOOKS))
         assert len({id(image) for image, _ in calls}) == 2
     first, second = calls[0][0].frame, calls[-1][0].frame
-    assert first is not None and second is not None and first.key != second.key
+    assert first is not None
+    assert second is not None
+    assert first.key != second.key
 
 
 def test_errors_are_counted_and_a_conversation_that_cannot_begin_ends_all() -> None:
