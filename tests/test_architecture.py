@@ -44,6 +44,7 @@ HEAVY = {
     "msgpack",
 }
 ADAPTERS = {
+    "bench.serving.on_ray": {"ray"},
     "tool_nodes.perception.text.rapid": {"rapidocr"},
     "tool_nodes.serve.calling": {"ray"},
     "tool_nodes.serve.cluster": {"ray"},
@@ -56,6 +57,7 @@ ADAPTERS = {
     "training.adapters.toy_on_trl": {"torch", "transformers", "trl"},
     "training.arrow": {"pyarrow"},
     "training.gymnasium_view": {"gymnasium"},
+    "training.ray_workers": {"ray"},
     "training.pointer.hits": {"torch"},
     "training.pointer.network": {"torch"},
     "training.trainer.learner": {"torch"},

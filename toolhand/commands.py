@@ -105,6 +105,10 @@ BENCHMARKS = {
         "bench.startup:bench_startup",
         "Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.",
     ),
+    "serving": CliCommand(
+        "bench.serving.command:bench_serving",
+        "Call tools from up to 256 conversations at once: in process, served, by a blocking loop and over HTTP.",
+    ),
     "sentences": CliCommand(
         "bench.sentences:bench_sentences",
         "Say sentences that are easily half understood; each is to be done as meant or refused in the right words.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -33,6 +33,7 @@ def rollouts_collect(
     n: int = 32,
     group: int = 4,
     workers: int = 1,
+    on: Literal["processes", "ray"] = "processes",
     seed: int = 0,
     difficulty: float = 0.0,
     policy: PolicySpec = "scripted",
@@ -67,6 +68,7 @@ def rollouts_collect(
         n: Rollouts of all groups together; a multiple of --group.
         group: Rollouts of each task, 2 or more.
         workers: Processes at once; one that hangs or dies is replaced.
+        on: What they are: processes of this machine, or actors of the cluster of toolhand serve.
         seed: Of the first task, and of noise, failures on purpose and the policy's sampling.
         difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, things that slip.
         reward: What an episode is worth: mean (of the task's own terms), stages (partial credit), or a recipe's name.
@@ -122,6 +124,7 @@ def rollouts_collect(
             plan,
             out,
             workers,
+            on=on,
             deadline_s=deadline,
             tries=tries,
             stops=StopRules(stop_alike, stop_silent, stop_dropped),

@@ -84,7 +84,7 @@ class _Slot(Generic[Job]):
     """A process, what it does, and of which kind its last job was."""
 
     process: Any
-    connection: Connection
+    connection: Any
     since: float
     ready: bool = False
     ticket: _Ticket[Job] | None = None
@@ -159,10 +159,7 @@ class Workers(Generic[Job, Result]):
             for slot in self._slots:
                 if slot.ready and slot.ticket is None and waiting:
                     self._give(slot, self._next(slot, waiting, kind), kind)
-            wait(
-                [handle for slot in self._slots for handle in (slot.connection, slot.process.sentinel)],
-                self._patience(_POLL_S if stopped else None),
-            )
+            self._await(self._patience(_POLL_S if stopped else None))
             for slot in list(self._slots):
                 ticket = slot.ticket
                 if (ended := self._look_at(slot)) is None:
@@ -196,6 +193,10 @@ class Workers(Generic[Job, Result]):
             process.start()
         theirs.close()
         return _Slot(process, ours, time.monotonic())
+
+    def _await(self, patience_s: float | None) -> None:
+        """Until a process tells something or ends, or so long."""
+        wait([handle for slot in self._slots for handle in (slot.connection, slot.process.sentinel)], patience_s)
 
     def _next(self, slot: _Slot[Job], waiting: deque[_Ticket[Job]], kind: Callable[[Job], Hashable]) -> _Ticket[Job]:
         """The ticket that a process takes: best one of its last kind, then one of which nobody else has begun."""
@@ -275,7 +276,9 @@ class Workers(Generic[Job, Result]):
 
 
 def _ending(exitcode: int | None) -> str:
-    if exitcode is None or exitcode >= 0:
+    if exitcode is None:
+        return "its exit status is not known"
+    if exitcode >= 0:
         return f"exit status {exitcode}"
     try:
         return f"signal {signal.Signals(-exitcode).name}"
@@ -303,7 +306,7 @@ def _serve(make: Callable[[], Callable[[Any], Any]], connection: Connection) -> 
     try:
         work = make()
     except Exception as error:
-        connection.send(("unfit", _as_tool_error(error)))
+        connection.send(("unfit", as_tool_error(error)))
         return
     connection.send(("ready", None))
     while True:
@@ -311,20 +314,26 @@ def _serve(make: Callable[[], Callable[[Any], Any]], connection: Connection) -> 
             job = connection.recv()
         except (EOFError, OSError):
             return
-        try:
-            told = "done", work(job)
-        except Distrust as distrust:
-            connection.send(("distrust", distrust.error))
-            return
-        except Exception as error:
-            told = "failed", _as_tool_error(error)
+        told = told_of(work, job)
         try:
             connection.send(told)
         except (TypeError, AttributeError, pickle.PicklingError) as error:
-            connection.send(("failed", _as_tool_error(error)))
+            connection.send(("failed", as_tool_error(error)))
+        if told[0] == "distrust":
+            return
 
 
-def _as_tool_error(error: Exception) -> ToolError:
+def told_of(work: Callable[[Any], Any], job: Any) -> tuple[str, Any]:
+    """What a process tells of a job: "done" and the result, or "failed" or "distrust" and the ToolError."""
+    try:
+        return "done", work(job)
+    except Distrust as distrust:
+        return "distrust", distrust.error
+    except Exception as error:
+        return "failed", as_tool_error(error)
+
+
+def as_tool_error(error: Exception) -> ToolError:
     """What another process can be told of an error; one that is not ours may not survive the way."""
     if type(error) is ToolError:
         error.__cause__ = error.__context__ = None

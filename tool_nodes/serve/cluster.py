@@ -189,6 +189,8 @@ _LEAN = {
     # Processes are started when they are needed: Ray would begin with one for each processor.
     "RAY_enable_worker_prestart": "0",
     "RAY_prestart_worker_first_driver": "0",
+    # Ray's own is 15, with which what is served would stand still wherever anything else has work to do.
+    "RAY_worker_niceness": "0",
 }
 
 

@@ -37,6 +37,8 @@ from training.workers import JobEnd, Workers
 
 DEADLINE_S = 600.0
 """Longest wall time of a rollout [s]; a pick and place takes one to three of the scripted policy. Chosen by hand."""
+PROCESSES, RAY = "processes", "ray"
+"""What workers are."""
 TRIES = 3
 """How often a rollout may cost a process before it is dropped; chosen by hand."""
 
@@ -117,6 +119,7 @@ def collect(
     folder: Path,
     workers: int = 1,
     *,
+    on: str = PROCESSES,
     deadline_s: float = DEADLINE_S,
     tries: int = TRIES,
     stops: StopRules | None = None,
@@ -129,6 +132,7 @@ def collect(
         plan: What is collected.
         folder: Where the rollouts go: a new or empty folder, or one that this plan was collected in before.
         workers: Processes at once.
+        on: What they are: `PROCESSES` of this machine, or actors of the cluster on which backends are served, `RAY`.
         deadline_s: Longest wall time of a rollout [s].
         tries: How often a rollout may cost a process.
         stops: When to stop by itself; the defaults where None.
@@ -140,7 +144,7 @@ def collect(
             carried out; UNAVAILABLE where something cannot be written; EXECUTION_FAILED for a stop by StopRules. What
             is whole is kept, and said.
     """
-    with Workers(_maker(plan, folder), workers, deadline_s, tries) as pool, claimed(folder, plan):
+    with _pool(on)(_maker(plan, folder), workers, deadline_s, tries) as pool, claimed(folder, plan):
         collecting = _Collecting(plan, folder, stops or StopRules())
         try:
             try:
@@ -165,6 +169,16 @@ def collect(
 def _maker(plan: RolloutPlan, folder: Path) -> Callable[[], Callable[[RolloutOrder], RolloutReply | Halt]]:
     """What makes the work of a process, in that process."""
     return functools.partial(make_work, plan, folder)
+
+
+def _pool(on: str) -> type[Workers[RolloutOrder, RolloutReply | Halt]]:
+    if on == PROCESSES:
+        return Workers
+    if on == RAY:
+        from training.ray_workers import RayWorkers
+
+        return RayWorkers
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Workers are {PROCESSES} or actors on {RAY}, got {str(on)[:60]!r}.")
 
 
 @dataclass

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from tool_nodes.perception.learned.backend import LearnedPerception
 from tool_nodes.perception.learned.weights import read_weights
 from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.port_names import PortNames
+from tool_nodes.ports import Answer
 from tool_nodes.registry import Shared
+from tool_nodes.results import ToolError
+from tool_nodes.toolbox.images import SessionImage
 
 LEARNED = PortNames(
     pointer="learned", detector="pixels+drawings", segmenter="pixels+drawings", depth="pixels", reader="rapidocr",
@@ -17,8 +21,36 @@ LEARNED = PortNames(
 """A network points, trained on this simulator's pictures; everything else as `pixels`."""
 
 
+class LearnedPointing(OverFrames):
+    """The Pointer port, which is also given batches."""
+
+    def many(self, requests: Sequence[tuple[SessionImage, str]]) -> list[Answer[list[tuple[float, float]]] | ToolError]:
+        """The answers of `point`, in order.
+
+        Requests about one frame are done one after the other, so that each frame is looked at once. The network itself
+        is given one picture at a time: its products fill a processor as it is, and sums in another order would end in
+        other points.
+
+        Args:
+            requests: Arguments of `point`.
+        """
+        frames = [None if image.frame is None else image.frame.key for image, _ in requests]
+        answers: dict[int, Answer[list[tuple[float, float]]] | ToolError] = {}
+        for k in sorted(range(len(requests)), key=lambda k: frames.index(frames[k])):
+            try:
+                answers[k] = self.point(*requests[k])
+            except ToolError as error:
+                answers[k] = error
+        return [answers[k] for k in range(len(requests))]
+
+
+def pointer(shared: Shared, model: str = "") -> LearnedPointing:
+    """The learned pointer over camera frames. Arguments and errors as those of `learned`."""
+    return LearnedPointing(_perception(shared, model))
+
+
 def learned(shared: Shared, model: str = "") -> OverFrames:
-    """The learned pointer over camera frames.
+    """What the learned pointer finds, for ports that outline or frame it.
 
     Args:
         shared: What several ports of a setting have in common.
@@ -27,6 +59,10 @@ def learned(shared: Shared, model: str = "") -> OverFrames:
     Raises:
         ToolError: UNAVAILABLE without the shipped weights; INVALID_ARGUMENT for another file that is none.
     """
+    return OverFrames(_perception(shared, model))
+
+
+def _perception(shared: Shared, model: str) -> LearnedPerception:
     return shared.once(
-        (learned, model), lambda: OverFrames(LearnedPerception(read_weights(Path(model)) if model else None))
+        (LearnedPerception, model), lambda: LearnedPerception(read_weights(Path(model)) if model else None)
     )

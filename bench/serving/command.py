@@ -1,0 +1,299 @@
+"""`toolhand bench serving`: the same calls served, and in four other ways."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agent_node.console.terminal import AsJson, say
+from bench.serving.load import Conversation, available_bytes, drive, watched
+from bench.serving.on_ray import blocking_loop, count_puts
+from bench.serving.over_http import COPIES, http_conversation, http_server
+from bench.serving.payloads import ABOUT, LOOKS, Payload, make_payload
+from bench.serving.tools import installed
+from bench.stats import machine, publish
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.serve import place, processes
+from tool_nodes.serve.calling import connect
+from tool_nodes.serve.cluster import Keeper
+from tool_nodes.serve.config import ACTOR, SERVE, Entry, Local, ServeConfig
+from tool_nodes.serve.requests import INLINE_BYTES
+from tool_nodes.serve.runner import make_backend
+
+IN_PROCESS, ACTORS, BATCHES, BLOCKING, HTTP = "in process", "actors", "serve", "blocking", "http"
+WAYS: Mapping[str, str] = {
+    IN_PROCESS: "a function call; each conversation has a backend of its own",
+    ACTORS: "toolhand serve, run: actor",
+    BATCHES: "toolhand serve, run: serve, with batches",
+    BLOCKING: "one actor a tool, one call after the other, pictures by value",
+    HTTP: "HTTP and JSON, pictures as base64",
+}
+"""How a tool is called."""
+
+BATCH = 64
+"""Most requests at once of what is served in batches [-]."""
+
+STORE_GB = 3.0
+"""Shared memory for pictures [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
+
+_HTTP_TIMES = 6.0
+"""Memory that a call over HTTP takes, in pictures: both ends hold most of the copies at once."""
+
+TARGET_CALLERS = 64
+"""Conversations at once for which most targets are set [-]."""
+
+
+@dataclass
+class Way:
+    """One way to call one tool, while it is open.
+
+    Attributes:
+        conversation: Makes what a conversation calls with.
+        others: Processes beside this one.
+        copies: Copies of a picture a call, once calls have been made.
+    """
+
+    conversation: Callable[[], Conversation]
+    others: Callable[[], Sequence[int]] = lambda: ()
+    copies: Callable[[int, int], float] = lambda calls, size: 0.0
+
+
+@dataclass
+class _Cluster:
+    """What is served while the benchmark runs; `puts` tells how many pictures went into shared memory since."""
+
+    service: place.Service
+    puts: Callable[[], int]
+
+    def processes(self) -> Sequence[int]:
+        return processes.of_service(self.service)
+
+
+def bench_serving(
+    payloads: tuple[str, ...] = tuple(ABOUT),
+    ways: tuple[str, ...] = tuple(WAYS),
+    callers: tuple[int, ...] = (1, 16, 64, 256),
+    seconds: float = 3.0,
+    as_json: AsJson = False,
+) -> int:
+    """Call tools in process, served as actors and in batches, by a blocking loop and over HTTP; print what that takes.
+
+    A conversation waits for each answer before its next call, and has a new picture every four calls. All callers are
+    threads of this process. A cluster is started and taken down; one that is served already is left alone.
+
+    Args:
+        payloads: Of small, rgb (640x480), rgbd (1280x720), busy (a tool that takes 20 ms a batch) and learned.
+        ways: Of "in process", actors, serve, blocking and http.
+        callers: Conversations at once.
+        seconds: How long each combination is measured.
+    """
+    for given, known in ((payloads, ABOUT), (ways, WAYS)):
+        unknown = next((one for one in given if one not in known), None)
+        if unknown is not None or not given:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {str(unknown)[:60]!r}: {', '.join(known)}.")
+    if not callers or not all(1 <= count <= 1000 for count in callers) or not 0.0 < seconds <= 600.0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "callers must be 1 to 1000 and seconds above 0, at most 600.")
+    began = time.monotonic()
+    before = os.getloadavg()[0]
+    with _folder() as folder, installed(folder / "package"):
+        made = [make_payload(name) for name in payloads]
+        clustered = any(way in (ACTORS, BATCHES, BLOCKING) for way in ways)
+        if clustered:
+            with _served(sorted({payload.tool for payload in made})) as cluster:
+                rows = _measure(made, ways, callers, seconds, cluster)
+        else:
+            rows = _measure(made, ways, callers, seconds, None)
+    document = {
+        "bench": "serving",
+        "machine": machine(),
+        "load": [round(before, 1), round(os.getloadavg()[0], 1)],
+        "payloads": {name: ABOUT[name] for name in payloads},
+        "ways": {name: WAYS[name] for name in ways},
+        "calls_a_picture": LOOKS,
+        "seconds": seconds,
+        "rows": rows,
+        "targets": targets(rows),
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    publish(document, _report, as_json)
+    return 0
+
+
+def _measure(
+    payloads: Sequence[Payload], ways: Sequence[str], callers: Sequence[int], seconds: float, cluster: _Cluster | None
+) -> list[dict[str, Any]]:
+    rows = []
+    for payload in payloads:
+        image, _ = next(payload.calls(0))
+        size = image.rgb.nbytes + (0 if image.frame is None else image.frame.depth.nbytes)
+        for name in ways:
+            with _WAYS[name](payload.tool, cluster) as way:
+                for count in callers:
+                    rows.append(_row(name, way, payload, size, count, seconds))
+                    say("{payload}, {way}, {callers}: {calls_per_s} calls/s, p50 {p50_ms} ms".format(**rows[-1]))
+    return rows
+
+
+def _row(name: str, way: Way, payload: Payload, size: int, callers: int, seconds: float) -> dict[str, Any]:
+    row: dict[str, Any] = {"payload": payload.name, "way": name, "callers": callers}
+    if name == HTTP and _HTTP_TIMES * size * callers > available_bytes() / 2:
+        nothing = dict.fromkeys(("calls_per_s", "p50_ms", "p95_ms", "p99_ms", "copies", "memory_mb"))
+        return row | {"calls": 0, **nothing, "errors": {}, "left_out": "its copies would take half of the free memory"}
+    with watched(way.others) as peak:
+        load = drive(payload, way.conversation, callers, seconds)
+    calls = len(load.seconds)
+    p50, p95, p99 = (round(1e3 * float(value), 3) for value in np.percentile(load.seconds, (50, 95, 99)))
+    return row | {
+        "calls": calls,
+        "calls_per_s": round(calls / load.wall_s, 1),
+        "p50_ms": p50,
+        "p95_ms": p95,
+        "p99_ms": p99,
+        "copies": round(way.copies(calls + callers, size), 2),
+        "memory_mb": round(peak.bytes / 1e6),
+        "errors": dict(load.errors),
+    }
+
+
+@contextmanager
+def _in_process(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
+    yield Way(lambda: make_backend(Entry(tool, "pointer", tool)).point)
+
+
+@contextmanager
+def _by_reference(tool: str, run: str, cluster: _Cluster | None) -> Iterator[Way]:
+    assert cluster is not None
+    connection, puts = connect(), cluster.puts
+
+    def conversation() -> Conversation:
+        return lambda image, text: connection.call(f"{tool}_{run}", image, text)
+
+    def copies(calls: int, size: int) -> float:
+        put = puts()
+        return 1.0 if size < INLINE_BYTES else put / calls
+
+    puts()
+    yield Way(conversation, cluster.processes, copies)
+
+
+@contextmanager
+def _blocking(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
+    assert cluster is not None
+    with blocking_loop(tool) as call:
+        yield Way(lambda: call, cluster.processes, lambda calls, size: 1.0)
+
+
+@contextmanager
+def _http(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
+    with http_server(tool) as (port, process):
+        yield Way(lambda: http_conversation(port), lambda: (process,), lambda calls, size: float(COPIES))
+
+
+_WAYS = {
+    IN_PROCESS: _in_process,
+    ACTORS: lambda tool, cluster: _by_reference(tool, ACTOR, cluster),
+    BATCHES: lambda tool, cluster: _by_reference(tool, SERVE, cluster),
+    BLOCKING: _blocking,
+    HTTP: _http,
+}
+
+
+@contextmanager
+def _folder() -> Iterator[Path]:
+    """A folder of this run, in which its own service is noted; Ray's sockets need a short path."""
+    folder = Path(tempfile.mkdtemp(prefix="toolhand-", dir="/tmp"))
+    before = os.environ.get(place.VARIABLE)
+    os.environ[place.VARIABLE] = str(folder / "s")
+    try:
+        yield folder
+    finally:
+        os.environ.pop(place.VARIABLE) if before is None else os.environ.update({place.VARIABLE: before})
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def served_entries(tools: Sequence[str]) -> dict[str, Entry]:
+    """Every tool as an actor and in batches, by name."""
+    actors = [Entry(f"{tool}_{ACTOR}", "pointer", tool, cpus=0.1) for tool in tools]
+    batches = [
+        Entry(f"{tool}_{SERVE}", "pointer", tool, SERVE, batch=BATCH, batch_wait_ms=1.0, cpus=0.1) for tool in tools
+    ]
+    return {entry.name: entry for entry in (*actors, *batches)}
+
+
+@contextmanager
+def _served(tools: Sequence[str]) -> Iterator[_Cluster]:
+    """The tools on a cluster of this run."""
+    entries = served_entries(tools)
+    say(f"starting a cluster with {', '.join(entries)}")
+    keeper = Keeper(ServeConfig(entries, Local(cpus=8.0, store_gb=STORE_GB)), say=say)
+    try:
+        keeper.start()
+        yield _Cluster(keeper.service, count_puts())
+    finally:
+        keeper.close()
+
+
+def targets(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What was to be reached, and what was; only of what has been measured."""
+    known = {(row["payload"], row["way"], row["callers"]): row for row in rows if row["calls"]}
+
+    def rate(payload: str, way: str) -> float | None:
+        row = known.get((payload, way, TARGET_CALLERS))
+        return None if row is None else row["calls_per_s"]
+
+    def times(payload: str, way: str, other: str) -> float | None:
+        mine, theirs = rate(payload, way), rate(payload, other)
+        return None if mine is None or theirs is None else round(mine / theirs, 2)
+
+    def more_ms(way: str) -> float | None:
+        mine, theirs = known.get(("small", way, 1)), known.get(("small", IN_PROCESS, 1))
+        return None if mine is None or theirs is None else round(mine["p50_ms"] - theirs["p50_ms"], 2)
+
+    at = f"{TARGET_CALLERS} conversations"
+    measured = [
+        (f"busy, {at}: times the calls of the blocking loop, served in batches", times("busy", BATCHES, BLOCKING), 4.0),
+        (f"small, {at}: calls/s, served in batches", rate("small", BATCHES), 400.0),
+        (f"small, {at}: calls/s, an actor", rate("small", ACTORS), 400.0),
+        (f"rgbd, {at}: times the calls over HTTP, served in batches", times("rgbd", BATCHES, HTTP), 10.0),
+        (f"rgbd, {at}: times the calls over HTTP, an actor", times("rgbd", ACTORS, HTTP), 10.0),
+    ]
+    found = [
+        {"name": name, "value": value, "at_least": least, "met": value >= least}
+        for name, value, least in measured
+        if value is not None
+    ]
+    for way in (ACTORS, BATCHES):
+        value = more_ms(way)
+        if value is not None:
+            name = f"small, one conversation: ms over in process, p50, {way}"
+            found.append({"name": name, "value": value, "at_most": 3.0, "met": value <= 3.0})
+    return found
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    head = ("payload", "way", "at once", "calls/s", "p50 ms", "p95 ms", "p99 ms", "copies", "MB", "errors")
+    lines = ["{:9}{:12}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  {}".format(*head)]
+    for row in document["rows"]:
+        cells = [row[key] for key in ("calls_per_s", "p50_ms", "p95_ms", "p99_ms", "copies", "memory_mb")]
+        shown = ["-" if cell is None else f"{cell:.1f}" if cell >= 10 else f"{cell:.2g}" for cell in cells]
+        shown[-1] = "-" if cells[-1] is None else str(cells[-1])
+        errors = ", ".join(f"{code} {count}" for code, count in row["errors"].items()) or row.get("left_out", "")
+        lines.append(
+            "{:9}{:12}{:>8}{:>10}{:>10}{:>10}{:>10}{:>8}{:>7}  {}".format(
+                row["payload"], row["way"], row["callers"], *shown, errors
+            )
+        )
+    for target in document["targets"]:
+        limit = f"at least {target['at_least']:g}" if "at_least" in target else f"at most {target['at_most']:g}"
+        lines.append(f"{target['name']}: {target['value']:g} ({limit}: {'met' if target['met'] else 'missed'})")
+    machine_line = ", ".join(str(value) for value in document["machine"].values())
+    return "\n".join([*lines, f"{machine_line}; load {document['load']}; {document['wall_s']} s"])

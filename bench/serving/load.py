@@ -1,0 +1,141 @@
+"""Conversations that call at once, each waiting for its answer, and what that takes."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.serving.payloads import Call, Payload
+from tool_nodes.results import ToolError
+from tool_nodes.toolbox.images import SessionImage
+
+_SAMPLE_S = 0.25
+"""How often the memory of the processes is read [s]."""
+
+Conversation = Callable[[SessionImage, str], Any]
+
+
+@dataclass(frozen=True)
+class Load:
+    """What so many conversations got.
+
+    Attributes:
+        seconds: Of each call.
+        wall_s: From the first call to the last answer.
+        errors: Calls that came to an error of the tool or of the way to it, by code.
+    """
+
+    seconds: Sequence[float]
+    wall_s: float
+    errors: Counter[str]
+
+
+def drive(payload: Payload, conversation: Callable[[], Conversation], callers: int, seconds: float) -> Load:
+    """Let conversations call one after the other until the time is over; each calls once before that does not count.
+
+    Args:
+        payload: What is sent.
+        conversation: Makes what a conversation calls with.
+        callers: Conversations, a thread each.
+        seconds: How long calls are begun; those that wait are waited for [s].
+    """
+    ready = threading.Barrier(callers + 1)
+    over = threading.Event()
+    errors: Counter[str] = Counter()
+    lock = threading.Lock()
+
+    def converse(number: int) -> list[tuple[float, float]]:
+        calls, ask, spent = payload.calls(number), conversation(), []
+
+        def one(call: Call) -> None:
+            began = time.perf_counter()
+            try:
+                ask(*call)
+            except ToolError as error:
+                with lock:
+                    errors[(error.cause or error.code).lower()] += 1
+            spent.append((began, time.perf_counter()))
+
+        one(next(calls))
+        spent.clear()
+        ready.wait()
+        while not (over.is_set() and spent):
+            one(next(calls))
+        return spent
+
+    with ThreadPoolExecutor(callers) as threads:
+        running = [threads.submit(_guarded, ready, converse, number) for number in range(callers)]
+        with contextlib.suppress(threading.BrokenBarrierError):
+            ready.wait()
+        errors.clear()
+        over.wait(seconds)
+        over.set()
+        spent = [one for each in running for one in each.result()]
+    wall = max(end for _, end in spent) - min(begin for begin, _ in spent)
+    return Load([end - begin for begin, end in spent], wall, errors)
+
+
+def _guarded(ready: threading.Barrier, work: Callable[[int], Any], number: int) -> Any:
+    """A conversation that cannot begin lets the others go."""
+    try:
+        return work(number)
+    except BaseException:
+        ready.abort()
+        raise
+
+
+@dataclass
+class Peak:
+    """Most memory that was seen [bytes]."""
+
+    bytes: int = 0
+
+
+@contextlib.contextmanager
+def watched(processes: Callable[[], Sequence[int]]) -> Iterator[Peak]:
+    """Within it, the memory of this process and of others is read: what each has for itself, and what they share."""
+    peak, over = Peak(), threading.Event()
+    others = processes()
+
+    def watch() -> None:
+        while True:
+            peak.bytes = max(peak.bytes, _memory([os.getpid(), *others]))
+            if over.wait(_SAMPLE_S):
+                return
+
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield peak
+    finally:
+        over.set()
+        thread.join()
+
+
+def _memory(processes: Sequence[int]) -> int:
+    """Private memory of all together, and shared memory once: all map the same store [bytes]."""
+    private = shared = 0
+    for process in processes:
+        with contextlib.suppress(OSError):  # it has ended
+            lines = Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+            found = {key: int(value.split()[0]) * 1024 for key, _, value in (line.partition(":") for line in lines)
+                     if key in ("RssAnon", "RssShmem")}  # fmt: skip
+            private += found.get("RssAnon", 0)
+            shared = max(shared, found.get("RssShmem", 0))
+    return private + shared
+
+
+def available_bytes() -> int:
+    """Memory that new work can have [bytes]; 0 where the system does not tell."""
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    return 0

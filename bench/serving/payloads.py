@@ -1,0 +1,105 @@
+"""What conversations send: which tool is called, with which pictures and words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bench.serving.tools import BUSY, LEARNED, QUICK
+from sim.scene.generator import generate_scene
+from sim.station import Station, StationConfig
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import Frame
+
+LOOKS = 4
+"""Calls about a picture before there is a new one [-]: about what a pick and place asks after each motion."""
+
+SMALL, RGB, RGBD = (8, 8), (480, 640), (720, 1280)
+"""(height, width) of the pictures [px]."""
+
+Call = tuple[SessionImage, str]
+
+
+@dataclass(frozen=True)
+class Payload:
+    """One kind of call.
+
+    Attributes:
+        name: As the command line has it.
+        tool: Backend that is asked.
+        about: For people.
+        calls: Of one conversation, whose number it is given, without end.
+    """
+
+    name: str
+    tool: str
+    about: str
+    calls: Callable[[int], Iterator[Call]]
+
+
+def _pictures(shape: tuple[int, int]) -> Callable[[int], Iterator[Call]]:
+    """Pictures without depth: each has other pixels, as nothing else tells them apart."""
+
+    def calls(conversation: int) -> Iterator[Call]:
+        rgb = np.random.default_rng(conversation).integers(0, 255, (*shape, 3), np.uint8)
+        while True:
+            rgb = rgb + np.uint8(1)
+            image = SessionImage(rgb)
+            for look in range(LOOKS):
+                yield image, f"thing {look}"
+
+    return calls
+
+
+def _frames(conversation: int) -> Iterator[Call]:
+    """RGB-D; each is a picture of its own by its time, and its pixels are read anew for its key."""
+    rng = np.random.default_rng(conversation)
+    rgb = rng.integers(0, 255, (*RGBD, 3), np.uint8)
+    K = np.array([[900.0, 0.0, 640.0], [0.0, 900.0, 360.0], [0.0, 0.0, 1.0]])
+    frame = Frame(rgb, rng.random(RGBD, np.float32), K, np.eye(4), 0.0)
+    yield from _of_frames(frame, tuple(f"thing {look}" for look in range(LOOKS)))
+
+
+def _scenes() -> Callable[[int], Iterator[Call]]:
+    """The scene camera's picture of a generated scene, and the names of what stands there."""
+    station = Station(generate_scene(0), StationConfig())
+    frame = station.camera.capture()
+    names = tuple(dict.fromkeys(thing.item for thing in station.scene.objects))
+
+    def calls(conversation: int) -> Iterator[Call]:
+        yield from _of_frames(replace(frame, stamp=1000.0 * conversation), names)
+
+    return calls
+
+
+def _of_frames(frame: Frame, words: tuple[str, ...]) -> Iterator[Call]:
+    while True:
+        frame = replace(frame, stamp=frame.stamp + 1.0)
+        image = SessionImage(frame.rgb, frame)
+        for look in range(LOOKS):
+            yield image, words[look % len(words)]
+
+
+def make_payload(name: str) -> Payload:
+    """A payload of `ABOUT` by its name."""
+    make: Mapping[str, tuple[str, Callable[[], Callable[[int], Iterator[Call]]]]] = {
+        "small": (QUICK, lambda: _pictures(SMALL)),
+        "rgb": (QUICK, lambda: _pictures(RGB)),
+        "rgbd": (QUICK, lambda: _frames),
+        "busy": (BUSY, lambda: _pictures(SMALL)),
+        "learned": (LEARNED, _scenes),
+    }
+    tool, calls = make[name]
+    return Payload(name, tool, ABOUT[name], calls())
+
+
+ABOUT: Mapping[str, str] = {
+    "small": "a picture of 8x8, a tool that costs nothing",
+    "rgb": "640x480 RGB, the same tool",
+    "rgbd": "1280x720 RGB-D, the same tool",
+    "busy": "a picture of 8x8, a tool that takes 20 ms a batch",
+    "learned": "640x480 RGB-D, the learned pointer",
+}
+"""The payloads."""

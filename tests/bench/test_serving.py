@@ -1,0 +1,90 @@
+"""`toolhand bench serving`: what needs no cluster is measured, pictures survive HTTP, and targets are judged."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from bench.serving.command import bench_serving, targets
+from bench.serving.load import drive
+from bench.serving.over_http import _document, _image
+from bench.serving.payloads import LOOKS, Payload, make_payload
+from tool_nodes.results import ErrorCode, ToolError
+
+
+def test_calls_in_process_and_over_http_are_measured(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from tool_nodes import registry
+
+    registry._entries.cache_clear()
+    try:
+        assert bench_serving(("small", "rgb"), ("in process", "http"), (1, 3), 0.05, as_json=True) == 0
+    finally:
+        registry._entries.cache_clear()
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [(row["payload"], row["way"], row["callers"]) for row in rows] == [
+        (payload, way, callers) for payload in ("small", "rgb") for way in ("in process", "http") for callers in (1, 3)
+    ]
+    for row in rows:
+        assert row["calls"] >= row["callers"]
+        assert row["errors"] == {}
+        assert row["memory_mb"] > 10
+        assert 0.0 < row["p50_ms"] <= row["p95_ms"] <= row["p99_ms"]
+        assert row["copies"] == (7.0 if row["way"] == "http" else 0.0)
+
+
+def test_a_picture_is_the_same_on_the_other_side_of_http() -> None:
+    image, _ = next(make_payload("rgbd").calls(1))
+    there = _image(json.loads(json.dumps(_document(image))))
+    assert image.frame is not None
+    assert there.frame is not None
+    assert there.frame.key == image.frame.key
+    np.testing.assert_array_equal(there.rgb, image.rgb)
+
+
+def test_each_picture_is_asked_about_as_often_as_said() -> None:
+    for name in ("small", "rgbd"):
+        calls = list(islice(make_payload(name).calls(0), 2 * LOOKS))
+        assert len({id(image) for image, _ in calls}) == 2
+    first, second = calls[0][0].frame, calls[-1][0].frame
+    assert first is not None
+    assert second is not None
+    assert first.key != second.key
+
+
+def test_errors_are_counted_and_a_conversation_that_cannot_begin_ends_all() -> None:
+    def fails(image: object, text: str) -> None:
+        raise ToolError(ErrorCode.OBJECT_NOT_FOUND, "No.")
+
+    payload = make_payload("small")
+    load = drive(payload, lambda: fails, 2, 0.02)
+    assert load.errors == {"object_not_found": len(load.seconds)}
+    broken = Payload("x", "x", "x", lambda number: iter(()))
+    with pytest.raises(StopIteration):
+        drive(broken, lambda: fails, 2, 0.02)
+
+
+def test_targets_are_judged_where_both_sides_were_measured() -> None:
+    def row(payload: str, way: str, callers: int, rate: float) -> dict[str, object]:
+        made = {"payload": payload, "way": way, "callers": callers, "calls": 1, "calls_per_s": rate}
+        return made | {"p50_ms": 1000.0 / rate}
+
+    rows = [row("busy", "serve", 64, 500.0), row("busy", "blocking", 64, 40.0), row("rgbd", "serve", 64, 500.0),
+            row("small", "in process", 1, 1e6), row("small", "serve", 1, 200.0)]  # fmt: skip
+    found = [(target["value"], target["met"]) for target in targets(rows)]
+    assert found == [(12.5, True), (5.0, False)]
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    ({"payloads": ("tall",)}, "There is no 'tall': small, rgb"),
+    ({"ways": ("by mail",)}, "There is no 'by mail': in process, actors"),
+    ({"callers": (0,)}, "callers must be 1 to 1000"),
+    ({"seconds": 0.0}, "seconds above 0"),
+])  # fmt: skip
+def test_what_cannot_be_measured_is_refused(words: dict[str, tuple[str, ...]], message: str) -> None:
+    with pytest.raises(ToolError, match=message):
+        bench_serving(**words)
