@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -73,11 +74,15 @@ def drive(payload: Payload, conversation: Callable[[], Conversation], callers: i
 
     with ThreadPoolExecutor(callers) as threads:
         running = [threads.submit(_guarded, ready, converse, number) for number in range(callers)]
-        with contextlib.suppress(threading.BrokenBarrierError):
-            ready.wait()
-        errors.clear()
-        over.wait(seconds)
-        over.set()
+        try:
+            with contextlib.suppress(threading.BrokenBarrierError):
+                ready.wait()
+            errors.clear()
+            over.wait(seconds)
+        finally:  # also at Ctrl-C: the threads are waited for
+            over.set()
+            if sys.exc_info()[0] is not None:
+                ready.abort()
         spent = [one for each in running for one in each.result()]
     wall = max(end for _, end in spent) - min(begin for begin, _ in spent)
     return Load([end - begin for begin, end in spent], wall, errors)

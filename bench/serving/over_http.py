@@ -118,7 +118,7 @@ def _image(document: dict[str, Any]) -> SessionImage:
 
 
 def _text(array: np.ndarray) -> str:
-    return base64.b64encode(np.ascontiguousarray(array)).decode()
+    return base64.b64encode(np.ascontiguousarray(array).data).decode()
 
 
 def _array(text: str, dtype: Any) -> np.ndarray:

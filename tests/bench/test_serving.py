@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,6 @@ def test_targets_are_judged_where_both_sides_were_measured() -> None:
     ({"callers": (0,)}, "callers must be 1 to 1000"),
     ({"seconds": 0.0}, "seconds above 0"),
 ])  # fmt: skip
-def test_what_cannot_be_measured_is_refused(words: dict[str, tuple[str, ...]], message: str) -> None:
+def test_what_cannot_be_measured_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(ToolError, match=message):
         bench_serving(**words)

@@ -61,7 +61,12 @@ def test_batches_are_answered_as_single_requests_are_and_each_frame_is_looked_at
         def __init__(self) -> None:
             super().__init__()
             look = self._pointer._look
-            self._pointer._seen._compute = lambda: lambda frame: (looks.append(frame.stamp), look(frame))[1]
+
+            def counted(frame: Frame) -> Any:
+                looks.append(frame.stamp)
+                return look(frame)
+
+            self._pointer._seen._compute = lambda: counted
 
     expected = told(alone(OverFrames(LearnedPerception()), asked))
     assert told(LearnedPointing(Counting()).many(asked)) == expected
