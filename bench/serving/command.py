@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from agent_node.console.terminal import AsJson, say
-from bench.serving.load import Conversation, available_bytes, drive, watched
+from bench.serving.load import AskTool, available_bytes, drive, watched
 from bench.serving.on_ray import blocking_loop, count_puts
 from bench.serving.over_http import COPIES, http_conversation, http_server
 from bench.serving.payloads import ABOUT, LOOKS, Payload, make_payload
@@ -62,7 +62,7 @@ class Way:
         copies: Copies of a picture a call, once calls have been made.
     """
 
-    conversation: Callable[[], Conversation]
+    conversation: Callable[[], AskTool]
     others: Callable[[], Sequence[int]] = lambda: ()
     copies: Callable[[int, int], float] = lambda calls, size: 0.0
 
@@ -174,7 +174,7 @@ def _by_reference(tool: str, run: str, cluster: _Cluster | None) -> Iterator[Way
     assert cluster is not None
     connection, puts = connect(), cluster.puts
 
-    def conversation() -> Conversation:
+    def conversation() -> AskTool:
         return lambda image, text: connection.call(f"{tool}_{run}", image, text)
 
     def copies(calls: int, size: int) -> float:

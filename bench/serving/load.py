@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.serving.payloads import Call, Payload
+from bench.serving.payloads import Payload, ToolUse
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.images import SessionImage
 
 _SAMPLE_S = 0.25
 """How often the memory of the processes is read [s]."""
 
-Conversation = Callable[[SessionImage, str], Any]
+AskTool = Callable[[SessionImage, str], Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Load:
     errors: Counter[str]
 
 
-def drive(payload: Payload, conversation: Callable[[], Conversation], callers: int, seconds: float) -> Load:
+def drive(payload: Payload, conversation: Callable[[], AskTool], callers: int, seconds: float) -> Load:
     """Let conversations call one after the other until the time is over; each calls once before that does not count.
 
     Args:
@@ -50,20 +50,17 @@ def drive(payload: Payload, conversation: Callable[[], Conversation], callers: i
     """
     ready = threading.Barrier(callers + 1)
     over = threading.Event()
-    errors: Counter[str] = Counter()
-    lock = threading.Lock()
 
-    def converse(number: int) -> list[tuple[float, float]]:
+    def converse(number: int) -> list[tuple[float, float, str]]:
         calls, ask, spent = payload.calls(number), conversation(), []
 
-        def one(call: Call) -> None:
-            began = time.perf_counter()
+        def one(call: ToolUse) -> None:
+            began, problem = time.perf_counter(), ""
             try:
                 ask(*call)
             except ToolError as error:
-                with lock:
-                    errors[(error.cause or error.code).lower()] += 1
-            spent.append((began, time.perf_counter()))
+                problem = (error.cause or error.code).lower()
+            spent.append((began, time.perf_counter(), problem))
 
         one(next(calls))
         spent.clear()
@@ -77,15 +74,15 @@ def drive(payload: Payload, conversation: Callable[[], Conversation], callers: i
         try:
             with contextlib.suppress(threading.BrokenBarrierError):
                 ready.wait()
-            errors.clear()
             over.wait(seconds)
         finally:  # also at Ctrl-C: the threads are waited for
             over.set()
             if sys.exc_info()[0] is not None:
                 ready.abort()
         spent = [one for each in running for one in each.result()]
-    wall = max(end for _, end in spent) - min(begin for begin, _ in spent)
-    return Load([end - begin for begin, end in spent], wall, errors)
+    wall = max(end for _, end, _ in spent) - min(begin for begin, _, _ in spent)
+    errors = Counter(problem for _, _, problem in spent if problem)
+    return Load([end - begin for begin, end, _ in spent], wall, errors)
 
 
 def _guarded(ready: threading.Barrier, work: Callable[[int], Any], number: int) -> Any:

@@ -19,7 +19,7 @@ LOOKS = 4
 SMALL, RGB, RGBD = (8, 8), (480, 640), (720, 1280)
 """(height, width) of the pictures [px]."""
 
-Call = tuple[SessionImage, str]
+ToolUse = tuple[SessionImage, str]
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Payload:
     name: str
     tool: str
     about: str
-    calls: Callable[[int], Iterator[Call]]
+    calls: Callable[[int], Iterator[ToolUse]]
 
 
-def _pictures(shape: tuple[int, int]) -> Callable[[int], Iterator[Call]]:
+def _pictures(shape: tuple[int, int]) -> Callable[[int], Iterator[ToolUse]]:
     """Pictures without depth: each has other pixels, as nothing else tells them apart."""
 
-    def calls(conversation: int) -> Iterator[Call]:
+    def calls(conversation: int) -> Iterator[ToolUse]:
         rgb = np.random.default_rng(conversation).integers(0, 255, (*shape, 3), np.uint8)
         while True:
             rgb = rgb + np.uint8(1)
@@ -53,7 +53,7 @@ def _pictures(shape: tuple[int, int]) -> Callable[[int], Iterator[Call]]:
     return calls
 
 
-def _frames(conversation: int) -> Iterator[Call]:
+def _frames(conversation: int) -> Iterator[ToolUse]:
     """RGB-D; each is a picture of its own by its time, and its pixels are read anew for its key."""
     rng = np.random.default_rng(conversation)
     rgb = rng.integers(0, 255, (*RGBD, 3), np.uint8)
@@ -62,19 +62,19 @@ def _frames(conversation: int) -> Iterator[Call]:
     yield from _of_frames(frame, tuple(f"thing {look}" for look in range(LOOKS)))
 
 
-def _scenes() -> Callable[[int], Iterator[Call]]:
+def _scenes() -> Callable[[int], Iterator[ToolUse]]:
     """The scene camera's picture of a generated scene, and the names of what stands there."""
     station = Station(generate_scene(0), StationConfig())
     frame = station.camera.capture()
     names = tuple(dict.fromkeys(thing.item for thing in station.scene.objects))
 
-    def calls(conversation: int) -> Iterator[Call]:
+    def calls(conversation: int) -> Iterator[ToolUse]:
         yield from _of_frames(replace(frame, stamp=1000.0 * conversation), names)
 
     return calls
 
 
-def _of_frames(frame: Frame, words: tuple[str, ...]) -> Iterator[Call]:
+def _of_frames(frame: Frame, words: tuple[str, ...]) -> Iterator[ToolUse]:
     while True:
         frame = replace(frame, stamp=frame.stamp + 1.0)
         image = SessionImage(frame.rgb, frame)
@@ -84,7 +84,7 @@ def _of_frames(frame: Frame, words: tuple[str, ...]) -> Iterator[Call]:
 
 def make_payload(name: str) -> Payload:
     """A payload of `ABOUT` by its name."""
-    make: Mapping[str, tuple[str, Callable[[], Callable[[int], Iterator[Call]]]]] = {
+    make: Mapping[str, tuple[str, Callable[[], Callable[[int], Iterator[ToolUse]]]]] = {
         "small": (QUICK, lambda: _pictures(SMALL)),
         "rgb": (QUICK, lambda: _pictures(RGB)),
         "rgbd": (QUICK, lambda: _frames),

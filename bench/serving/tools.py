@@ -19,8 +19,6 @@ BATCH_S = 0.02
 QUICK, BUSY, LEARNED = "bench_quick", "bench_busy", "learned"
 """Names of the pointers that are called; the third is the shipped one."""
 
-Points = Answer[list[tuple[float, float]]]
-
 _device = threading.Lock()
 """One batch at a time, whoever asks."""
 
@@ -30,7 +28,7 @@ class QuickTool:
 
     backend = QUICK
 
-    def point(self, image: SessionImage, text: str) -> Points:
+    def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         seen = float(image.rgb[::32, ::32].mean()) / 255.0
         far = 0.0 if image.frame is None else float(image.frame.depth[::32, ::32].mean())
@@ -42,13 +40,13 @@ class BusyTool:
 
     backend = BUSY
 
-    def many(self, requests: Sequence[tuple[SessionImage, str]]) -> list[Points]:
+    def many(self, requests: Sequence[tuple[SessionImage, str]]) -> list[Answer[list[tuple[float, float]]]]:
         """The answers to a batch."""
         with _device:
             time.sleep(BATCH_S)
         return [Answer([(0.5, 0.5)], self.backend) for _ in requests]
 
-    def point(self, image: SessionImage, text: str) -> Points:
+    def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         return self.many([(image, text)])[0]
 
