@@ -15,7 +15,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.serve import place, processes
 from tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
 from tool_nodes.serve.config import read_config
-from tool_nodes.serve.place import Service
+from tool_nodes.serve.place import ServiceNote
 
 _POLL_S = 0.2
 """How often it is asked whether a service has started [s]."""
@@ -79,7 +79,7 @@ def serve_down(as_json: AsJson = False) -> int:
     return 0
 
 
-def _told(service: Service, as_json: bool) -> None:
+def _told(service: ServiceNote, as_json: bool) -> None:
     if as_json:
         emit({"address": service.address, "process": service.keeper, "folder": service.folder})
         sys.stdout.flush()
@@ -87,7 +87,7 @@ def _told(service: Service, as_json: bool) -> None:
         say(f"Served at {service.address}. End it with: toolhand serve down")
 
 
-def _start_detached(file: Path, address: str) -> Service:
+def _start_detached(file: Path, address: str) -> ServiceNote:
     """A keeper in a session of its own. Raises ToolError with what it complains of."""
     require_ray()
     here = place.private(place.folder())

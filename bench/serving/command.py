@@ -25,7 +25,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.serve import place, processes
 from tool_nodes.serve.calling import connect
 from tool_nodes.serve.cluster import Keeper
-from tool_nodes.serve.config import ACTOR, SERVE, Entry, Local, ServeConfig
+from tool_nodes.serve.config import ACTOR, SERVE, Local, ServeConfig, ServedEntry
 from tool_nodes.serve.requests import INLINE_BYTES
 from tool_nodes.serve.runner import make_backend
 
@@ -71,7 +71,7 @@ class Way:
 class _Cluster:
     """What is served while the benchmark runs; `puts` tells how many pictures went into shared memory since."""
 
-    service: place.Service
+    service: place.ServiceNote
     puts: Callable[[], int]
 
     def processes(self) -> Sequence[int]:
@@ -166,7 +166,7 @@ def _row(name: str, way: Way, payload: Payload, size: int, callers: int, seconds
 
 @contextmanager
 def _in_process(tool: str, cluster: _Cluster | None) -> Iterator[Way]:
-    yield Way(lambda: make_backend(Entry(tool, "pointer", tool)).point)
+    yield Way(lambda: make_backend(ServedEntry(tool, "pointer", tool)).point)
 
 
 @contextmanager
@@ -220,11 +220,12 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def served_entries(tools: Sequence[str]) -> dict[str, Entry]:
+def served_entries(tools: Sequence[str]) -> dict[str, ServedEntry]:
     """Every tool as an actor and in batches, by name."""
-    actors = [Entry(f"{tool}_{ACTOR}", "pointer", tool, cpus=0.1) for tool in tools]
+    actors = [ServedEntry(f"{tool}_{ACTOR}", "pointer", tool, cpus=0.1) for tool in tools]
     batches = [
-        Entry(f"{tool}_{SERVE}", "pointer", tool, SERVE, batch=BATCH, batch_wait_ms=1.0, cpus=0.1) for tool in tools
+        ServedEntry(f"{tool}_{SERVE}", "pointer", tool, SERVE, batch=BATCH, batch_wait_ms=1.0, cpus=0.1)
+        for tool in tools
     ]
     return {entry.name: entry for entry in (*actors, *batches)}
 

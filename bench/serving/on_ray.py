@@ -13,7 +13,7 @@ from typing import Any
 
 from tool_nodes.results import ToolError
 from tool_nodes.serve.calling import connect
-from tool_nodes.serve.config import Entry
+from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.requests import SharedArrays
 from tool_nodes.serve.runner import make_backend
 from tool_nodes.toolbox.images import SessionImage
@@ -23,7 +23,7 @@ class _Tool:
     """The actor."""
 
     def __init__(self, tool: str) -> None:
-        self._backend = make_backend(Entry("tool", "pointer", tool))
+        self._backend = make_backend(ServedEntry("tool", "pointer", tool))
 
     def point(self, image: SessionImage, text: str) -> Any:
         """The answer, or the error that it came to."""

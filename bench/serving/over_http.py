@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.serve.config import Entry
+from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.runner import make_backend
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame
@@ -38,7 +38,7 @@ class _Server(ThreadingHTTPServer):
 
 def _serve(tool: str, ours: Connection) -> None:
     """The server's process: one backend, a thread for each connection."""
-    backend = make_backend(Entry("tool", "pointer", tool))
+    backend = make_backend(ServedEntry("tool", "pointer", tool))
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

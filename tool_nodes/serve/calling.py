@@ -21,10 +21,10 @@ from concurrent.futures import CancelledError
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import ACTOR, SERVE, Entry, Local, without_ray
+from tool_nodes.serve.config import ACTOR, SERVE, Local, ServedEntry, without_ray
 from tool_nodes.serve.ledger import OK, Told
-from tool_nodes.serve.place import Service, running_service
-from tool_nodes.serve.requests import Request, SharedArrays
+from tool_nodes.serve.place import ServiceNote, running_service
+from tool_nodes.serve.requests import PortRequest, SharedArrays
 
 REPORT_S = 1.0
 """How often a client tells the ledger what it has met [s]."""
@@ -43,7 +43,7 @@ class Connection:
         service: Where it is.
     """
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceNote) -> None:
         ray = joined(service)
         from tool_nodes.serve.replicas import LEDGER, NAMESPACE
 
@@ -55,12 +55,12 @@ class Connection:
         self._left = threading.Event()
         try:
             self._ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
-            self.entries: Mapping[str, Entry] = ray.get(self._ledger.entries.remote(), timeout=ANSWER_S)
+            self.entries: Mapping[str, ServedEntry] = ray.get(self._ledger.entries.remote(), timeout=ANSWER_S)
         except (ValueError, TimeoutError, ray.exceptions.RayError) as error:
             raise _not_served(f"Nothing of Toolhand is served at {service.address}.") from error
         threading.Thread(target=self._report, name="serve reports", daemon=True).start()
 
-    def entry(self, name: str) -> Entry:
+    def entry(self, name: str) -> ServedEntry:
         """What is served by a name. Raises ToolError UNAVAILABLE."""
         entry = self.entries.get(name)
         if entry is None:
@@ -113,7 +113,7 @@ class Connection:
         with contextlib.suppress(Exception):
             self.tell()
 
-    def _answer(self, entry: Entry, arguments: tuple[Any, ...]) -> Any:
+    def _answer(self, entry: ServedEntry, arguments: tuple[Any, ...]) -> Any:
         try:
             packed = tuple(map(self.shared.pack, arguments))
         except self._ray.exceptions.RayError as error:
@@ -123,9 +123,9 @@ class Connection:
                 cause=Cause.OUT_OF_MEMORY,
             ) from error
         # `packed` keeps what it refers to until there is an answer.
-        return self._until(entry, time.time() + entry.deadline_s, "answer", lambda until: (Request(packed, until),))
+        return self._until(entry, time.time() + entry.deadline_s, "answer", lambda until: (PortRequest(packed, until),))
 
-    def _until(self, entry: Entry, until: float, method: str, made: Callable[[float], tuple[Any, ...]]) -> Any:
+    def _until(self, entry: ServedEntry, until: float, method: str, made: Callable[[float], tuple[Any, ...]]) -> Any:
         """One method of a replica, tried as often as the entry says, until it is too late."""
         tries, pause = 0, FIRST_PAUSE_S
         while True:
@@ -145,7 +145,7 @@ class Connection:
             if entry.run == ACTOR:
                 self._await_actor(entry, until)
 
-    def _await_actor(self, entry: Entry, until: float) -> None:
+    def _await_actor(self, entry: ServedEntry, until: float) -> None:
         """Until an actor that died is back: until then every call fails at once. Serve's handles wait by themselves."""
         while (left := until - time.time()) > 0.0:
             try:
@@ -154,7 +154,7 @@ class Connection:
             except (TimeoutError, self._ray.exceptions.RayError):
                 time.sleep(min(FIRST_PAUSE_S, left))
 
-    def _once(self, entry: Entry, method: str, arguments: tuple[Any, ...], until: float) -> Any:
+    def _once(self, entry: ServedEntry, method: str, arguments: tuple[Any, ...], until: float) -> Any:
         """What one replica says. Raises ToolError."""
         exceptions = self._ray.exceptions
         waiting: Any = None
@@ -179,7 +179,7 @@ class Connection:
         except Exception as error:
             raise self._explained(entry, error) from error
 
-    def _explained(self, entry: Entry, error: BaseException) -> ToolError:
+    def _explained(self, entry: ServedEntry, error: BaseException) -> ToolError:
         """What an error of Ray, or of what it could not send, means."""
         from ray.serve import exceptions as of_serve
 
@@ -204,14 +204,14 @@ class Connection:
             )
         return _unavailable(entry, f"cannot be reached: {_first_line(error)}", Cause.DIED)
 
-    def _cancel(self, entry: Entry, waiting: Any) -> None:
+    def _cancel(self, entry: ServedEntry, waiting: Any) -> None:
         with contextlib.suppress(Exception):  # what has ended meanwhile needs no cancelling
             if entry.run == SERVE:
                 waiting.cancel()
             else:
                 self._ray.cancel(waiting)
 
-    def _handle(self, entry: Entry) -> Any:
+    def _handle(self, entry: ServedEntry) -> Any:
         handle = self._handles.get(entry.name)
         if handle is None:
             from tool_nodes.serve.replicas import handle_of
@@ -290,7 +290,7 @@ def disconnect() -> None:
     leave()
 
 
-def joined(service: Service) -> Any:
+def joined(service: ServiceNote) -> Any:
     """Ray, with this process on the service's cluster."""
     os.environ.update(service.environment())
     try:
@@ -308,7 +308,7 @@ def joined(service: Service) -> Any:
     return ray
 
 
-def start_cluster(service: Service, local: Local) -> str:
+def start_cluster(service: ServiceNote, local: Local) -> str:
     """Start a cluster on this machine that ends with this process; its address. Raises what Ray raises."""
     os.environ.update(service.environment())
     import ray
@@ -363,11 +363,11 @@ def leave() -> None:
         _nodes.pop().kill_all_processes(check_alive=False, allow_graceful=False)
 
 
-def _unavailable(entry: Entry, what: str, cause: Cause) -> ToolError:
+def _unavailable(entry: ServedEntry, what: str, cause: Cause) -> ToolError:
     return ToolError(ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} {what}.", cause=cause)
 
 
-def _full(entry: Entry) -> ToolError:
+def _full(entry: ServedEntry) -> ToolError:
     return _unavailable(entry, f"has {entry.queue} requests of this process waiting", Cause.FULL_QUEUE)
 
 

@@ -30,7 +30,7 @@ from tool_nodes.results import Cause, ErrorCode, ToolError
 from tool_nodes.serve import place, processes
 from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
 from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
-from tool_nodes.serve.place import Service
+from tool_nodes.serve.place import ServiceNote
 
 START_S = 600.0
 """How long it is tried to start a cluster [s]: it takes five on an idle machine, but Ray gives one of its parts 15 s,
@@ -64,11 +64,11 @@ class Keeper:
         self._say = say
         self._begun = False
         here = place.private(place.folder()).resolve()
-        self.service = Service(
+        self.service = ServiceNote(
             uuid.uuid4().hex, address, os.getpid(), str(here), own=not address, began=processes.began(os.getpid())
         )
 
-    def start(self) -> Service:
+    def start(self) -> ServiceNote:
         """Start the cluster where it is to be this one's, and serve.
 
         Raises:
@@ -156,7 +156,7 @@ class Keeper:
             replicas.wait_ready(entry, until - time.monotonic())
 
 
-def take_down() -> Service | None:
+def take_down() -> ServiceNote | None:
     """End the service of this machine, also where its keeper is gone; None where there was none.
 
     Raises:

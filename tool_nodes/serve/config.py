@@ -37,7 +37,7 @@ _SHOWN = 60
 
 
 @dataclass(frozen=True)
-class Entry:
+class ServedEntry:
     """One backend that is served.
 
     Attributes:
@@ -107,7 +107,7 @@ class ServeConfig:
         local: See `Local`.
     """
 
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ServedEntry]
     local: Local = field(default_factory=Local)
 
 
@@ -154,10 +154,10 @@ def check_resources(config: ServeConfig, cluster: Mapping[str, float]) -> None:
             )
 
 
-def _entry(name: str, value: Any) -> Entry:
+def _entry(name: str, value: Any) -> ServedEntry:
     if isinstance(value, str):
         value = {"backend": value}
-    known = {each.name for each in fields(Entry)} - {"name", "replicas_min", "replicas_max"} | {"replicas"}
+    known = {each.name for each in fields(ServedEntry)} - {"name", "replicas_min", "replicas_max"} | {"replicas"}
     given = dict(_mapping(name, value, known))
     port = given.pop("port", name)
     if port not in METHODS:
@@ -173,10 +173,10 @@ def _entry(name: str, value: Any) -> Entry:
             raise _wrong(f"{name}: a service cannot serve itself; name what is to run.")
     low, high = _replicas(name, given.pop("replicas", 1))
     made = {"name": name, "port": port, "replicas_min": low, "replicas_max": high}
-    for each in fields(Entry):
+    for each in fields(ServedEntry):
         if each.name in given:
             made[each.name] = _checked(f"{name}: {each.name}", given[each.name], each.default)
-    entry_made = Entry(**made)
+    entry_made = ServedEntry(**made)
     if entry_made.run not in (ACTOR, SERVE):
         raise _wrong(f"{name}: run must be {ACTOR} or {SERVE}, got {str(entry_made.run)[:_SHOWN]!r}.")
     if entry_made.run == ACTOR and (high != 1 or low != 1 or entry_made.batch != 1):

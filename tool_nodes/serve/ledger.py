@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.serve.config import Entry
+from tool_nodes.serve.config import ServedEntry
 
 KEPT = 2000
 """The latest calls of an entry, over which percentiles are taken; chosen by hand."""
@@ -49,12 +49,12 @@ class Ledger:
         entries: By name.
     """
 
-    def __init__(self, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, entries: Mapping[str, ServedEntry]) -> None:
         self._entries = dict(entries)
         self._kept = {name: _Kept() for name in entries}
         self._failures: dict[str, str] = {}
 
-    def entries(self) -> dict[str, Entry]:
+    def entries(self) -> dict[str, ServedEntry]:
         """What is served, by name."""
         return self._entries
 

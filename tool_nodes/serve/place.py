@@ -23,7 +23,7 @@ _TOKEN = "token"
 
 
 @dataclass(frozen=True)
-class Service:
+class ServiceNote:
     """A service that runs.
 
     Attributes:
@@ -86,7 +86,7 @@ def write_token(place: Path, token: str) -> None:
     path.write_text(token, encoding="ascii")
 
 
-def note(service: Service) -> None:
+def note(service: ServiceNote) -> None:
     """Write down a service that has been started."""
     write_whole(Path(service.folder) / _NOTE, json.dumps(asdict(service), indent=2).encode())
 
@@ -96,11 +96,11 @@ def forget(place: Path) -> None:
     (place / _NOTE).unlink(missing_ok=True)
 
 
-def noted(place: Path | None = None) -> Service | None:
+def noted(place: Path | None = None) -> ServiceNote | None:
     """The service that was written down, whether or not it still runs."""
     try:
         text = ((place or folder()) / _NOTE).read_text(encoding="utf-8")
-        return Service(**json.loads(text))
+        return ServiceNote(**json.loads(text))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError) as error:
@@ -109,7 +109,7 @@ def noted(place: Path | None = None) -> Service | None:
         ) from error
 
 
-def running_service() -> Service:
+def running_service() -> ServiceNote:
     """The service that was written down. Raises ToolError UNAVAILABLE where there is none."""
     service = noted()
     if service is None:

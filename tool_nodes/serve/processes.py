@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from tool_nodes.serve.place import MARK, Service
+from tool_nodes.serve.place import MARK, ServiceNote
 
 SWEEP_S = 10.0
 """How long killed processes may take to be gone [s]; chosen by hand."""
@@ -25,7 +25,7 @@ def began(process: int) -> int | None:
     return None if fields[0] == "Z" else int(fields[19])
 
 
-def of_service(service: Service) -> list[int]:
+def of_service(service: ServiceNote) -> list[int]:
     """Every process of this user that belongs to a cluster that was started for a service, but not this one.
 
     They have the service's mark in their environment. Those that write a title over it, which begins with "ray::", are
@@ -48,7 +48,7 @@ def _has_open(process: Path, folder: str) -> bool:
     return any(os.readlink(link).startswith(folder) for link in (process / "fd").iterdir())
 
 
-def end_all(service: Service) -> int:
+def end_all(service: ServiceNote) -> int:
     """Kill what is left of a service; how many processes are still there after `SWEEP_S`, 0 if all went well."""
     end = time.monotonic() + SWEEP_S
     while (left := of_service(service)) and time.monotonic() < end:

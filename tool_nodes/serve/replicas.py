@@ -18,9 +18,9 @@ from ray.serve.config import AutoscalingConfig
 from ray.serve.schema import ApplicationStatus, LoggingConfig
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import ACTOR, SERVE, Entry
+from tool_nodes.serve.config import ACTOR, SERVE, ServedEntry
 from tool_nodes.serve.ledger import Ledger
-from tool_nodes.serve.requests import Request
+from tool_nodes.serve.requests import PortRequest
 from tool_nodes.serve.runner import Reply, Runner, make_backend
 
 NAMESPACE = "toolhand"
@@ -44,7 +44,7 @@ ASKED_S, POLL_S = 2.0, 0.2
 """How long one question whether a backend is ready waits, and the pause before the next [s]."""
 
 _WAITING = 1000
-"""Requests that an actor may hold at once; a client is refused before, at `Entry.queue`."""
+"""Requests that an actor may hold at once; a client is refused before, at `ServedEntry.queue`."""
 
 
 def application(name: str) -> str:
@@ -55,7 +55,7 @@ def application(name: str) -> str:
 class _Worker:
     """A backend, its thread, and its answers in order."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: ServedEntry) -> None:
         try:
             self._runner = Runner(entry, make_backend(entry), ray.get)
         except Exception as error:
@@ -64,7 +64,7 @@ class _Worker:
             raise
         self._thread = ThreadPoolExecutor(1, "backend")
 
-    async def _work(self, requests: list[Request]) -> list[Reply]:
+    async def _work(self, requests: list[PortRequest]) -> list[Reply]:
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._runner.work, requests)
 
     async def describe(self) -> Mapping[str, Any]:
@@ -75,7 +75,7 @@ class _Worker:
 class Actor(_Worker):
     """A light backend."""
 
-    async def answer(self, request: Request) -> Reply:
+    async def answer(self, request: PortRequest) -> Reply:
         """The answer to a request."""
         return (await self._work([request]))[0]
 
@@ -83,16 +83,16 @@ class Actor(_Worker):
 class Replica(_Worker):
     """A model: one of several processes, which answers in batches."""
 
-    def __init__(self, entry: Entry) -> None:
+    def __init__(self, entry: ServedEntry) -> None:
         super().__init__(entry)
         self._batch.set_max_batch_size(entry.batch)
         self._batch.set_batch_wait_timeout_s(entry.batch_wait_ms / 1e3)
 
     @serve.batch(max_batch_size=1, batch_wait_timeout_s=0.0)
-    async def _batch(self, requests: list[Request]) -> list[Reply]:
+    async def _batch(self, requests: list[PortRequest]) -> list[Reply]:
         return await self._work(requests)
 
-    async def answer(self, request: Request) -> Reply:
+    async def answer(self, request: PortRequest) -> Reply:
         """The answer to a request, which may wait for others."""
         return await self._batch(request)
 
@@ -107,7 +107,7 @@ def begin() -> None:
     serve.start(proxy_location="Disabled", logging_config=LoggingConfig(enable_access_log=False))
 
 
-def start(entry: Entry) -> None:
+def start(entry: ServedEntry) -> None:
     """Begin to serve an entry, or serve it anew as it is described now."""
     options = _options(entry)
     if entry.run == ACTOR:
@@ -142,7 +142,7 @@ def start(entry: Entry) -> None:
     serve.run_many([target], wait_for_applications_running=False)
 
 
-def wait_ready(entry: Entry, patience_s: float) -> None:
+def wait_ready(entry: ServedEntry, patience_s: float) -> None:
     """Until an entry answers. Raises ToolError UNAVAILABLE with why it cannot, or where it takes too long."""
     until = time.monotonic() + patience_s
     ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
@@ -167,13 +167,13 @@ def wait_ready(entry: Entry, patience_s: float) -> None:
     raise _not_started(entry, f"it was not ready within {patience_s:.0f} s.")
 
 
-def _not_started(entry: Entry, why: str) -> ToolError:
+def _not_started(entry: ServedEntry, why: str) -> ToolError:
     return ToolError(
         ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} cannot be started: {why}", cause=Cause.NOT_SERVED
     )
 
 
-def start_ledger(entries: Mapping[str, Entry]) -> None:
+def start_ledger(entries: Mapping[str, ServedEntry]) -> None:
     """Begin to tell clients what is served."""
     stop_actor(LEDGER)
     ray.remote(Ledger).options(
@@ -181,14 +181,14 @@ def start_ledger(entries: Mapping[str, Entry]) -> None:
     ).remote(dict(entries))
 
 
-def handle_of(entry: Entry) -> Any:
+def handle_of(entry: ServedEntry) -> Any:
     """What `answer` and `describe` are called on: an actor, or a handle of Serve. Raises where there is none."""
     if entry.run == SERVE:
         return serve.get_app_handle(application(entry.name))
     return ray.get_actor(entry.name, namespace=NAMESPACE)
 
 
-def states(entry: Entry) -> dict[str, int]:
+def states(entry: ServedEntry) -> dict[str, int]:
     """How many processes it has, by Ray's names of their states."""
     if entry.run == ACTOR:
         known = ray.util.list_named_actors(all_namespaces=True)
@@ -199,7 +199,7 @@ def states(entry: Entry) -> dict[str, int]:
     return {str(state): n for each in status.deployments.values() for state, n in each.replica_states.items()}
 
 
-def stop(entry: Entry) -> None:
+def stop(entry: ServedEntry) -> None:
     """Serve it no longer; nothing where it is not served."""
     if entry.run == SERVE:
         serve.delete(application(entry.name))
@@ -215,7 +215,7 @@ def stop_actor(name: str) -> None:
         return
 
 
-def _options(entry: Entry) -> dict[str, Any]:
+def _options(entry: ServedEntry) -> dict[str, Any]:
     options: dict[str, Any] = {"num_cpus": entry.cpus, "num_gpus": entry.gpus}
     if entry.memory_gb:
         options["memory"] = int(entry.memory_gb * 1e9)
@@ -224,7 +224,7 @@ def _options(entry: Entry) -> dict[str, Any]:
     return options
 
 
-def _autoscaling(entry: Entry) -> AutoscalingConfig:
+def _autoscaling(entry: ServedEntry) -> AutoscalingConfig:
     return AutoscalingConfig(
         min_replicas=entry.replicas_min,
         max_replicas=entry.replicas_max,

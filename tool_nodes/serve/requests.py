@@ -45,7 +45,7 @@ class SentPicture:
 
 
 @dataclass(frozen=True)
-class Request:
+class PortRequest:
     """One call.
 
     Attributes:
@@ -124,7 +124,7 @@ class SharedArrays:
         return array if array.nbytes < INLINE_BYTES else self.refer(owner, content_key(array), array)
 
 
-def references(requests: Sequence[Request]) -> list[Any]:
+def references(requests: Sequence[PortRequest]) -> list[Any]:
     """Every ObjectRef in the requests, once."""
     found: dict[Any, None] = {}
     for request in requests:
@@ -134,7 +134,7 @@ def references(requests: Sequence[Request]) -> list[Any]:
     return list(found)
 
 
-def unpack(request: Request, values: dict[Any, Any], writable: bool = False) -> tuple[Any, ...]:
+def unpack(request: PortRequest, values: dict[Any, Any], writable: bool = False) -> tuple[Any, ...]:
     """The arguments as the backend gets them.
 
     Args:

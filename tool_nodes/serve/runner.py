@@ -16,8 +16,8 @@ from tool_nodes import registry
 from tool_nodes.perception.prompts import BY_PICTURE
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import Entry
-from tool_nodes.serve.requests import Request, references, unpack
+from tool_nodes.serve.config import ServedEntry
+from tool_nodes.serve.requests import PortRequest, references, unpack
 
 GRACE_S = 0.5
 """A batch may be so late before its process is ended [s]: longer than the scheduler of a busy machine needs; chosen by
@@ -30,7 +30,7 @@ Reply = Any
 """What the port's method gives, or the ToolError that it raises."""
 
 
-def make_backend(entry: Entry) -> Any:
+def make_backend(entry: ServedEntry) -> Any:
     """What the entry names, without what only its callers know. Raises ToolError as `registry.make`."""
     setting = registry.Setting()
     made = [
@@ -51,7 +51,7 @@ class Runner:
 
     def __init__(
         self,
-        entry: Entry,
+        entry: ServedEntry,
         backend: Any,
         fetch: Callable[[list[Any]], list[Any]],
         end: Callable[[int], Any] = os._exit,
@@ -72,7 +72,7 @@ class Runner:
             "reads_truth": bool(getattr(self._backend, "reads_truth", False)),
         }
 
-    def work(self, requests: Sequence[Request]) -> list[Reply]:
+    def work(self, requests: Sequence[PortRequest]) -> list[Reply]:
         """The answers, in order. Where this takes longer than the last deadline, the process ends: a computation
         cannot be interrupted, and whoever came next would wait for it.
         """
@@ -93,7 +93,7 @@ class Runner:
             replies[k] = reply
         return replies
 
-    def _answer(self, requests: list[Request]) -> list[Reply]:
+    def _answer(self, requests: list[PortRequest]) -> list[Reply]:
         try:
             return self._ask(requests)
         except ToolError as error:
@@ -105,7 +105,7 @@ class Runner:
                 return self._one_by_one(requests)
             return [_broken(self.entry, error)]
 
-    def _one_by_one(self, requests: list[Request]) -> list[Reply]:
+    def _one_by_one(self, requests: list[PortRequest]) -> list[Reply]:
         """One request that cannot be answered is no reason for its neighbours to go without."""
         return [self.ending or self._answer([request])[0] for request in requests]
 
@@ -116,7 +116,7 @@ class Runner:
             ErrorCode.UNAVAILABLE, f"The {self.entry.port} {self.entry.name!r} is being replaced.", cause=Cause.DIED
         )
 
-    def _ask(self, requests: list[Request]) -> list[Reply]:
+    def _ask(self, requests: list[PortRequest]) -> list[Reply]:
         wanted = references(requests)
         values = dict(zip(wanted, self._fetch(wanted), strict=True)) if wanted else {}
         writes = bool(getattr(self._backend, "writes", False))
@@ -153,7 +153,7 @@ class Runner:
         return self.ending
 
 
-def _late(request: Request) -> ToolError | None:
+def _late(request: PortRequest) -> ToolError | None:
     if time.time() < request.until:
         return None
     return ToolError(ErrorCode.UNAVAILABLE, "It was too late before it was begun.", cause=Cause.TIMEOUT)
@@ -164,7 +164,7 @@ def _out_of_memory(error: BaseException) -> bool:
     return isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
 
 
-def _broken(entry: Entry, error: Exception) -> ToolError:
+def _broken(entry: ServedEntry, error: Exception) -> ToolError:
     return ToolError(
         ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {type(error).__name__}: {_short(error)}."
     )
@@ -174,7 +174,7 @@ def _short(error: BaseException) -> str:
     return " ".join(str(error).split())[:200].rstrip(".") or type(error).__name__
 
 
-def _limit_memory(entry: Entry) -> None:
+def _limit_memory(entry: ServedEntry) -> None:
     """Without a GPU, whose drivers reserve addresses beyond any memory, the system refuses what is over the limit."""
     if not entry.memory_gb or entry.gpus:
         return

@@ -18,7 +18,7 @@ from tests.tool_nodes.serve.served_backends import install
 from tool_nodes.serve import place, processes
 from tool_nodes.serve.calling import disconnect
 from tool_nodes.serve.cluster import require_ray, take_down
-from tool_nodes.serve.place import Service
+from tool_nodes.serve.place import ServiceNote
 
 YAML = """
 ports:
@@ -40,7 +40,7 @@ class Running:
         command = [sys.executable, "-m", "toolhand", *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
 
-    def up(self, text: str = YAML) -> Service:
+    def up(self, text: str = YAML) -> ServiceNote:
         file = self.folder / "serve.yaml"
         file.write_text(text, encoding="utf-8")
         done = self.toolhand("serve", "up", str(file), "--detach", "--json")

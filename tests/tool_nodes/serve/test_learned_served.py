@@ -15,8 +15,8 @@ from tool_nodes.perception.learned.entries import LearnedPointing
 from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.registry import Setting
 from tool_nodes.results import ToolError
-from tool_nodes.serve.config import SERVE, Entry
-from tool_nodes.serve.requests import Request
+from tool_nodes.serve.config import SERVE, ServedEntry
+from tool_nodes.serve.requests import PortRequest
 from tool_nodes.serve.runner import Runner
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import Frame
@@ -79,8 +79,8 @@ def test_the_pointer_that_is_served_by_name_takes_batches_and_answers_as_in_proc
     asked = requests()
     backend = registry.make("pointer", "learned", Setting())
     assert isinstance(backend, LearnedPointing)
-    runner = Runner(Entry("pointer", "pointer", "learned", SERVE, batch=len(asked)), backend, lambda refs: [])
-    answers = runner.work([Request(each, time.time() + 600.0) for each in asked])
+    runner = Runner(ServedEntry("pointer", "pointer", "learned", SERVE, batch=len(asked)), backend, lambda refs: [])
+    answers = runner.work([PortRequest(each, time.time() + 600.0) for each in asked])
     assert told(answers) == told(alone(OverFrames(LearnedPerception()), asked))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tool_nodes.perception.frames import FrameCache
-from tool_nodes.serve.requests import ByReference, Request, SentPicture, SharedArrays, references, unpack
+from tool_nodes.serve.requests import ByReference, PortRequest, SentPicture, SharedArrays, references, unpack
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from tool_nodes.types import Frame
@@ -109,7 +109,7 @@ def test_what_arrives_is_what_was_sent(cropped: bool) -> None:
     picture = SessionImage(shown.rgb, shown)
     picture = picture.cropped(0, 0, 300, 200) if cropped else picture
     cloud = np.ones((240 * 320, 3), np.float32)
-    request = Request((memory.shared.pack(picture), memory.shared.pack(cloud), "box"), 1e12)
+    request = PortRequest((memory.shared.pack(picture), memory.shared.pack(cloud), "box"), 1e12)
     values = {ref: pickle.loads(pickle.dumps(memory.values[ref])) for ref in references([request])}
     arrived, points, words = unpack(request, values)
     np.testing.assert_array_equal(arrived.rgb, picture.rgb)
@@ -123,7 +123,7 @@ def test_what_arrives_is_what_was_sent(cropped: bool) -> None:
 def test_only_a_backend_that_writes_gets_a_copy() -> None:
     rgb = np.zeros((8, 8, 3), np.uint8)
     rgb.setflags(write=False)
-    request = Request((SentPicture(rgb, None, None),), 1e12)
+    request = PortRequest((SentPicture(rgb, None, None),), 1e12)
     assert unpack(request, {})[0].rgb is rgb
     copied = unpack(request, {}, writable=True)[0].rgb
     copied[0, 0] = 1

@@ -10,11 +10,11 @@ import pytest
 
 from tool_nodes.ports import Answer
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import Entry
-from tool_nodes.serve.requests import Request, SentPicture
+from tool_nodes.serve.config import ServedEntry
+from tool_nodes.serve.requests import PortRequest, SentPicture
 from tool_nodes.serve.runner import Runner, make_backend
 
-ENTRY = Entry("pointer", "pointer", "test", run="serve", batch=8)
+ENTRY = ServedEntry("pointer", "pointer", "test", run="serve", batch=8)
 PICTURE = SentPicture(np.zeros((4, 4, 3), np.uint8), None, None)
 
 
@@ -47,8 +47,8 @@ class Batches(Echo):
         return replies
 
 
-def requests(*words: str, left_s: float = 60.0) -> list[Request]:
-    return [Request((PICTURE, word), time.time() + left_s) for word in words]
+def requests(*words: str, left_s: float = 60.0) -> list[PortRequest]:
+    return [PortRequest((PICTURE, word), time.time() + left_s) for word in words]
 
 
 def runner(backend: Any, ends: list[int] | None = None) -> Runner:
@@ -111,13 +111,13 @@ HANGS = """
 import time
 from tests.tool_nodes.serve.test_runner import ENTRY, PICTURE
 from tool_nodes.serve import runner
-from tool_nodes.serve.requests import Request
+from tool_nodes.serve.requests import PortRequest
 class Hangs:
     def point(self, image, text):
         print("begun", flush=True)
         sum(range(10**12))  # holds the interpreter, as native code may
 runner.GRACE_S = 0.1
-runner.Runner(ENTRY, Hangs(), list).work([Request((PICTURE, "a"), time.time() + 0.2)])
+runner.Runner(ENTRY, Hangs(), list).work([PortRequest((PICTURE, "a"), time.time() + 0.2)])
 print("ended")
 """
 
@@ -129,7 +129,7 @@ def test_a_process_that_hangs_ends_itself_and_says_where_it_was() -> None:
 
 
 def test_what_is_served_is_found_as_everywhere() -> None:
-    backend = make_backend(Entry("detector", "detector", "pixels+drawings"))
+    backend = make_backend(ServedEntry("detector", "detector", "pixels+drawings"))
     assert runner(backend).describe() == {"backend": "pixels", "takes": frozenset(), "reads_truth": False}
     with pytest.raises(ToolError, match="There is no pointer"):
-        make_backend(Entry("pointer", "pointer", "nothing"))
+        make_backend(ServedEntry("pointer", "pointer", "nothing"))

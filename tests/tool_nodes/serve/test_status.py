@@ -5,13 +5,13 @@ import re
 import pytest
 
 from tool_nodes.serve import ledger
-from tool_nodes.serve.config import Entry
+from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.ledger import Ledger, Told
 from tool_nodes.serve.status import prometheus, table
 
 ENTRIES = {
-    "pointer": Entry("pointer", "pointer", 'odd"name:C:\\weights', run="serve"),
-    "depth": Entry("depth", "depth", "pixels"),
+    "pointer": ServedEntry("pointer", "pointer", 'odd"name:C:\\weights', run="serve"),
+    "depth": ServedEntry("depth", "depth", "pixels"),
 }
 
 

@@ -71,7 +71,7 @@ def test_marked_processes_are_found_and_ended_and_no_others() -> None:
     sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
     marked = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service"}, stdout=subprocess.PIPE)
     other = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service-2"}, stdout=subprocess.PIPE)
-    service = place.Service("a-service", "", os.getpid(), "/nowhere", own=True)
+    service = place.ServiceNote("a-service", "", os.getpid(), "/nowhere", own=True)
     try:
         for process in (marked, other):
             assert process.stdout is not None
@@ -97,7 +97,7 @@ def test_a_number_that_is_used_again_is_another_process() -> None:
 def test_a_service_that_was_noted_and_is_none_any_more_is_forgotten() -> None:
     with a_folder() as running:
         here = place.private(place.folder())
-        gone = place.Service("gone", "127.0.0.1:9", 2**22 + 1, str(here), own=True, began=1)
+        gone = place.ServiceNote("gone", "127.0.0.1:9", 2**22 + 1, str(here), own=True, began=1)
         place.note(gone)
         with pytest.raises(ToolError, match="still being started"):
             place.running_service()
