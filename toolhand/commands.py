@@ -107,7 +107,7 @@ BENCHMARKS = {
     ),
     "serving": CliCommand(
         "bench.serving.command:bench_serving",
-        "Call tools from up to 256 conversations at once: in process, served, by a blocking loop and over HTTP.",
+        "Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.",
     ),
     "sentences": CliCommand(
         "bench.sentences:bench_sentences",

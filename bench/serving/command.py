@@ -85,7 +85,7 @@ def bench_serving(
     seconds: float = 3.0,
     as_json: AsJson = False,
 ) -> int:
-    """Call tools in process, served as actors and in batches, by a blocking loop and over HTTP; print what that takes.
+    """Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.
 
     A conversation waits for each answer before its next call, and has a new picture every four calls. All callers are
     threads of this process. A cluster is started and taken down; one that is served already is left alone.

@@ -269,7 +269,7 @@ WRONG = [
     (
         ("fly",),
         "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, "
-        "rollouts, data, bench, train, engines, up, stop, ros.",
+        "rollouts, data, bench, train, engines, serve, up, stop, ros.",
     ),
 ]
 

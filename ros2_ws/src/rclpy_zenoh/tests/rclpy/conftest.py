@@ -26,7 +26,7 @@ from rclpy.node import Node
 from rclpy_zenoh.wire import start_router
 
 PACKAGE = Path(overlay.__file__).parents[1]
-DEADLINE_S = 30.0
+DEADLINE_S = 90.0
 
 _domains = itertools.cycle(range(1, 200))
 
