@@ -232,8 +232,7 @@ class ExperimentRun:
     def _rl_plan(self, arm: ExperimentArm, iteration: int) -> RolloutPlan:
         """Of one iteration: tasks and seeds that no other one has.
 
-        The rollouts of a group meet the same failures, so that what they differ by is what the policy chose: without,
-        luck decided most of them, and 1,280 rollouts of GRPO brought 61.0 to 65.5 % (n = 200).
+        The rollouts of a group meet the same failures, so that what they differ by is what the policy chose.
         """
         groups = self.sizes.rl_groups
         tasks = tasks_for("rl", self.seed, groups * self.sizes.rl_iterations)[groups * iteration :][:groups]

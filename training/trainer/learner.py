@@ -115,7 +115,7 @@ class Learner:
         self.network.train()
         logits, batch = self._scored(rows)
         everything = F.log_softmax(logits, -1)
-        logprobs = everything.gather(-1, batch.chosen[:, None])[:, 0]
+        logprobs = batch.of_chosen(everything)
         ratio = torch.exp(logprobs - batch.logprobs)
         cut = ratio.clamp(1.0 - settings.clip_low, 1.0 + settings.clip_high)
         gain = torch.minimum(ratio * batch.advantages, cut * batch.advantages)
@@ -157,7 +157,7 @@ class Learner:
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[first : first + _ROWS_AT_ONCE]
             logits, batch = self._scored(some)
-            values = F.log_softmax(logits, -1).gather(-1, batch.chosen[:, None])[:, 0].cpu().numpy()
+            values = batch.of_chosen(F.log_softmax(logits, -1)).cpu().numpy()
             edges = np.cumsum([int(row.sampled.sum()) for row in some])[:-1]
             for row, own in zip(some, np.split(values, edges), strict=True):
                 out = np.zeros(len(row), np.float32)
@@ -202,9 +202,7 @@ class Learner:
             self._reference = TinyTransformer.from_weights(self._begun_with).to(self.device).eval()
         with torch.no_grad():
             hidden = self._reference(batch.tokens[:, :-1], batch.eyes[:, :-1])[batch.sampled]
-            return F.log_softmax(batch.guided(self._reference.logits(hidden)), -1).gather(-1, batch.chosen[:, None])[
-                :, 0
-            ]
+            return batch.of_chosen(F.log_softmax(batch.guided(self._reference.logits(hidden)), -1))
 
     # -- to be gone on with ----------------------------------------------------------------------------
 
@@ -270,6 +268,10 @@ class _Sampled:
     def guided(self, logits: Tensor) -> Tensor:
         """Logits (N, V) with those that were not allowed too low to be drawn."""
         return logits if self._allowed is None else logits.masked_fill(~self._allowed, _NEVER)
+
+    def of_chosen(self, values: Tensor) -> Tensor:
+        """(N,): of values (N, V), those of the tokens that were sampled."""
+        return values.gather(-1, self.chosen[:, None])[:, 0]
 
 
 def _divergence(other: Tensor, own: Tensor) -> Tensor:

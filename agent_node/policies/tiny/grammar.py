@@ -7,7 +7,6 @@ from, and that its trainer moves, is over the tokens that are allowed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
@@ -39,38 +38,41 @@ class TurnGrammar:
 
     Args:
         vocabulary: Of the policy.
+
+    Attributes:
+        tokens: The vocabulary's, by id.
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        self._tokens = vocabulary.tokens
+        self.tokens = vocabulary.tokens
         self.mask = cache(self._mask)
 
     def turn(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> GuidedTurn:
         """The turn that comes after a context: its tokens (L,), and which of them a policy wrote (L,)."""
         known = _Known()
         for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
-            known.read(self._tokens[token], own)
-        return GuidedTurn(self, self._tokens, known)
+            known.read(self.tokens[token], own)
+        return GuidedTurn(self, known)
 
     def masks(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> BoolArray:
         """(N, V): what was allowed at each of the N tokens that a policy wrote in a context, and what it wrote."""
-        known, found = _Known(), [np.zeros((0, len(self._tokens)), bool)]
+        known, found = _Known(), [np.zeros((0, len(self.tokens)), bool)]
         turn: GuidedTurn | None = None
         for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
             if own:
-                turn = turn or GuidedTurn(self, self._tokens, known)
+                turn = turn or GuidedTurn(self, known)
                 found.append(turn.mask[None])
                 turn.take(token)
             else:
                 turn = None
-            known.read(self._tokens[token], own)
+            known.read(self.tokens[token], own)
         masks = np.concatenate(found)
         masks[np.arange(len(masks)), tokens[sampled]] = True
         return masks
 
     def _mask(self, state: _State, points: int, slots: int) -> BoolArray:
         """(V,)."""
-        return np.array([self._allowed(state, token, points, slots) for token in self._tokens])
+        return np.array([self._allowed(state, token, points, slots) for token in self.tokens])
 
     def _allowed(self, state: _State, token: str, points: int, slots: int) -> bool:
         word = token not in v.FIXED or 0 < _SLOTS.get(token, 0) <= slots
@@ -140,12 +142,11 @@ class GuidedTurn:
 
     Args:
         grammar: Of the vocabulary.
-        tokens: The vocabulary's.
         known: What the context before it has told.
     """
 
-    def __init__(self, grammar: TurnGrammar, tokens: Sequence[str], known: _Known) -> None:
-        self._grammar, self._tokens = grammar, tokens
+    def __init__(self, grammar: TurnGrammar, known: _Known) -> None:
+        self._grammar = grammar
         self._points, self._slots = known.points, known.slots
         self._state: _State = "turn"
 
@@ -156,7 +157,7 @@ class GuidedTurn:
 
     def take(self, token: int) -> None:
         """Go on by a token."""
-        self._state = _next(self._state, self._tokens[token])
+        self._state = _next(self._state, self._grammar.tokens[token])
 
 
 def _next(state: _State, token: str) -> _State:
