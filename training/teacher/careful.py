@@ -24,16 +24,13 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable
-from agent_node.policies.tiny.context import read_registers
+from agent_node.policies.tiny.context import ALIKE, read_registers
 from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_move
 from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 
-ALIKE = 0.06
-"""Normalized distance up to which two pointers mean the same thing [-]; chosen by hand: half a thing's width in the
-picture, more than two pointers differ about its middle."""
 RETRIES = 2
 """Further tries after a failure that another look, grasp or place may mend; chosen by hand."""
 _STREAM = 19

@@ -130,7 +130,7 @@ class _Known:
         elif token == v.SEE and self.moved == v.LOOK:
             self.points = 0  # those of the picture before; see `context.ContextReader`
         elif token in _REGISTERS:
-            self.points = _REGISTERS[token]
+            self.points = max(self.points, _REGISTERS[token])
         else:
             self.slots = max(self.slots, _SLOTS.get(token, 0))
 
