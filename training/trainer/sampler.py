@@ -95,7 +95,8 @@ class CachedSampler:
         tokens: list[list[int]] = [[] for _ in contexts]
         logprobs: list[list[float]] = [[] for _ in contexts]
         lengths = [len(context) for context in contexts]
-        guides = [self._grammar and self._grammar.turn(one.tokens, one.sampled) for one in contexts]
+        grammar = self._grammar
+        guides = [None if grammar is None else grammar.turn(one.tokens, one.sampled) for one in contexts]
         speaking = list(range(len(contexts)))
         rows = speaking
         eyes = np.zeros((1, EYE_WIDTH), np.float32)

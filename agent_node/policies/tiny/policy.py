@@ -82,7 +82,7 @@ class TinyPolicy:
             )
         allowed = min(room, TURN_TOKENS, self._meter.allowance())
         rng = np.random.default_rng([self._options.seed, len(context)])
-        guide = self._grammar and self._grammar.turn(context.tokens, context.sampled)
+        guide = None if self._grammar is None else self._grammar.turn(context.tokens, context.sampled)
         tokens, logprobs = self._sample(self._catch_up(context), guide, rng, allowed)
         self._behind = TinyContext(
             np.concatenate([context.tokens, np.array(tokens[:-1], np.int32)]),
