@@ -24,16 +24,13 @@ from agent_node.policies.options import PolicyOptions
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.transcript import MISSING, PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable
-from agent_node.policies.tiny.context import read_registers
+from agent_node.policies.tiny.context import ALIKE, read_registers
 from agent_node.policies.tiny.dialect import REASONS, Move, Plan, render_move
 from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 
-ALIKE = 0.06
-"""Normalized distance up to which two pointers mean the same thing [-]; chosen by hand: half a thing's width in the
-picture, more than two pointers differ about its middle."""
 RETRIES = 2
 """Further tries after a failure that another look, grasp or place may mend; chosen by hand."""
 _STREAM = 19
@@ -194,20 +191,10 @@ class _Play:
 
     @property
     def _words(self) -> tuple[str, ...]:
-        target = self.command.target
-        assert target is not None
-        return tuple(target.text.split())
-
-    @property
-    def _references(self) -> tuple[str, ...]:
-        named = [pointable(reference, self.command.relation) for reference in self.command.references]
-        return tuple(" and ".join(named).split())
+        return _words_of(self.command)
 
     def _look(self) -> Play:
-        plan = None
-        if not self.planned:
-            relation = self.command.relation if self.command.action == "place" else ""
-            plan = Plan(self._words, relation or "", self._references if relation else ())
+        plan = None if self.planned else plan_of(self.command)
         self.planned = True
         responses = yield Move("look", plan=plan)
         self.points.clear()
@@ -322,13 +309,29 @@ class _Play:
 
     def _place(self) -> Play:
         relation = self.command.relation or "anywhere"
-        question = Move("room", words=self._references, relation=relation)
+        question = Move("room", words=_references_of(self.command), relation=relation)
         register = yield from self._find(question, doubtful=False)
         [response, *_] = yield Move("place", register=register)
         if not response.ok:
             if response.error in (ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING, ErrorCode.GRIPPER_EMPTY):
                 self.holding = False
             raise _Setback(_error(response, ErrorCode.PLACE_BLOCKED))
+
+
+def plan_of(command: Command) -> Plan:
+    """What a command says, as it is thought before the first move."""
+    if command.action != "place" or not command.relation:
+        return Plan(_words_of(command))
+    return Plan(_words_of(command), command.relation, _references_of(command))
+
+
+def _words_of(command: Command) -> tuple[str, ...]:
+    return tuple(command.target.text.split()) if command.target else ()
+
+
+def _references_of(command: Command) -> tuple[str, ...]:
+    named = [pointable(reference, command.relation) for reference in command.references]
+    return tuple(" and ".join(named).split())
 
 
 def _to(question: Move, pointer: str) -> Move:

@@ -81,7 +81,7 @@ class Learner:
         """One step of SFT.
 
         Args:
-            rows: Of the step.
+            rows: Of the step; a token counts as much as its advantage says.
             rate: Share of the highest learning rate.
 
         Returns:
@@ -93,7 +93,8 @@ class Learner:
         self.network.train()
         logits, batch = self._scored(rows)
         chosen = batch.chosen
-        loss = F.cross_entropy(logits, chosen)
+        counts = batch.advantages / batch.advantages.sum()
+        loss = (F.cross_entropy(logits, chosen, reduction="none") * counts).sum()
         figures = {"accuracy": float((logits.argmax(-1) == chosen).float().mean()), "tokens": float(len(chosen))}
         return {"loss": self._descend(loss, rate), **figures}
 

@@ -34,7 +34,7 @@ class Row:
         tokens: (L,) int32.
         eyes: (L, E) float32: what is seen at each token, zeros at most.
         sampled: (L,) bool: the policy wrote this token; the first token never is.
-        advantages: (L,) float32, 0 where not sampled; ones for SFT.
+        advantages: (L,) float32, 0 where not sampled; for SFT how much a token counts, ones if nothing else is said.
         logprobs: (L,) float32, natural, of the policy that sampled; 0 elsewhere, and everywhere for SFT.
     """
 

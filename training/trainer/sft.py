@@ -52,6 +52,7 @@ def supervise(
             it cannot be written.
     """
     from training.trainer.learner import Learner
+    from training.trainer.practice import renamed_rows, sentence_rows
 
     sound, bad = sound_rows(rows, len(weights.vocabulary), EYE_WIDTH, weights.config.positions)
     if 2 * sum(bad.values()) >= len(rows):
@@ -70,7 +71,13 @@ def supervise(
     progress.values += [row["accuracy"] for row in log.rows]
     try:
         for epoch in range(len(log.rows), settings.epochs):
-            row = _epoch(learner, shown, held_out, settings, np.random.default_rng([seed, 62, epoch]), epoch, progress)
+            drawn = np.random.default_rng([seed, 63, epoch])
+            practice = [
+                *sentence_rows(weights, settings.sentences, drawn),
+                *renamed_rows(shown, weights.vocabulary, settings.renamed, drawn),
+            ]
+            rng = np.random.default_rng([seed, 62, epoch])
+            row = _epoch(learner, [*shown, *practice], held_out, settings, rng, epoch, progress)
             save(learner, log, identity, row)
             told = f"loss {row['loss']:.3f}, tokens {row['accuracy']:.1%}"
             progress.over(epoch + 1, row["accuracy"], told)

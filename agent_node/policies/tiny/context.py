@@ -10,6 +10,7 @@ so that keys and values of earlier tokens may be kept.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,6 +25,10 @@ from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode, ToolError
+
+ALIKE = 0.06
+"""Normalized distance up to which two points are the same place [-]; chosen by hand: half a thing's width in the
+picture, more than two pointers differ about its middle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,12 +179,15 @@ class ContextReader:
         self._add(*[v.SEE] * SEEN, features=parts)
 
     def _keep(self, found: ToolAnswer) -> None:
-        """Give registers to points."""
+        """Give registers to points, and say of each which one before the call is at the same place."""
         before = self.registers.points
         kept = found.points[: v.REGISTERS - len(before)]
         self.registers = Registers((*before, *kept), self.registers.image_index, self.registers.slots)
-        features = [self._seen.at(point) if self._seen else None for point in kept]
-        self._add(*(f"p{len(before) + k + 1}" for k in range(len(kept))), features=features)
+        for number, point in enumerate(kept, start=len(before) + 1):
+            self._add(f"p{number}", features=[self._seen.at(point) if self._seen else None])
+            nearest = min(before, key=lambda other: math.dist(point, other), default=None)
+            if nearest is not None and math.dist(point, nearest) <= ALIKE:
+                self._add(v.SAME, f"p{before.index(nearest) + 1}")
         if len(kept) < len(found.points):
             self._add(v.MORE)
 

@@ -1,13 +1,13 @@
 """Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
 
-A turn of guided tokens is a move that can be called: its registers have a point, its slots a word, and no token comes
-where it means nothing. What a move is worth is not the grammar's to say. The distribution that a guided policy samples
-from, and that its trainer moves, is over the tokens that are allowed.
+A turn of guided tokens is a move that can be called: its registers have a point, its words are the operator's, and no
+token comes where it means nothing. What a move is worth is not the grammar's to say. The distribution that a guided
+policy samples from, and that its trainer moves, is over the tokens that are allowed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -29,6 +29,11 @@ _AFTER_MOVE: dict[str, _State] = {
     v.PLAN: "target", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "register", v.NEXT: "end",
     v.GRASP: "end", v.PLACE: "register", v.DONE: "end", v.REFUSE: "reason",
 }  # fmt: skip
+_WORDED: frozenset[_State] = frozenset({
+    "target", "word", "target or more", "reference or more", "word or end", "reference or end", "first of two",
+    "first of two or and", "reference",
+})  # fmt: skip
+"""Where a word may stand."""
 _AND = "and"
 _BARE = frozenset(v.MOVES) - {v.PLAN}
 
@@ -45,7 +50,20 @@ class TurnGrammar:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokens = vocabulary.tokens
-        self.mask = cache(self._mask)
+        self._fixed = cache(self._fixed_mask)
+        self._words = lru_cache(maxsize=256)(self._word_mask)
+
+    def mask(self, state: _State, known: _Known) -> BoolArray:
+        """(V,): which tokens may stand there."""
+        fixed = self._fixed(state, known.points)
+        if state not in _WORDED:
+            return fixed
+        words = self._words(known.said)
+        if state in ("first of two", "reference"):
+            words = words & ~self._words(frozenset({_AND}))
+        elif state in ("first of two or and", "reference or end"):
+            words = words | self._words(frozenset({_AND}))
+        return fixed | words
 
     def turn(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> GuidedTurn:
         """The turn that comes after a context: its tokens (L,), and which of them a policy wrote (L,)."""
@@ -70,40 +88,34 @@ class TurnGrammar:
         masks[np.arange(len(masks)), tokens[sampled]] = True
         return masks
 
-    def _mask(self, state: _State, points: int, slots: int) -> BoolArray:
-        """(V,)."""
-        return np.array([self._allowed(state, token, points, slots) for token in self.tokens])
+    def _word_mask(self, said: frozenset[str]) -> BoolArray:
+        """(V,): the words of a sentence."""
+        return np.array([token in said for token in self.tokens])
 
-    def _allowed(self, state: _State, token: str, points: int, slots: int) -> bool:
-        word = token not in v.FIXED or 0 < _SLOTS.get(token, 0) <= slots
+    def _fixed_mask(self, state: _State, points: int) -> BoolArray:
+        """(V,): tokens that are no words."""
+        return np.array([self._allowed(state, token, points) for token in self.tokens])
+
+    def _allowed(self, state: _State, token: str, points: int) -> bool:
         pointed = points > 0 or token not in (v.TAKE, v.PLACE)
         match state:
             case "turn":
                 return token in v.MOVES and pointed
-            case "move":
+            case "move" | "reference or more":
                 return token in _BARE and pointed
-            case "target" | "word":
-                return word
             case "target or more":
-                return word or token in v.RELATION_TOKENS or (token in _BARE and pointed)
-            case "reference or more":
-                return word or (token in _BARE and pointed)
+                return token in v.RELATION_TOKENS or (token in _BARE and pointed)
             case "asked" | "asked for room":
                 return token in v.POINTERS
             case "relation":
                 return token in v.RELATION_TOKENS
-            case "word or end" | "reference or end":
-                return word or token == v.END
-            case "first of two" | "reference":
-                return word and token != _AND
-            case "first of two or and":
-                return word
             case "register":
                 return 0 < _REGISTERS.get(token, 0) <= points
             case "reason":
                 return token in REASONS
-            case "end":
+            case "end" | "word or end" | "reference or end":
                 return token == v.END
+        return False
 
 
 @lru_cache(maxsize=4)
@@ -114,15 +126,16 @@ def grammar_of(vocabulary: Vocabulary) -> TurnGrammar:
 
 @dataclass
 class _Known:
-    """How many registers have a point, and slots a word, after some tokens of a context.
+    """What a context has told after some of its tokens.
 
     Attributes:
-        points, slots: So many.
+        points: Registers that have a point.
+        said: The operator's words, slots among them.
         moved: How the policy's newest move begins.
     """
 
     points: int = 0
-    slots: int = 0
+    said: frozenset[str] = frozenset()
     moved: str = ""
 
     def read(self, token: str, own: bool) -> None:
@@ -132,9 +145,9 @@ class _Known:
         elif token == v.SEE and self.moved == v.LOOK:
             self.points = 0  # those of the picture before; see `context.ContextReader`
         elif token in _REGISTERS:
-            self.points = _REGISTERS[token]
-        else:
-            self.slots = max(self.slots, _SLOTS.get(token, 0))
+            self.points = max(self.points, _REGISTERS[token])
+        elif token not in v.FIXED or token in _SLOTS:
+            self.said |= {token}
 
 
 class GuidedTurn:
@@ -146,14 +159,13 @@ class GuidedTurn:
     """
 
     def __init__(self, grammar: TurnGrammar, known: _Known) -> None:
-        self._grammar = grammar
-        self._points, self._slots = known.points, known.slots
+        self._grammar, self._known = grammar, replace(known)
         self._state: _State = "turn"
 
     @property
     def mask(self) -> BoolArray:
         """(V,): which tokens may come next."""
-        return self._grammar.mask(self._state, self._points, self._slots)
+        return self._grammar.mask(self._state, self._known)
 
     def take(self, token: int) -> None:
         """Go on by a token."""
@@ -180,4 +192,4 @@ _AFTER: dict[_State, _State] = {
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""
 _REGISTERS = {f"p{k}": k for k in range(1, v.REGISTERS + 1)}
-_SLOTS = {f"[w{k}]": k for k in range(1, v.SLOTS + 1)}
+_SLOTS = frozenset(f"[w{k}]" for k in range(1, v.SLOTS + 1))

@@ -25,7 +25,7 @@ def context(*told: str) -> tuple[np.ndarray, np.ndarray]:
     return VOCABULARY.encode([token for token, _ in tokens]), np.array([own for _, own in tokens])
 
 
-LOOKED = ("[task] pick up the [w1] box [go]", "+PLAN [w1] box LOOK END", "[see] OK [go]")
+LOOKED = ("[task] put the left [w1] box next to the tea and red box [go]", "+PLAN [w1] box LOOK END", "[see] OK [go]")
 POINTED = (*LOOKED, "+POINT VLM box END", "p1 p2 [go]")
 
 
@@ -56,7 +56,8 @@ def test_every_kind_of_move_is_allowed(move: Move) -> None:
     [
         "TAKE p3", "PLACE", "TAKE p1 p2", "PLAN LOOK", "PLAN box", "LOOK LOOK", "POINT box", "POINT VLM", "REFUSE box",
         "REFUSE TIMEOUT", "ROOM VLM box", "ROOM VLM ANYWHERE box", "ROOM VLM BETWEEN box", "ROOM VLM ON and box",
-        "ROOM VLM BETWEEN box and", "POINT VLM [w2]", "box", "OK", "PLAN box PLAN box LOOK", "[see]",
+        "ROOM VLM BETWEEN box and", "POINT VLM [w2]", "POINT VLM cola", "PLAN box ON cola LOOK",
+        "box", "OK", "PLAN box PLAN box LOOK", "[see]",
     ],
 )  # fmt: skip
 def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
