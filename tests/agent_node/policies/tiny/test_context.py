@@ -34,10 +34,10 @@ def test_a_whole_episode_in_tokens() -> None:
         "[task] take the cola and place it next to the red box [go] "
         f"PLAN cola NEXT_TO red box LOOK END {SEES} OK [go] "
         "POINT ROBOREFER cola END p1 [go] POINT VLM cola END p2 SAME p1 [go] "
-        "ROOM ROBOREFER NEXT_TO red box END p3 [go] TAKE p1 END OK OK [go] GRASP END GRIPPER_EMPTY [go] "
+        "ROOM ROBOREFER NEXT_TO red box END p3 SAME p1 [go] TAKE p1 END OK OK [go] GRASP END GRIPPER_EMPTY [go] "
         f"LOOK END {SEES} OK [go] POINT VLM cola END p1 [go] TAKE p1 END OK OK [go] NEXT END OK [go] "
         f"GRASP END HOLDS {SEES} [go] POINT ROBOREFER cola END OBJECT_NOT_FOUND [go] "
-        f"ROOM VLM NEXT_TO red box END p2 [go] PLACE p2 END PLACED {SEES} [go] DONE END"
+        f"ROOM VLM NEXT_TO red box END p2 SAME p1 [go] PLACE p2 END PLACED {SEES} [go] DONE END"
     )
     written = " ".join(VOCABULARY.decode(context.tokens[context.sampled]))
     assert written.split("END")[:3] == ["PLAN cola NEXT_TO red box LOOK ", " POINT ROBOREFER cola ", " POINT VLM cola "]

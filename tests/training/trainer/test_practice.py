@@ -1,0 +1,89 @@
+"""Rows that practise copying: they hold what the teacher would write, and nothing but copying is learned from them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.tiny.dialect import parse_move
+from agent_node.policies.tiny.weights import TinyWeights, fresh_weights
+from training.splits import HELD_OUT
+from training.teacher.careful import plan_of
+from training.trainer.learner import Learner
+from training.trainer.practice import naming_words, renamed_rows, sentence_rows
+from training.trainer.rows import Row, sound_rows
+from training.trainer.settings import SupervisedSettings
+
+
+@pytest.fixture(scope="module")
+def weights() -> TinyWeights:
+    return fresh_weights(0)
+
+
+def drawn(weights: TinyWeights, count: int, seed: int = 0) -> list[Row]:
+    return sentence_rows(weights, count, np.random.default_rng(seed))
+
+
+def words_of(row: Row, weights: TinyWeights) -> tuple[list[str], list[str]]:
+    """What the operator said, and what the policy wrote."""
+    said = weights.vocabulary.decode(row.tokens[~row.sampled])
+    return list(said[1:-1]), list(weights.vocabulary.decode(row.tokens[row.sampled]))
+
+
+def test_a_sentence_is_answered_by_its_plan(weights: TinyWeights) -> None:
+    rows = drawn(weights, 60)
+    sound, bad = sound_rows(rows, len(weights.vocabulary), rows[0].eyes.shape[1], weights.config.positions)
+    assert len(sound) == 60 and not bad
+    kinds = set()
+    for row in rows:
+        said, written = words_of(row, weights)
+        move = parse_move(written[:-1])
+        assert move is not None and move.kind == "look" and move.plan is not None
+        if not any(word.startswith("[w") for word in said):
+            assert move.plan == plan_of(parse_command(" ".join(said)))
+        kinds.add(move.plan.relation)
+    assert {"", "left_of", "between", "in"} <= kinds
+    assert any(word.startswith("[w") for row in rows for word in words_of(row, weights)[1])
+
+
+def test_sentences_come_from_the_seed_and_no_held_out_product_is_named_whole(weights: TinyWeights) -> None:
+    rows, again, other = drawn(weights, 40), drawn(weights, 40), drawn(weights, 40, seed=1)
+    assert all(np.array_equal(a.tokens, b.tokens) for a, b in zip(rows, again, strict=True))
+    assert any(not np.array_equal(a.tokens, b.tokens) for a, b in zip(rows, other, strict=True))
+    held_out = {name for names in HELD_OUT.values() for name in names if " " in name}
+    said = [" ".join(words_of(row, weights)[0]) for row in drawn(weights, 200)]
+    assert not [text for text in said for name in held_out if f"the {name}" in text]
+
+
+def test_other_names_throughout_and_only_they_are_learned(weights: TinyWeights) -> None:
+    rows = drawn(weights, 8)
+    made = renamed_rows(rows, weights.vocabulary, 30, np.random.default_rng(3))
+    naming = set(naming_words(weights.vocabulary))
+    changed = 0
+    for row in made:
+        said, written = words_of(row, weights)
+        old = next(
+            one for one in rows if len(one) == len(row) and np.array_equal(one.tokens < 60, row.tokens < 60)
+        )  # its tokens that are no words
+        changed += not np.array_equal(old.tokens, row.tokens)
+        assert {word for word in written if word in naming} <= set(said)
+        learned = weights.vocabulary.decode(row.tokens[row.advantages == 1])
+        assert set(np.unique(row.advantages)) <= {0.0, 1.0}
+        assert all(word in learned for word in written if word in naming)
+        assert "PLAN" not in learned
+    assert changed >= 25
+
+
+def test_tokens_that_do_not_count_teach_nothing(weights: TinyWeights) -> None:
+    settings = SupervisedSettings(device="cpu")
+    rows = drawn(weights, 4)
+    muted = [replace(row, advantages=np.zeros(len(row), np.float32)) for row in drawn(weights, 4, seed=5)]
+    losses = []
+    for more in ([], muted):
+        learner = Learner(weights, settings)
+        losses.append(learner.supervise([*rows, *more])["loss"])
+        losses.append(learner.supervise(rows)["loss"])
+    assert losses[:2] == pytest.approx(losses[2:], abs=1e-4)
