@@ -36,12 +36,15 @@ def words_of(row: Row, weights: TinyWeights) -> tuple[list[str], list[str]]:
 def test_a_sentence_is_answered_by_its_plan(weights: TinyWeights) -> None:
     rows = drawn(weights, 60)
     sound, bad = sound_rows(rows, len(weights.vocabulary), rows[0].eyes.shape[1], weights.config.positions)
-    assert len(sound) == 60 and not bad
+    assert len(sound) == 60
+    assert not bad
     kinds = set()
     for row in rows:
         said, written = words_of(row, weights)
         move = parse_move(written[:-1])
-        assert move is not None and move.kind == "look" and move.plan is not None
+        assert move is not None
+        assert move.kind == "look"
+        assert move.plan is not None
         if not any(word.startswith("[w") for word in said):
             assert move.plan == plan_of(parse_command(" ".join(said)))
         kinds.add(move.plan.relation)
