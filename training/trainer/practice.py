@@ -94,26 +94,40 @@ def naming_words(vocabulary: Vocabulary) -> tuple[str, ...]:
     return tuple(word for word in vocabulary.words if word in described - structure - placing - sides)
 
 
-def renamed_rows(rows: Sequence[Row], vocabulary: Vocabulary, count: int, rng: np.random.Generator) -> list[Row]:
-    """Rows drawn from others, every name in them another one throughout.
-
-    What the policy saw is of the old names; so only words, and the token after each, are learned from: their
-    `advantages` are 1, those of other tokens 0.
+class Renaming:
+    """Makes rows with other names.
 
     Args:
-        rows: Of teachers.
         vocabulary: Of the policy.
-        count: Rows that are made.
         rng: Draws rows and names.
     """
-    names = np.array([vocabulary.id(word) for word in naming_words(vocabulary)])
-    naming = np.zeros(len(vocabulary), bool)
-    naming[names] = True
-    made = []
-    for k in rng.integers(len(rows), size=count):
-        other = np.arange(len(vocabulary), dtype=np.int32)
-        other[names] = rng.permutation(names)
-        copied = naming[rows[k].tokens] & rows[k].sampled
-        learned = copied | (np.roll(copied, 1) & rows[k].sampled)
-        made.append(replace(rows[k], tokens=other[rows[k].tokens], advantages=learned.astype(np.float32)))
-    return made
+
+    def __init__(self, vocabulary: Vocabulary, rng: np.random.Generator) -> None:
+        self._names = np.array([vocabulary.id(word) for word in naming_words(vocabulary)], np.int32)
+        self._is_name = np.isin(np.arange(len(vocabulary)), self._names)
+        self._rng = rng
+
+    def sentences(self, rows: Sequence[Row], count: int) -> list[Row]:
+        """Rows drawn from those of `sentence_rows`, every name another one throughout."""
+        return [self._renamed(row) for row in self._drawn(rows, count)]
+
+    def conversations(self, rows: Sequence[Row], count: int) -> list[Row]:
+        """Rows drawn from whole conversations, every name another one throughout.
+
+        What the policy saw is of the old names; so only words, and the token after each, are learned from: their
+        `advantages` are 1, those of other tokens 0.
+        """
+        made = []
+        for row in self._drawn(rows, count):
+            copied = self._is_name[row.tokens] & row.sampled
+            learned = copied | (np.roll(copied, 1) & row.sampled)
+            made.append(replace(self._renamed(row), advantages=learned.astype(np.float32)))
+        return made
+
+    def _drawn(self, rows: Sequence[Row], count: int) -> list[Row]:
+        return [rows[k] for k in self._rng.integers(len(rows), size=count)] if count else []
+
+    def _renamed(self, row: Row) -> Row:
+        other = np.arange(len(self._is_name), dtype=np.int32)
+        other[self._names] = self._rng.permutation(self._names)
+        return replace(row, tokens=other[row.tokens])

@@ -65,7 +65,7 @@ class SupervisedSettings(OptimiserSettings):
         batch: Rows of a step; SpaceTools has 8, PERIA 32.
         warm_up: Share of all steps in which the rate rises; after it, it falls to 0 as a cosine (SpaceTools: 0.1).
         held_out: Share of the rows that is not trained on, only measured.
-        sentences, renamed: Rows of each epoch that practise copying, of the two kinds of `training.trainer.practice`.
+        sentences, conversations: Rows of each epoch that practise copying, see `training.trainer.practice.Renaming`.
 
     Raises:
         ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed; so does every settings class here.
@@ -78,13 +78,13 @@ class SupervisedSettings(OptimiserSettings):
     warm_up: float = 0.1
     held_out: float = 0.05
     sentences: int = 0
-    renamed: int = 0
+    conversations: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
         self._require(0 <= self.warm_up < 1 and 0 <= self.held_out < 1, "warm_up and held_out must be in 0..1, below 1")
-        self._require(self.sentences >= 0 and self.renamed >= 0, "sentences and renamed must be 0 or more")
+        self._require(self.sentences >= 0 and self.conversations >= 0, "sentences and conversations must be 0 or more")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,8 @@ from training.trainer.settings import SupervisedSettings
 if TYPE_CHECKING:
     from training.trainer.learner import Learner
 
+_SENTENCES = 600
+"""Sentences that practice draws from, each time with other names [-]; chosen by hand: several of each kind."""
 _PANELS = {"loss [nat a token]": ("loss", "held_out_loss"), "share of likeliest tokens": ("accuracy", "held_out")}
 
 
@@ -52,7 +54,7 @@ def supervise(
             it cannot be written.
     """
     from training.trainer.learner import Learner
-    from training.trainer.practice import renamed_rows, sentence_rows
+    from training.trainer.practice import Renaming, sentence_rows
 
     sound, bad = sound_rows(rows, len(weights.vocabulary), EYE_WIDTH, weights.config.positions)
     if 2 * sum(bad.values()) >= len(rows):
@@ -64,6 +66,7 @@ def supervise(
     order = np.random.default_rng([seed, 61]).permutation(len(sound)).tolist()
     apart = int(settings.held_out * len(sound))
     held_out, shown = [sound[k] for k in order[:apart]], [sound[k] for k in order[apart:]]
+    sentences = sentence_rows(weights, min(settings.sentences, _SENTENCES), np.random.default_rng([seed, 63]))
     learner = Learner(weights, settings)
     identity = identity_of(settings, seed, weights, sound)
     log = resumed(learner, folder, identity)
@@ -71,10 +74,10 @@ def supervise(
     progress.values += [row["accuracy"] for row in log.rows]
     try:
         for epoch in range(len(log.rows), settings.epochs):
-            drawn = np.random.default_rng([seed, 63, epoch])
+            renaming = Renaming(weights.vocabulary, np.random.default_rng([seed, 64, epoch]))
             practice = [
-                *sentence_rows(weights, settings.sentences, drawn),
-                *renamed_rows(shown, weights.vocabulary, settings.renamed, drawn),
+                *renaming.sentences(sentences, settings.sentences),
+                *renaming.conversations(shown, settings.conversations),
             ]
             rng = np.random.default_rng([seed, 62, epoch])
             row = _epoch(learner, [*shown, *practice], held_out, settings, rng, epoch, progress)

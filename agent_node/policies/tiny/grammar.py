@@ -1,14 +1,15 @@
 """Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
 
-A turn of guided tokens is a move that can be called: its registers have a point, its words are the operator's, and no
-token comes where it means nothing. What a move is worth is not the grammar's to say. The distribution that a guided
-policy samples from, and that its trainer moves, is over the tokens that are allowed.
+A turn of guided tokens is a move that can be called: its registers have a point, its words are the operator's, a grasp
+is executed once there is one, a motion that failed is not tried again as it was, and no token comes where it means
+nothing. What a move is worth is not the grammar's to say. The distribution that a guided policy samples from, and that
+its trainer moves, is over the tokens that are allowed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,17 +18,19 @@ from numpy.typing import NDArray
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import REASONS
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
+from tool_nodes.results import ErrorCode
 from tool_nodes.types import BoolArray
 
 _State = Literal[
     "turn", "move", "target", "target or more", "reference or more", "asked", "asked for room", "relation", "word",
-    "word or end", "first of two", "first of two or and", "reference", "reference or end", "register", "reason", "end",
+    "word or end", "first of two", "first of two or and", "reference", "reference or end", "register", "free register",
+    "reason", "end",
 ]  # fmt: skip
 """Where in a turn the next token stands."""
 
 _AFTER_MOVE: dict[str, _State] = {
     v.PLAN: "target", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "register", v.NEXT: "end",
-    v.GRASP: "end", v.PLACE: "register", v.DONE: "end", v.REFUSE: "reason",
+    v.GRASP: "end", v.PLACE: "free register", v.DONE: "end", v.REFUSE: "reason",
 }  # fmt: skip
 _WORDED: frozenset[_State] = frozenset({
     "target", "word", "target or more", "reference or more", "word or end", "reference or end", "first of two",
@@ -35,7 +38,6 @@ _WORDED: frozenset[_State] = frozenset({
 })  # fmt: skip
 """Where a word may stand."""
 _AND = "and"
-_BARE = frozenset(v.MOVES) - {v.PLAN}
 
 
 class TurnGrammar:
@@ -50,12 +52,12 @@ class TurnGrammar:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokens = vocabulary.tokens
-        self._fixed = cache(self._fixed_mask)
+        self._fixed = lru_cache(maxsize=1024)(self._fixed_mask)
         self._words = lru_cache(maxsize=256)(self._word_mask)
 
     def mask(self, state: _State, known: _Known) -> BoolArray:
         """(V,): which tokens may stand there."""
-        fixed = self._fixed(state, known.points)
+        fixed = self._fixed(state, known.callable)
         if state not in _WORDED:
             return fixed
         words = self._words(known.said)
@@ -92,25 +94,27 @@ class TurnGrammar:
         """(V,): the words of a sentence."""
         return np.array([token in said for token in self.tokens])
 
-    def _fixed_mask(self, state: _State, points: int) -> BoolArray:
+    def _fixed_mask(self, state: _State, known: _Callable) -> BoolArray:
         """(V,): tokens that are no words."""
-        return np.array([self._allowed(state, token, points) for token in self.tokens])
+        return np.array([self._allowed(state, token, known) for token in self.tokens])
 
-    def _allowed(self, state: _State, token: str, points: int) -> bool:
-        pointed = points > 0 or token not in (v.TAKE, v.PLACE)
+    def _allowed(self, state: _State, token: str, known: _Callable) -> bool:
+        move = token in v.MOVES and known.allows(token)
         match state:
             case "turn":
-                return token in v.MOVES and pointed
+                return move
             case "move" | "reference or more":
-                return token in _BARE and pointed
+                return move and token != v.PLAN
             case "target or more":
-                return token in v.RELATION_TOKENS or (token in _BARE and pointed)
+                return token in v.RELATION_TOKENS or (move and token != v.PLAN)
             case "asked" | "asked for room":
                 return token in v.POINTERS
             case "relation":
                 return token in v.RELATION_TOKENS
             case "register":
-                return 0 < _REGISTERS.get(token, 0) <= points
+                return 0 < _REGISTERS.get(token, 0) <= known.points
+            case "free register":
+                return 0 < _REGISTERS.get(token, 0) <= known.points and _REGISTERS[token] not in known.blocked
             case "reason":
                 return token in REASONS
             case "end" | "word or end" | "reference or end":
@@ -124,28 +128,69 @@ def grammar_of(vocabulary: Vocabulary) -> TurnGrammar:
     return TurnGrammar(vocabulary)
 
 
+@dataclass(frozen=True)
+class _Callable:
+    """Which moves the tools would run.
+
+    Attributes:
+        points: Registers that have a point.
+        blocked: Those of them where something could not be put down since the newest look.
+        outlined: There is an outline, so that a next grasp can be asked for.
+        graspable: There is a grasp that was not tried yet.
+    """
+
+    points: int = 0
+    blocked: frozenset[int] = frozenset()
+    outlined: bool = False
+    graspable: bool = False
+
+    def allows(self, move: str) -> bool:
+        """Whether a move may be called."""
+        match move:
+            case v.TAKE:
+                return self.points > 0
+            case v.PLACE:
+                return self.points > len(self.blocked)
+            case v.NEXT:
+                return self.outlined
+            case v.GRASP:
+                return self.graspable
+        return True
+
+
 @dataclass
 class _Known:
     """What a context has told after some of its tokens.
 
     Attributes:
-        points: Registers that have a point.
+        callable: What may be called.
         said: The operator's words, slots among them.
         moved: How the policy's newest move begins.
+        register: The newest one that the policy named.
     """
 
-    points: int = 0
+    callable: _Callable = _Callable()
     said: frozenset[str] = frozenset()
     moved: str = ""
+    register: int = 0
 
     def read(self, token: str, own: bool) -> None:
         """Go on by a token, which the policy wrote or was told."""
+        now = self.callable
         if own:
-            self.moved = token if token in v.MOVES else self.moved
+            self.register = _REGISTERS.get(token, self.register)
+            if token in v.MOVES:
+                self.moved = token
+                if token in (v.TAKE, v.NEXT, v.GRASP):
+                    self.callable = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
         elif token == v.SEE and self.moved == v.LOOK:
-            self.points = 0  # those of the picture before; see `context.ContextReader`
+            self.callable = replace(now, points=0, blocked=frozenset())  # see `context.ContextReader`
         elif token in _REGISTERS:
-            self.points = max(self.points, _REGISTERS[token])
+            self.callable = replace(now, points=max(now.points, _REGISTERS[token]))
+        elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
+            self.callable = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
+        elif token in _ERRORS and self.moved == v.PLACE:
+            self.callable = replace(now, blocked=now.blocked | {self.register})
         elif token not in v.FIXED or token in _SLOTS:
             self.said |= {token}
 
@@ -192,4 +237,5 @@ _AFTER: dict[_State, _State] = {
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""
 _REGISTERS = {f"p{k}": k for k in range(1, v.REGISTERS + 1)}
+_ERRORS = frozenset(map(str, ErrorCode))
 _SLOTS = frozenset(f"[w{k}]" for k in range(1, v.SLOTS + 1))

@@ -13,7 +13,7 @@ from agent_node.policies.tiny.weights import TinyWeights, fresh_weights
 from training.splits import HELD_OUT
 from training.teacher.careful import plan_of
 from training.trainer.learner import Learner
-from training.trainer.practice import naming_words, renamed_rows, sentence_rows
+from training.trainer.practice import Renaming, naming_words, sentence_rows
 from training.trainer.rows import Row, sound_rows
 from training.trainer.settings import SupervisedSettings
 
@@ -63,7 +63,7 @@ def test_sentences_come_from_the_seed_and_no_held_out_product_is_named_whole(wei
 
 def test_other_names_throughout_and_only_they_are_learned(weights: TinyWeights) -> None:
     rows = drawn(weights, 8)
-    made = renamed_rows(rows, weights.vocabulary, 30, np.random.default_rng(3))
+    made = Renaming(weights.vocabulary, np.random.default_rng(3)).conversations(rows, 30)
     naming = set(naming_words(weights.vocabulary))
     changed = 0
     for row in made:
