@@ -20,7 +20,8 @@ class ExperimentArm:
         scripted: A policy that is not trained; the rest means nothing then.
         stage1: The pointer is improved by hits first; else it stays as the labels left it.
         sft: Stage 2.
-        more_sft: And as much of it again as stage 3 would take, in rollouts and in steps.
+        more_sft: And of as many more rollouts of the teacher as stage 3 would take, each row seen as often, which are
+            more steps than stage 3 has.
         rl: Stage 3, with this advantage; none where None.
         blind: The policy does not see.
     """
@@ -42,7 +43,7 @@ ARMS: Mapping[str, ExperimentArm] = {
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
-    "without_rl": ExperimentArm("without RL: SFT of equal compute", more_sft=True),
+    "without_rl": ExperimentArm("without RL: SFT of as many rollouts", more_sft=True),
     "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
 }
 """By name, in the order of the table."""

@@ -27,6 +27,7 @@ class Sizes:
         hit_scenes, hit_steps: Stage 1 itself: scenes of which hits and misses alone are told, and steps.
         careful, expert: Teacher data: rollouts of the careful teacher and of the stage-1 expert.
         sft_epochs: Times that each of their rows is seen.
+        sft_sentences, sft_conversations: Rows of each epoch that practise copying, see `training.trainer.practice`.
         rl_iterations, rl_groups, rl_group: Stage 3: iterations, tasks of each, and rollouts of each task; SpaceTools
             has 5 of those, PERIA 4, E-ViC 16.
         evaluated: Episodes of each table's row.
@@ -41,7 +42,9 @@ class Sizes:
     hit_steps: int = 400
     careful: int = 1280
     expert: int = 160
-    sft_epochs: int = 32
+    sft_epochs: int = 20
+    sft_sentences: int = 2000
+    sft_conversations: int = 400
     rl_iterations: int = 12
     rl_groups: int = 10
     rl_group: int = 8
@@ -66,7 +69,7 @@ class Sizes:
         return asdict(self)
 
 
-SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 1, 1, 2, 1)
+SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 4, 2, 1, 1, 2, 1)
 """The least that goes through every stage: what a test runs."""
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,7 +30,6 @@ from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import StopRules, collect
-from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
 
@@ -127,24 +127,19 @@ class ExperimentRun:
         Raises:
             ToolError: INVALID_ARGUMENT where there is none; as of `training.rollouts.engine.collect`.
         """
-        from training.trainer.reading import RememberingEyes, rows_of
-        from training.trainer.rows import read_rows, write_rows
+        from training.trainer.reading import rows_of_folder
+        from training.trainer.rows import Row, read_rows, write_rows
 
         path = self.folder / "teacher" / f"rows{_suffix(arm, rl=False)}.npz"
         if path.exists():
             return read_rows(path)
-        weights = self._fresh(arm)
-        eyes, rows, too_long = RememberingEyes(weights), [], 0
+        weights, rows, left_out = self._fresh(arm), list[Row](), Counter[str]()
         for use, policy, count in self._teachers(arm):
-            folder = self._taught(use, policy, count, arm)
-            for record in filter(_worth_learning, read_rollouts(folder)):
-                try:
-                    rows.append(rows_of(record, PictureStore(folder), weights, eyes))
-                except ToolError as error:
-                    too_long += 1
-                    reason = error.message
-        if too_long:
-            say(f"{too_long} conversations cannot be learned from, the last one because: {reason}")
+            found, bad = rows_of_folder(self._taught(use, policy, count, arm), weights, _worth_learning)
+            rows += found
+            left_out += bad
+        for why, count in left_out.items():
+            say(f"{count} conversations cannot be learned from: {why}")
         if not rows:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
         _written(path, lambda: write_rows(path, rows))
@@ -188,21 +183,15 @@ class ExperimentRun:
         start = self._fresh(arm)
         if arm.sft:
             rows = self.rows(arm)
-            settings = SupervisedSettings(epochs=self._epochs(arm, len(rows)))
+            settings = SupervisedSettings(
+                epochs=self.sizes.sft_epochs,
+                sentences=self.sizes.sft_sentences,
+                conversations=self.sizes.sft_conversations,
+            )
             with self._step(f"stage 2, SFT{_suffix(arm, rl=False)}"):
                 start = supervise(start, rows, settings, path.with_suffix(""), self.seed)
         _written(path, lambda: write_tiny(start, path))
         return path
-
-    def _epochs(self, arm: ExperimentArm, rows: int) -> int:
-        """Of SFT; an arm of equal compute has as many steps more as stage 3 would take."""
-        from training.trainer.settings import PolicySettings, SupervisedSettings
-
-        epochs, batch, rl = self.sizes.sft_epochs, SupervisedSettings().batch, PolicySettings()
-        if not arm.more_sft:
-            return epochs
-        usual = epochs * (self.sizes.careful + self.sizes.expert) / batch
-        return max(1, round((usual + rl.epochs * self.sizes.rl_rollouts / rl.batch) * batch / rows))
 
     def rl(self, arm: ExperimentArm) -> Path:
         """Weights of the policy after stage 3, or after stage 2 where the arm has no RL.

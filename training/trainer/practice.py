@@ -69,7 +69,8 @@ def _sentence(vocabulary: Vocabulary, rng: np.random.Generator) -> str:
         target = f"the {target}"
     if rng.random() >= _PLACED:
         return sentences.choose(rng, wordings_of(sentences.PICK, "train")).format(target=target)
-    where = sentences.choose(rng, sentences.choose(rng, tuple(sentences.WHERE.values())))
+    relations = tuple(sentences.WHERE.values())
+    where = sentences.choose(rng, relations[int(rng.integers(len(relations)))])
     beside = [f"the {_name(vocabulary, rng)}" for _ in range(2)]
     said = sentences.choose(rng, wordings_of(sentences.PICK_AND_PLACE, "train"))
     return said.format(target=target, where=where.format(*beside))

@@ -27,6 +27,7 @@ def context(*told: str) -> tuple[np.ndarray, np.ndarray]:
 
 LOOKED = ("[task] put the left [w1] box next to the tea and red box [go]", "+PLAN [w1] box LOOK END", "[see] OK [go]")
 POINTED = (*LOOKED, "+POINT VLM box END", "p1 p2 [go]")
+TAKEN = (*POINTED, "+TAKE p1 END", "OK OK [go]")
 
 
 def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...]) -> bool:
@@ -48,7 +49,7 @@ def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...])
     ],
 )  # fmt: skip
 def test_every_kind_of_move_is_allowed(move: Move) -> None:
-    assert allows(GRAMMAR, POINTED, spell_move(move))
+    assert allows(GRAMMAR, TAKEN, spell_move(move))
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,26 @@ def test_every_kind_of_move_is_allowed(move: Move) -> None:
 )  # fmt: skip
 def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
     assert not allows(GRAMMAR, POINTED, tuple(said.split()))
+
+
+def test_a_motion_is_called_when_it_can_be_run() -> None:
+    refused = (*TAKEN, "+GRASP END", "HOLDS [see] [go]", "+PLACE p1 END", "PLACE_BLOCKED [go]")
+    for after, moves in (
+        (POINTED, "TAKE PLACE"),
+        ((*POINTED, "+TAKE p1 END", "EMPTY [go]"), "TAKE PLACE"),
+        ((*POINTED, "+TAKE p1 END", "OK NO_GRASP [go]"), "TAKE PLACE NEXT"),
+        (TAKEN, "TAKE PLACE NEXT GRASP"),
+        ((*TAKEN, "+GRASP END", "PLAN_FAILED [go]"), "TAKE PLACE NEXT"),
+        ((*TAKEN, "+GRASP END", "PLAN_FAILED [go]", "+NEXT END", "OK [go]"), "TAKE PLACE NEXT GRASP"),
+        ((*TAKEN, "+GRASP END", "HOLDS [see] [go]"), "TAKE PLACE NEXT"),
+        ((*refused, "+PLACE p2 END", "PLACE_BLOCKED [go]"), "TAKE NEXT"),
+        ((*refused, "+PLACE p2 END", "PLACE_BLOCKED [go]", "+LOOK END", "[see] OK [go]"), "NEXT"),
+    ):
+        mask = GRAMMAR.turn(*context(*after)).mask
+        allowed = [move for move in ("TAKE", "PLACE", "NEXT", "GRASP") if mask[VOCABULARY.id(move)]]
+        assert allowed == moves.split(), after
+    assert not allows(GRAMMAR, refused, ("PLACE", "p1"))
+    assert allows(GRAMMAR, refused, ("PLACE", "p2"))
 
 
 @pytest.mark.parametrize(
