@@ -233,7 +233,8 @@ def _next(state: _State, token: str) -> _State:
 
 _AFTER: dict[_State, _State] = {
     "target": "target or more", "asked": "word", "asked for room": "relation", "word": "word or end",
-    "first of two": "first of two or and", "reference": "reference or end", "register": "end", "free register": "end", "reason": "end",
+    "first of two": "first of two or and", "reference": "reference or end", "register": "end", "free register": "end",
+    "reason": "end",
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""
 _REGISTERS = {f"p{k}": k for k in range(1, v.REGISTERS + 1)}

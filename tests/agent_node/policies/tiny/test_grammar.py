@@ -105,7 +105,7 @@ def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
     registers = Registers(((0.2, 0.3), (0.4, 0.5)), 1, ("frobnicator",))
     kinds = set()
     for _ in range(400):
-        turn, said = GRAMMAR.turn(*context(*POINTED)), []
+        turn, said = GRAMMAR.turn(*context(*TAKEN)), []
         while not said or said[-1] != VOCABULARY.id(END):
             said.append(int(rng.choice(np.flatnonzero(turn.mask))))
             turn.take(said[-1])
@@ -115,7 +115,7 @@ def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
         kinds.add(move.kind)
         parsed = PROTOCOL.parse(render_turn(tokens, registers))
         assert parsed.calls or parsed.answer is not None, tokens
-    assert len(kinds) == 9
+    assert len(kinds) == 9, kinds
 
 
 def test_masks_are_those_of_the_turns_and_have_what_was_written() -> None:

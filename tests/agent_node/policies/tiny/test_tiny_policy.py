@@ -103,8 +103,8 @@ def test_a_turn_is_cut_at_its_limit_and_reads_back() -> None:
     talk = Talk("pick up the red box", VOCABULARY)
     reply = TinyPolicy(LIVELY, PolicyOptions(temperature=1.0, seed=3, max_tokens=2)).respond(talk.messages)
     assert len(reply.token_ids) <= 2
-    long = TinyPolicy(fresh_weights(0), PolicyOptions()).respond(talk.messages)
-    assert len(long.token_ids) == TURN_TOKENS  # an untrained policy says one word again and again
+    long = TinyPolicy(fresh_weights(0, TinyConfig(guided=False)), PolicyOptions()).respond(talk.messages)
+    assert len(long.token_ids) == TURN_TOKENS  # an untrained policy that nothing guides finds no end
     assert SPACETOOLS.parse(long.text).problem
     talk.take(long.text)
     context = read_context(talk.messages, LIVELY.eyes, VOCABULARY)
