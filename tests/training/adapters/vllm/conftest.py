@@ -90,8 +90,8 @@ def make_model(folder: Path, words: list[str]) -> Path:
         "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "rope_parameters": rope,
     }  # fmt: skip
     vision = {
-        "depth": 1, "hidden_size": 128, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 128,
-        "fullatt_block_indexes": [0],
+        "depth": 2, "hidden_size": 128, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 128,
+        "fullatt_block_indexes": [1],
     }  # fmt: skip
     names = ("vision_start", "vision_end", "image", "video")
     ids = {f"{n}_token_id": tokenizer.convert_tokens_to_ids(t) for n, t in zip(names, CONTROL[3:], strict=True)}
@@ -106,11 +106,8 @@ def make_model(folder: Path, words: list[str]) -> Path:
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    preprocessor = {
-        "image_processor_type": "Qwen2VLImageProcessorFast", "min_pixels": 784, "max_pixels": 12544,
-        "patch_size": 14, "merge_size": 2, "temporal_patch_size": 2,
-    }  # fmt: skip
-    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
+    # With the mean and deviation of the pixels, as every checkpoint has them: vLLM takes them from this file alone.
+    transformers.Qwen2VLImageProcessorPil(min_pixels=784, max_pixels=50176).save_pretrained(folder)
     return folder
 
 
