@@ -1,13 +1,41 @@
-"""How to install what an extra of this project holds, from the checkout that runs and into the Python that runs it."""
+"""What an extra of this project holds: imported when it is needed, or how to install it into the Python that runs."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
+
+from tool_nodes.results import ErrorCode, ToolError
 
 _ROOT = Path(__file__).parents[1]
+_SHOWN = 200
+"""So much of another package's error stands in a sentence [characters]."""
+
+
+def package(name: str, extra: str, what: str) -> Any:
+    """A package that the core knows nothing of, imported now.
+
+    Args:
+        name: As Python imports it.
+        extra: Of pyproject.toml, that holds it.
+        what: Needs it, as a sentence begins: "This model", say.
+
+    Raises:
+        ToolError: UNAVAILABLE, with the command that installs the extra, where it cannot be imported.
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        reason = " ".join(str(error).split())[:_SHOWN].rstrip(".")
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"{what} needs {name}, which cannot be imported: {reason}.",
+            f"Install it with: {install_extra(extra)}",
+        ) from error
 
 
 def pip_install(what: str) -> str:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import io
 from collections.abc import Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.extras import install_extra
+from tool_nodes.extras import package
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_PARQUET_BYTES = 4 << 30
@@ -18,18 +17,12 @@ MAX_PARQUET_BYTES = 4 << 30
 
 def arrow() -> Any:
     """The module pyarrow. Raises ToolError UNAVAILABLE without the extra, with the command that installs it."""
-    try:
-        return import_module("pyarrow")
-    except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, "Parquet needs pyarrow, which is not installed.", f"Run {install_extra('data')}."
-        ) from error
+    return package("pyarrow", "data", "Parquet")
 
 
 def parquet() -> Any:
     """The module pyarrow.parquet. Raises as `arrow`."""
-    arrow()
-    return import_module("pyarrow.parquet")
+    return package("pyarrow.parquet", "data", "Parquet")
 
 
 def parquet_bytes(tables: Sequence[Any]) -> bytes:

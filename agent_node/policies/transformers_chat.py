@@ -7,7 +7,6 @@ pictures included, is not computed again.
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
 import time
 from collections.abc import Iterator, Sequence
@@ -23,10 +22,12 @@ from agent_node.policies.options import PolicyOptions, UsageMeter
 from agent_node.policies.transport import plain_line, raise_if_stopped
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
-from tool_nodes.extras import install_extra
+from tool_nodes.extras import package
 from tool_nodes.results import ErrorCode, ToolError
 
 Picture = NDArray[np.uint8]
+
+_EXTRA, _WHAT = "transformers", "A model in this process"
 
 
 @dataclass
@@ -65,8 +66,8 @@ class TransformersChat:
         self._protocol = protocol
         self._options = options
         self._account = UsageMeter(options)
-        self._torch = _package("torch")
-        self._load(name, _package("transformers"))
+        self._torch = package("torch", _EXTRA, _WHAT)
+        self._load(name, package("transformers", _EXTRA, _WHAT))
         self._cache: Any = None
         self._held: list[int] = []
         self._held_keys: list[bytes] = []
@@ -322,15 +323,3 @@ class TransformersChat:
             return int(logits.argmax())
         likely = self._torch.softmax(logits / self._options.temperature, dim=-1)
         return int(self._torch.multinomial(likely, 1, generator=generator))
-
-
-def _package(name: str) -> Any:
-    """A package of the extra `transformers`, whose types the core knows nothing of. Raises ToolError UNAVAILABLE."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"A model in this process needs {name}.",
-            f"Install it with: {install_extra('transformers')}",
-        ) from error

@@ -18,7 +18,7 @@ from tool_nodes.models.loading import (
     folder_of,
     load_model,
     load_processor,
-    package,
+    needed,
     read_config,
 )
 from tool_nodes.models.spec import ModelSpec, NumberOptions, parse_model
@@ -90,8 +90,8 @@ class TorchModel(Batched[T]):
     def __init__(self, model: str) -> None:
         self.spec: ModelSpec = parse_model(self.backend, model, self.OPTIONS)
         self.batch = self.spec.batch
-        self._torch = package("torch")
-        self._transformers = package("transformers")
+        self._torch = needed("torch")
+        self._transformers = needed("transformers")
         self.device = device_of(self._torch, self.spec.device)
         self.folder = folder_of(self.backend, self.spec.weights)
         self.config = read_config(self.backend, self.folder, self.TYPES)

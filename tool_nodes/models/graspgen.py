@@ -21,7 +21,7 @@ from tool_nodes.grasp.clearance import SceneHeights
 from tool_nodes.grasp.sampling import checked_mask, object_points
 from tool_nodes.models.batched import Batched
 from tool_nodes.models.graspgen_wire import UnreadableError, packed, unpacked
-from tool_nodes.models.loading import package
+from tool_nodes.models.loading import needed
 from tool_nodes.models.spec import NumberOptions, Option, parse_address
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -80,7 +80,7 @@ class GraspGen(Batched[GraspSet]):
     def __init__(self, model: str, robot: RobotModel | None = None) -> None:
         self.address, self._numbers = parse_address(self.backend, model, PORT, self.OPTIONS)
         self.gripper = (robot or load_robot()).gripper
-        self._zmq, self._msgpack = package("zmq"), package("msgpack")
+        self._zmq, self._msgpack = needed("zmq"), needed("msgpack")
         self._lock = threading.Lock()
 
     def generate(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:

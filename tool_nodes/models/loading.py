@@ -7,19 +7,16 @@ instead of filling the model with noise.
 
 from __future__ import annotations
 
-import importlib
 import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.extras import install_extra
+from tool_nodes.extras import package
 from tool_nodes.models.spec import ModelSpec
 from tool_nodes.results import ErrorCode, ToolError
 
-EXTRA = "models"
-"""The extra that all models in this process need."""
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 """What is fetched from the hub: configuration, tokenizer and weights, nothing that could run."""
@@ -30,16 +27,9 @@ _SHOWN = 3
 """So many names of tensors or types stand in a sentence."""
 
 
-def package(name: str, extra: str = EXTRA) -> Any:
-    """A package that the core knows nothing of, imported now. Raises ToolError UNAVAILABLE with its extra."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"This model needs the package {name}: {_line(error)}.",
-            f"Install it with: {install_extra(extra)}",
-        ) from error
+def needed(name: str) -> Any:
+    """A package that models in this process need, imported now. Raises ToolError UNAVAILABLE with the extra."""
+    return package(name, "models", "This model")
 
 
 def device_of(torch: Any, wanted: str) -> str:
@@ -74,7 +64,7 @@ def folder_of(name: str, weights: str) -> Path:
             ErrorCode.INVALID_ARGUMENT,
             f"There is no folder {weights[:200]!r} with weights of {name}; a name of the hub has the form OWNER/NAME.",
         )
-    hub = package("huggingface_hub")
+    hub = needed("huggingface_hub")
     try:
         return Path(hub.snapshot_download(weights, allow_patterns=list(_FETCHED)))
     except Exception as error:  # the hub's own, those of its HTTP client, and of the disk
@@ -168,11 +158,11 @@ def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: s
     Raises:
         ToolError: INVALID_ARGUMENT where the weights do not fit the model; UNAVAILABLE where memory does not suffice.
     """
-    torch = package("torch")
+    torch = needed("torch")
     dtype = "auto" if spec.dtype == "auto" else getattr(torch, spec.dtype)
     if spec.dtype == "auto" and device == "cpu":
         dtype = torch.float32
-    logging = package("transformers").logging
+    logging = needed("transformers").logging
     bars, level = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.disable_progress_bar()
     logging.set_verbosity_error()  # what it would warn of is an error below

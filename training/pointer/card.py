@@ -5,47 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image
 
 from training.pointer.batch import PLACE_SLOTS, THING_SLOTS, WITHOUT_DEPTH
 from training.pointer.phrases import HELD_OUT_SHARE
+from training.trainer.plots import plotted
 
-SIZE_PX = (640, 360)
-"""Of the picture of the curves [px]."""
-_MARGIN_PX = 46
-"""Around the curves [px]."""
-_COLOURS = {"things": "#2f5f9e", "side": "#c08a2e", "beside": "#3d8b57", "loss": "#909090"}
+_RATES = ("things", "side", "beside")
+"""Of an epoch's row, the shares of hits."""
 
 
 def curves(log: Sequence[Mapping[str, Any]]) -> Image.Image:
-    """Share of hits on scenes that are not trained on, and the loss as a share of its highest, over epochs."""
-    picture = Image.new("RGB", SIZE_PX, "white")
-    draw, font = ImageDraw.Draw(picture), ImageFont.load_default(size=13)
-    left, top = _MARGIN_PX, _MARGIN_PX
-    right, bottom = SIZE_PX[0] - _MARGIN_PX, SIZE_PX[1] - _MARGIN_PX
-    highest = max((row["loss"] for row in log), default=1.0)
+    """Share of hits on scenes that are not trained on, and the loss, over epochs."""
 
-    def at(epoch: float, share: float) -> tuple[float, float]:
-        return left + (right - left) * epoch / max(len(log), 1), bottom - (bottom - top) * share
+    def curve(name: str) -> list[tuple[float, float]]:
+        return [(row["epoch"], row[name]) for row in log if row.get(name) is not None]
 
-    for tick in (0.0, 0.25, 0.5, 0.75, 1.0):
-        draw.line([at(0, tick), at(len(log), tick)], fill="#e4e4e4")
-        draw.text((left - 6, at(0, tick)[1]), f"{tick:.0%}", "black", font, anchor="rm")
-    for k, (name, colour) in enumerate(_COLOURS.items()):
-        points = [
-            at(row["epoch"], row["loss"] / highest if name == "loss" else row[name])
-            for row in log
-            if row.get(name) is not None
-        ]
-        if len(points) > 1:
-            draw.line(points, fill=colour, width=2)
-        for x, y in points:
-            draw.ellipse([x - 2, y - 2, x + 2, y + 2], fill=colour)
-        last = next((row[name] for row in reversed(log) if row.get(name) is not None), None)
-        told = "" if last is None else f" {last:.2f}" if name == "loss" else f" {last:.1%}"
-        draw.text((left + 145 * k, top - 26), f"{name}{told}", colour, font)
-    draw.text((right, bottom + 8), f"{len(log)} epochs", "black", font, anchor="ra")
-    return picture
+    return plotted({"hits": {name: curve(name) for name in _RATES}, "loss": {"loss": curve("loss")}}, "epoch")
 
 
 def model_card(result: Mapping[str, Any]) -> str:

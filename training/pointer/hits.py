@@ -11,7 +11,7 @@ the loss is the mean of -A log p(cell) over all groups.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from training.pointer.batch import THING_SLOTS, Batch, PhraseBook, WordList
 from training.pointer.data import PictureSet
 from training.pointer.evaluation import calibrated
 from training.pointer.network import PointerNetwork, PointerTrainer, Rows, exported
+from training.trainer.log import written_to
 
 BATCH = 16
 """Scenes of a step."""
@@ -226,7 +227,8 @@ def _improved(
             say(", ".join(f"{name} {value}" for name, value in log[-1].items()))
             losses, tally = [], np.zeros(2, int)
             if path is not None:
-                _saved(lambda: trainer.save(path, {"training": settings, "log": log}), path)
+                with written_to(path.parent):
+                    trainer.save(path, {"training": settings, "log": log})
     better = PointerWeights(exported(trainer.network), weights.words, weights.heads, weights.calibration, weights.about)
     return Improved(better, tuple(log))
 
@@ -240,15 +242,6 @@ def _resumed(trainer: PointerTrainer, path: Path, settings: Mapping[str, Any]) -
         )  # fmt: skip
     say(f"Going on after step {trainer.step_number}.")
     return list(before["log"])
-
-
-def _saved(write: Callable[[], None], path: Path) -> None:
-    try:
-        write()
-    except OSError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The checkpoint cannot be written to {path}: {error.strerror or error}."
-        ) from error
 
 
 def learned_from_labels(

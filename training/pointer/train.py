@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -25,6 +24,8 @@ from training.pointer.batch import WITHOUT_DEPTH, PhraseBook, WordList
 from training.pointer.card import curves, model_card
 from training.pointer.data import make_pictures
 from training.pointer.evaluation import by_product, calibrated, figures, point_at
+from training.trainer.log import written_to
+from training.trainer.plots import as_png
 
 if TYPE_CHECKING:
     from training.pointer.network import PointerTrainer
@@ -115,8 +116,9 @@ def train_pointer(
             say(f"Stopped after {epoch} of {training.epochs} epochs: {minutes:g} minutes are over.")
             break
         log.append(_epoch(trainer, training, book, check, epoch))
-        _written(folder, lambda: trainer.save(folder / CHECKPOINT, {"training": asdict(training), "log": log}))
-        _written(folder, lambda: write_whole(folder / LOG, "".join(json.dumps(row) + "\n" for row in log).encode()))
+        with written_to(folder):
+            trainer.save(folder / CHECKPOINT, {"training": asdict(training), "log": log})
+            write_whole(folder / LOG, "".join(json.dumps(row) + "\n" for row in log).encode())
     trained = time.monotonic() - began - made
     weights = PointerWeights(exported(trainer.network), vocabulary.words, vocabulary.heads)
     weights = calibrated(weights, kept)
@@ -125,11 +127,10 @@ def train_pointer(
     result |= {"training": about, "log": log, "seconds": {"pictures": round(made), "epochs": round(trained)}}
     card = model_card(result)
     weights = PointerWeights(weights.tensors, weights.words, weights.heads, weights.calibration, json.dumps(about))
-    _written(folder, lambda: write_weights(weights, folder / WEIGHTS))
-    picture = io.BytesIO()
-    curves(log).save(picture, format="PNG", optimize=True)
-    _written(folder, lambda: write_whole(folder / CURVES, picture.getvalue()))
-    _written(folder, lambda: write_whole(folder / CARD, card.encode()))
+    with written_to(folder):
+        write_weights(weights, folder / WEIGHTS)
+        write_whole(folder / CURVES, as_png(curves(log)))
+        write_whole(folder / CARD, card.encode())
     return result | {"files": [str(folder / name) for name in (WEIGHTS, CARD, CURVES, LOG)]}
 
 
@@ -182,15 +183,6 @@ def _tested(weights: PointerWeights, training: PointerTraining, data: Path, proc
         strange = make_pictures(data, "test", training.seed, training.test_scenes, processes, only=without)
         result["unseen_products"] = dict(by_product(list(point_at(pointer, strange, ("plain", "held out"))), without))
     return result
-
-
-def _written(folder: Path, write: Any) -> None:
-    try:
-        write()
-    except OSError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The training cannot be written to {folder}: {error.strerror or error}."
-        ) from error
 
 
 def be_nice(level: int = 5) -> None:

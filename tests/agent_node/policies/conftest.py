@@ -17,6 +17,14 @@ import pytest
 from agent_node.policies.options import PolicyOptions
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
+from tests.random_qwen import (
+    CONTROL,
+    byte_tokenizer,
+    image_processor,
+    random_qwen,
+    spread_weights,
+    text_settings,
+)
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -187,12 +195,8 @@ def within() -> Callable[[float], contextlib.AbstractContextManager[None]]:
     return limit
 
 
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% else %}"
-    "{% for part in m.content %}{% if part.type == 'image' %}<|vision_start|><|image_pad|><|vision_end|>"
-    "{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
+SPREAD = 0.3
+"""Of the random weights."""
 
 
 def make_tiny_model(kind: str, folder: Path, lessons: Sequence[tuple[list[dict[str, Any]], str]] = ()) -> Path:
@@ -203,56 +207,19 @@ def make_tiny_model(kind: str, folder: Path, lessons: Sequence[tuple[list[dict[s
     """
     import torch
     import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-    control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
-    control += ["<|video_pad|>", "[INST]"]
-    bytes_level = Tokenizer(models.BPE())
-    bytes_level.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    bytes_level.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=300, special_tokens=control, initial_alphabet=alphabet, show_progress=False
-    )
-    bytes_level.train_from_iterator(["think tool_call answer name arguments"], trainer)
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=bytes_level, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
-    )
-    text: dict[str, Any] = {
-        "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096,
-        "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id,
-    }  # fmt: skip
-    torch.set_num_threads(1)  # more only wait for each other on tensors this small
-    torch.manual_seed(0)
+    tokenizer = byte_tokenizer(control=[*CONTROL, "[INST]"])
     if kind == "text":
-        model: Any = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**text))
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        model: Any = transformers.Qwen2ForCausalLM(transformers.Qwen2Config(**text_settings(tokenizer)))
+        spread_weights(model, SPREAD)
+        model.generation_config.eos_token_id = tokenizer.eos_token_id
     else:
-        sections = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
-        text |= {"head_dim": 8, "rope_parameters": sections}
-        vision = {"depth": 1, "hidden_size": 16, "intermediate_size": 24, "num_heads": 2, "out_hidden_size": 32}
-        places = zip(("vision_start", "vision_end", "image", "video"), control[3:7], strict=True)
-        ids = {f"{name}_token_id": tokenizer.convert_tokens_to_ids(token) for name, token in places}
-        if kind == "qwen2_5_vl":
-            vision |= {"fullatt_block_indexes": [0]}
-            config = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
-            model = transformers.Qwen2_5_VLForConditionalGeneration(config)
-        else:
-            vision |= {"deepstack_visual_indexes": [0], "num_position_embeddings": 64}
-            config = transformers.Qwen3VLConfig(text_config=text, vision_config=vision, **ids)
-            model = transformers.Qwen3VLForConditionalGeneration(config)
-        preprocessor = {
-            "image_processor_type": "Qwen2VLImageProcessorFast", "min_pixels": 784, "max_pixels": 12544,
-            "patch_size": 14 if kind == "qwen2_5_vl" else 16, "merge_size": 2, "temporal_patch_size": 2,
-        }  # fmt: skip
-        (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.ndim > 1:
-                weight.normal_(0.0, 0.3)  # with the usual 0.02 nothing depends on what was read
+        model = random_qwen(kind, tokenizer, SPREAD)
+        image_processor(kind).save_pretrained(folder)
     if lessons:
         teach(model, tokenizer, lessons)
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
@@ -267,10 +234,7 @@ def teach(model: Any, tokenizer: Any, lessons: Sequence[tuple[list[dict[str, Any
         prompt = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         before, after = tokenizer(prompt)["input_ids"], [*tokenizer(turn)["input_ids"], tokenizer.eos_token_id]
         rows.append((torch.tensor([before + after]), torch.tensor([[-100] * len(before) + after])))
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.ndim > 1:
-                weight.normal_(0.0, 0.05)
+    spread_weights(model, 0.05)
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
     for _ in range(600):
         losses = [model(input_ids=ids, labels=labels).loss for ids, labels in rows]

@@ -131,7 +131,7 @@ def test_a_device_that_is_not_there_is_named(folder: Folder) -> None:
 
 def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:
     with pytest.raises(ToolError) as raised:
-        loading.package("no_such_package")
+        loading.needed("no_such_package")
     assert raised.value.code is ErrorCode.UNAVAILABLE
     assert "[models]" in raised.value.hint
 

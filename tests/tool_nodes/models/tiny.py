@@ -11,6 +11,16 @@ import safetensors.torch
 import torch
 import transformers
 
+from tests.random_qwen import (
+    CONTROL,
+    TEMPLATE,
+    byte_tokenizer,
+    image_processor,
+    random_qwen,
+    rope,
+    spread_weights,
+    text_settings,
+)
 from tool_nodes.toolbox.images import SessionImage
 
 SIDE = 64
@@ -24,10 +34,8 @@ def picture(width: int = 80, height: int = 60, seed: int = 0) -> SessionImage:
 
 def save(model: Any, folder: Path, spread: float = 0.0, **processor: Any) -> Path:
     """The model's weights in a folder; spread anew where the usual 0.02 would let nothing depend on what is seen."""
-    with torch.no_grad():
-        for weight in model.parameters():
-            if spread and weight.ndim > 1:
-                weight.normal_(0.0, spread)
+    if spread:
+        spread_weights(model, spread)
     model.save_pretrained(folder)
     if processor:
         (folder / "preprocessor_config.json").write_text(json.dumps(processor))
@@ -188,74 +196,19 @@ def depth_pro(folder: Path, knows_fov: bool = True) -> Path:
     return save(transformers.DepthProForDepthEstimation(config), folder, 0.2, size={"height": SIDE, "width": SIDE})
 
 
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% for part in m.content %}{% if part.type == 'image' %}PICTURE"
-    "{% else %}{{ part.text }}{% endif %}{% endfor %}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
-)
-"""A chat template; PICTURE stands for the family's own placeholder."""
-
-
-def byte_tokenizer(folder: Path, control: list[str], picture: str) -> Any:
-    """A tokenizer of bytes and control tokens with a chat template, saved beside a model."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    words = Tokenizer(models.BPE())
-    words.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    words.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    control = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", *control]
-    words.train_from_iterator(
-        ["point"],
-        trainers.BpeTrainer(vocab_size=300, special_tokens=control, initial_alphabet=alphabet, show_progress=False),
-    )
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=words, eos_token="<|im_end|>", pad_token="<|endoftext|>",
-        chat_template=TEMPLATE.replace("PICTURE", picture),
-    )  # fmt: skip
+def own_tokenizer(folder: Path, control: list[str], picture: str) -> Any:
+    """The tokenizer of a family with its own control tokens and placeholder of a picture, saved beside a model."""
+    template = TEMPLATE.replace("<|vision_start|><|image_pad|><|vision_end|>", picture)
+    tokenizer = byte_tokenizer(["point"], control=[*CONTROL[:3], *control], template=template)
     tokenizer.save_pretrained(folder)
     return tokenizer
 
 
-QWEN_CONTROL = ["<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>"]
-
-
-def text_part(tokenizer: Any, **more: Any) -> dict[str, Any]:
-    return {
-        "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096, "head_dim": 8,
-        "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id,
-    } | more  # fmt: skip
-
-
 def qwen(folder: Path, kind: str = "qwen2_5_vl") -> Path:
-    torch.manual_seed(0)
-    tokenizer = byte_tokenizer(folder, QWEN_CONTROL, "<|vision_start|><|image_pad|><|vision_end|>")
-    ids = {
-        f"{name}_token_id": tokenizer.convert_tokens_to_ids(token)
-        for name, token in zip(("vision_start", "vision_end", "image", "video"), QWEN_CONTROL, strict=True)
-    }
-    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
-    text = text_part(tokenizer, rope_parameters=rope)
-    vision: dict[str, Any] = {
-        "depth": 1,
-        "hidden_size": 16,
-        "intermediate_size": 24,
-        "num_heads": 2,
-        "out_hidden_size": 32,
-    }
-    if kind == "qwen2_5_vl":
-        vision |= {"fullatt_block_indexes": [0]}
-        config: Any = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
-        model: Any = transformers.Qwen2_5_VLForConditionalGeneration(config)
-    else:
-        vision |= {"deepstack_visual_indexes": [0], "num_position_embeddings": 64}
-        config = transformers.Qwen3VLConfig(text_config=text, vision_config=vision, **ids)
-        model = transformers.Qwen3VLForConditionalGeneration(config)
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    return save(
-        model, folder, 0.3, image_processor_type="Qwen2VLImageProcessor", min_pixels=784, max_pixels=12544,
-        patch_size=14 if kind == "qwen2_5_vl" else 16, merge_size=2, temporal_patch_size=2,
-    )  # fmt: skip
+    tokenizer = byte_tokenizer(["point"])
+    tokenizer.save_pretrained(folder)
+    image_processor(kind).save_pretrained(folder)
+    return save(random_qwen(kind, tokenizer, 0.2), folder)
 
 
 MOLMO_CONTROL = [
@@ -266,9 +219,9 @@ MOLMO_CONTROL = [
 
 def molmo2(folder: Path) -> Path:
     torch.manual_seed(0)
-    tokenizer = byte_tokenizer(folder, MOLMO_CONTROL, "<|image|>")
+    tokenizer = own_tokenizer(folder, MOLMO_CONTROL, "<|image|>")
     number = tokenizer.convert_tokens_to_ids
-    text = text_part(
+    text = text_settings(
         tokenizer, additional_vocab_size=0, rope_parameters={"rope_type": "default", "rope_theta": 10000.0}
     )
     part = {
@@ -298,11 +251,10 @@ PADDLE_CONTROL = ["<|IMAGE_START|>", "<|IMAGE_PLACEHOLDER|>", "<|IMAGE_END|>", "
 
 def paddleocr_vl(folder: Path) -> Path:
     torch.manual_seed(0)
-    tokenizer = byte_tokenizer(folder, PADDLE_CONTROL, "<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>")
+    tokenizer = own_tokenizer(folder, PADDLE_CONTROL, "<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>")
     number = tokenizer.convert_tokens_to_ids
-    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
     config = transformers.PaddleOCRVLConfig(
-        text_config=text_part(tokenizer, rope_parameters=rope),
+        text_config=text_settings(tokenizer, rope_parameters=rope(1, 1, 2)),
         vision_config={
             "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 1, "num_attention_heads": 2,
             "image_size": 56,

@@ -20,17 +20,8 @@ import pytest
 
 from agent_node.policies.options import PolicyOptions
 from agent_node.protocol import load_protocol, protocol_names
+from tests.random_qwen import TOOL_TEMPLATE, byte_tokenizer, image_processor, random_qwen, rope
 
-CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>"]
-CONTROL += ["<|video_pad|>"]
-TEMPLATE = (
-    "{% for m in messages %}<|im_start|>{{ m.role }}\n{% if m.content is string %}{{ m.content }}{% elif m.content %}"
-    "{% for part in m.content %}{% if part.type == 'image' or part.type == 'image_url' %}"
-    "<|vision_start|><|image_pad|><|vision_end|>{% else %}{{ part.text }}{% endif %}{% endfor %}{% endif %}"
-    "{% if loop.first and tools %}\n<tools>{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}</tools>{% endif %}"
-    "{% for call in m.tool_calls or [] %}\n<tool_call>\n{{ call.function | tojson }}\n</tool_call>{% endfor %}"
-    "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 READY_S = 1200.0
 """Longest start [s]; it takes one minute on two idle cores."""
 RUNNING = "TOOLHAND_TEST_VLLM"
@@ -67,50 +58,19 @@ class Served(NamedTuple):
 
 def make_model(folder: Path, words: list[str]) -> Path:
     """Qwen2.5-VL with about a million random weights; its tokenizer learns its tokens from some words."""
-    import torch
-    import transformers
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokens = Tokenizer(models.BPE())
-    tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokens.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(
-        vocab_size=1500, special_tokens=CONTROL, initial_alphabet=alphabet, show_progress=False
-    )
-    tokens.train_from_iterator(words * 3, trainer)
-    tokenizer = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=tokens, eos_token="<|im_end|>", pad_token="<|endoftext|>", chat_template=TEMPLATE
-    )
+    tokenizer = byte_tokenizer(words * 3, 1500, template=TOOL_TEMPLATE)
     # vLLM's attention on processors wants heads of 32, 64 ... numbers.
-    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12]}
     text = {
-        "vocab_size": len(tokenizer), "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 2,
-        "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 64, "max_position_embeddings": 32768,
-        "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id, "rope_parameters": rope,
+        "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "head_dim": 64,
+        "max_position_embeddings": 32768, "rope_parameters": rope(8, 12, 12),
     }  # fmt: skip
     vision = {
-        "depth": 1, "hidden_size": 128, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 128,
-        "fullatt_block_indexes": [0],
+        "depth": 2, "hidden_size": 128, "intermediate_size": 128, "out_hidden_size": 128, "fullatt_block_indexes": [1],
     }  # fmt: skip
-    names = ("vision_start", "vision_end", "image", "video")
-    ids = {f"{n}_token_id": tokenizer.convert_tokens_to_ids(t) for n, t in zip(names, CONTROL[3:], strict=True)}
-    torch.manual_seed(0)
-    model = transformers.Qwen2_5_VLForConditionalGeneration(
-        transformers.Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids)
-    )
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.ndim > 1:
-                weight.normal_(0.0, 0.1)  # with the usual 0.02 nothing depends on what was read
-    model.generation_config.eos_token_id = tokenizer.eos_token_id
-    model.save_pretrained(folder)
+    random_qwen("qwen2_5_vl", tokenizer, 0.1, text, vision).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
-    preprocessor = {
-        "image_processor_type": "Qwen2VLImageProcessorFast", "min_pixels": 784, "max_pixels": 12544,
-        "patch_size": 14, "merge_size": 2, "temporal_patch_size": 2,
-    }  # fmt: skip
-    (folder / "preprocessor_config.json").write_text(json.dumps(preprocessor))
+    # With the mean and deviation of the pixels, as every checkpoint has them: vLLM takes them from this file alone.
+    image_processor("qwen2_5_vl", 50176).save_pretrained(folder)
     return folder
 
 

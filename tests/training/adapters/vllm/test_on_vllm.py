@@ -18,6 +18,7 @@ import pytest
 import torch
 import transformers
 
+from agent_node.policies.guide import Guide
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Message
@@ -34,6 +35,7 @@ from training.tasks.kinds import make_task
 SPACETOOLS, NATIVE = load_protocol("spacetools"), load_protocol("native")
 TASK = make_task("pick", seed=3)
 Options = Callable[..., PolicyOptions]
+BOTH = (False, True)
 
 
 def asked(protocol: Protocol, schemas: Sequence[dict[str, Any]], words: str = "Pick up the can") -> list[Message]:
@@ -56,29 +58,33 @@ def test_random_weights_alone_write_no_call(server: Served, options: Options, sc
 def test_guided_they_write_turns_whose_calls_have_the_form_of_their_tools(
     server: Served, options: Options, schemas: list[dict[str, Any]]
 ) -> None:
-    """In every protocol, native calls among them, whole and streamed: 20 requests at once."""
+    """In every protocol, native calls among them, whole and streamed: 20 requests at once, half with a choice."""
     forms = {schema["function"]["name"]: schema["function"]["parameters"] for schema in schemas}
 
-    def calls_of(protocol: Protocol, stream: bool, seed: int) -> int | None:
-        settings = options(seed=seed, temperature=1.0, guided="vllm", max_tokens=300, stream=stream)
-        reply = make_policy(server.spec, protocol, schemas, settings).respond(asked(protocol, schemas))
+    def calls_of(protocol: Protocol, stream: bool, only_calls: bool) -> int | None:
+        settings = options(seed=int(only_calls), temperature=1.0, guided="vllm", max_tokens=300, stream=stream)
+        policy = make_policy(server.spec, protocol, schemas, settings)
+        if only_calls:  # and short strings, so that most turns end: random weights seldom close a quotation
+            choice = Guide(protocol, schemas, 20).grammar(())
+            assert "(calls | answer)" in choice
+            policy._guide.grammar = lambda conversation: choice.replace("(calls | answer)", "calls")
+        reply = policy.respond(asked(protocol, schemas))
         if reply.details["ending"] == "length":
-            return None  # lists and strings of random length may go on for long
+            return None  # lists of random length may go on for long
         turn = protocol.parse(reply.text)
         assert not turn.problem, reply.text
-        assert turn.calls or turn.answer, reply.text
+        assert turn.calls or (turn.answer and not only_calls), reply.text
         for call in turn.calls:
             assert not call.problem, reply.text
             jsonschema.validate(call.arguments, _without_bounds(forms[call.name]))
         return len(turn.calls)
 
-    several = [(load_protocol(n), stream, k) for n in protocol_names() for stream in (False, True) for k in range(2)]
+    several = [(load_protocol(n), stream, only) for n in protocol_names() for stream in BOTH for only in BOTH]
     with ThreadPoolExecutor(len(several)) as pool:
         calls = list(pool.map(lambda arguments: calls_of(*arguments), several))
     print(f"calls of each turn, None where it was cut: {calls}")
-    whole = [number for number in calls if number is not None]
-    assert len(whole) >= 5
-    assert any(whole)
+    assert sum(1 for number in calls if number is not None) >= 10
+    assert sum(1 for number in calls if number) >= 5
 
 
 def _without_bounds(schema: Any) -> Any:
@@ -166,32 +172,23 @@ def test_tokens_and_log_probabilities_are_those_of_the_model_in_transformers(
         assert (told > own + 1.0).any()
 
 
-def shown(server: Served, options: Options, model: Any, picture: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log-probabilities in transformers and as vLLM tells them, of a turn after two pictures."""
+def test_log_probabilities_after_pictures_are_those_of_the_model_in_transformers(
+    server: Served, options: Options, model: Any, picture: np.ndarray
+) -> None:
+    pictures = [picture, np.roll(picture[:60], 40, axis=1)]
     conversation = [*asked(SPACETOOLS, ()), Message("assistant", "<think>Hm.</think>")]
-    conversation += [Message("tool", f"Seen. <image {k}>", "", k, picture) for k in (0, 1)]
+    conversation += [Message("tool", f"Seen. <image {k}>", "", k, seen) for k, seen in enumerate(pictures)]
     policy = make_policy(server.spec, SPACETOOLS, (), options(temperature=0.0, logprobs=True, max_tokens=20))
     reply = policy.respond(conversation)
     prompt = server.ask(**policy._body(conversation, 20))["prompt_token_ids"]
     images = transformers.AutoImageProcessor.from_pretrained(server.folder)
-    seen = images(images=[picture, picture], return_tensors="pt")
+    seen = images(images=pictures, return_tensors="pt")
     assert prompt.count(model.config.image_token_id) == int(seen["image_grid_thw"].prod(-1).sum()) // 4 > 0
-    return own_logprobs(model, prompt, reply.token_ids, **seen), np.array(reply.logprobs)
-
-
-def test_a_picture_has_as_many_tokens_as_its_processor_makes(
-    server: Served, options: Options, model: Any, picture: np.ndarray
-) -> None:
-    own, told = shown(server, options, model, picture)
-    assert own.shape == told.shape
-
-
-@pytest.mark.xfail(strict=True, reason="vLLM 0.32.0 on a processor and transformers 5.19.0 see pictures differently")
-def test_log_probabilities_after_pictures_are_those_of_the_model_in_transformers(
-    server: Served, options: Options, model: Any, picture: np.ndarray
-) -> None:
-    own, told = shown(server, options, model, picture)
-    assert np.abs(own - told).max() < 1e-3
+    told = np.array(reply.logprobs)
+    assert np.abs(own_logprobs(model, prompt, reply.token_ids, **seen) - told).max() < 1e-3
+    seen["pixel_values"] = torch.zeros_like(seen["pixel_values"])
+    blind = own_logprobs(model, prompt, reply.token_ids, **seen)
+    assert np.abs(blind - told).max() > 0.1, "what was seen decides what is said"
 
 
 def test_a_turn_that_nobody_wants_any_more_ends_at_the_server_too(
