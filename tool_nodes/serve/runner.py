@@ -73,9 +73,15 @@ class Runner:
         }
 
     def work(self, requests: Sequence[PortRequest]) -> list[Reply]:
-        """The answers, in order. Where this takes longer than the last deadline, the process ends: a computation
-        cannot be interrupted, and whoever came next would wait for it.
+        """The answers, in order; the backend is given `batch` requests at once. Where a batch takes longer than its last
+        deadline, the process ends: a computation cannot be interrupted, and whoever came next would wait for it.
         """
+        batch = self.entry.batch
+        return [
+            reply for k in range(0, len(requests), batch) for reply in self._work_at_once(requests[k : k + batch])
+        ]
+
+    def _work_at_once(self, requests: Sequence[PortRequest]) -> list[Reply]:
         if self.ending is not None:
             return [self._passed_on()] * len(requests)
         replies: list[Reply] = [_late(request) for request in requests]

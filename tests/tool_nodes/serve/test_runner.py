@@ -68,6 +68,13 @@ def test_a_backend_that_answers_many_is_asked_once() -> None:
     assert backend.sizes == [3]
 
 
+def test_what_comes_together_is_no_more_at_once_than_a_batch() -> None:
+    backend = Batches()
+    replies = runner(backend).work(requests(*(str(k) for k in range(ENTRY.batch + 2))))
+    assert backend.sizes == [ENTRY.batch, 2]
+    assert len(replies) == ENTRY.batch + 2
+
+
 @pytest.mark.parametrize("backend", [Echo(), Batches()])
 def test_a_request_that_breaks_the_backend_costs_the_others_nothing(backend: Any) -> None:
     one, broken, other = runner(backend).work(requests("a", "broken", "b"))
