@@ -73,8 +73,8 @@ class Runner:
         }
 
     def work(self, requests: Sequence[PortRequest]) -> list[Reply]:
-        """The answers, in order; the backend is given `batch` requests at once. Where a batch takes longer than its last
-        deadline, the process ends: a computation cannot be interrupted, and whoever came next would wait for it.
+        """The answers, in order; the backend is given `batch` requests at once. Where that takes longer than the last
+        deadline of them, the process ends: a computation cannot be interrupted, and whoever came next would wait.
         """
         batch = self.entry.batch
         return [
