@@ -78,8 +78,13 @@ class Connection:
         told: Mapping[str, Any] = self._until(entry, until, lambda: way.receive(way.start("describe"), until))
         return told
 
-    def call(self, name: str, *arguments: Any) -> Any:
+    def call(self, name: str, *arguments: Any, seed: int = 0) -> Any:
         """What a served backend answers.
+
+        Args:
+            name: Of the entry.
+            arguments: Of its port's method.
+            seed: For a backend that is `ports.Seeded`.
 
         Raises:
             ToolError: What the backend raises; UNAVAILABLE with a cause.
@@ -89,7 +94,7 @@ class Connection:
         end = ErrorCode.INTERNAL.lower()
         with self._told.waiting(name):
             try:
-                answer = self._answer(entry, arguments)
+                answer = self._answer(entry, arguments, seed)
                 end = OK
                 return answer
             except ToolError as error:
@@ -118,7 +123,7 @@ class Connection:
         with contextlib.suppress(Exception):
             self.tell()
 
-    def _answer(self, entry: ServedEntry, arguments: tuple[Any, ...]) -> Any:
+    def _answer(self, entry: ServedEntry, arguments: tuple[Any, ...], seed: int) -> Any:
         try:
             packed = tuple(map(self.shared.pack, arguments))
         except self._ray.exceptions.RayError as error:
@@ -128,7 +133,7 @@ class Connection:
                 cause=Cause.OUT_OF_MEMORY,
             ) from error
         # `request` keeps what it refers to until there is an answer.
-        request = PortRequest(packed, time.time() + entry.deadline_s)
+        request = PortRequest(packed, time.time() + entry.deadline_s, seed)
         parcels = self._roads[entry.name].parcels
         return self._until(entry, request.until, lambda: parcels.ask(request))
 
@@ -255,7 +260,7 @@ def disconnect() -> None:
 
 def joined(service: ServiceNote) -> Any:
     """Ray, with this process on the service's cluster."""
-    os.environ.update(service.environment())
+    _enter(service)
     try:
         import ray
         import ray.serve
@@ -273,7 +278,7 @@ def joined(service: ServiceNote) -> Any:
 
 def start_cluster(service: ServiceNote, local: Local) -> str:
     """Start a cluster on this machine that ends with this process; its address. Raises what Ray raises."""
-    os.environ.update(service.environment())
+    _enter(service)
     import ray
     from ray._private.node import Node
     from ray._private.parameter import RayParams
@@ -300,6 +305,17 @@ _nodes: list[Any] = []
 """What `start_cluster` has started."""
 
 
+_before: dict[str, str | None] = {}
+"""What this process's environment said before it joined a cluster, of what that changes."""
+
+
+def _enter(service: ServiceNote) -> None:
+    """What Ray reads when it is first used; `leave` puts back what was there."""
+    for name, value in service.environment().items():
+        _before.setdefault(name, os.environ.get(name))
+        os.environ[name] = value
+
+
 def _read_environment() -> None:
     """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
     raylet: Any = importlib.import_module("ray._raylet")
@@ -324,3 +340,6 @@ def leave() -> None:
         ray.shutdown()
     while _nodes:
         _nodes.pop().kill_all_processes(check_alive=False, allow_graceful=False)
+    while _before:
+        name, value = _before.popitem()
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})

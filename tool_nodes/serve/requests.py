@@ -52,10 +52,12 @@ class PortRequest:
         arguments: Of the port's method.
         until: When nobody waits for the answer any more [s since 1970]; the clocks of a cluster agree to well below a
             deadline.
+        seed: The caller's, for backends that are `ports.Seeded`.
     """
 
     arguments: tuple[Any, ...]
     until: float
+    seed: int = 0
 
 
 @dataclass

@@ -119,7 +119,7 @@ def trouble(name: str, meanwhile: Callable[[], None], told: set[str]) -> None:
     assert set(ends) <= {"ok", *told}
     assert ends["ok"] > 0.9 * ends.total()
     hold(lambda: replicas(name) == 2, "nobody has taken its place")
-    after = []
+    after: list[float] = []
     while not after or (after[-1] > SLOWER * before and len(after) < 3):
         ends, seconds = talk(name)
         assert set(ends) == {"ok"}

@@ -58,7 +58,7 @@ def told(perception: str, number: int) -> tuple[Any, ...]:
     place = Station(task.scene, StationConfig(perception=perception, image_size=SIZE, sleep=True))
     outcome = run_episode(place, ScriptedPolicy(), task)
     said = [(message.role, message.text) for message in outcome.episode.messages]
-    pictures = [hashlib.sha256(image.rgb).hexdigest() for image in outcome.episode.session.images]
+    pictures = [hashlib.sha256(image.rgb.tobytes()).hexdigest() for image in outcome.episode.session.images]
     assert outcome.truth is not None
     return outcome.truth.success, outcome.episode.answer, said, pictures
 
