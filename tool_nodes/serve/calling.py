@@ -17,9 +17,11 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.serve import place
 from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
 from tool_nodes.serve.ledger import OK, Told
 from tool_nodes.serve.parcels import FullLine, Parcels
@@ -118,7 +120,8 @@ class Connection:
             self._ledger.tell.remote(self._told.client, told)
 
     def leave(self) -> None:
-        """Tell what is left to tell, and tell no more."""
+        """End what waits, tell what is left to tell, and tell no more."""
+        self._close()
         self._left.set()
         with contextlib.suppress(Exception):
             self.tell()
@@ -183,8 +186,23 @@ class Connection:
 
     def _report(self) -> None:
         while not self._left.wait(REPORT_S):
+            if self._is_over():
+                self._close()
+                return
             with contextlib.suppress(Exception):  # a ledger that is being started again misses a second
                 self.tell()
+
+    def _is_over(self) -> bool:
+        """Whether this service was taken down, or another one started in its place."""
+        try:
+            noted = place.noted(Path(self.service.folder))
+        except ToolError:
+            return False
+        return noted is None or noted.id != self.service.id
+
+    def _close(self) -> None:
+        for road in self._roads.values():
+            road.parcels.close()
 
 
 class _Road:

@@ -34,6 +34,14 @@ class FullLine(Exception):
     """As many calls as may wait do."""
 
 
+class Closed(Exception):
+    """There is nobody to ask any more."""
+
+
+LOOK_S = 1.0
+"""How often who waits for a message looks whether there is somebody to answer [s]."""
+
+
 @dataclass(eq=False)
 class _Call:
     request: PortRequest
@@ -69,26 +77,40 @@ class Parcels:
         self._queue = queue
         self._line: deque[_Call] = deque()
         self._away = 0
+        self._closed = False
         self._lock = threading.Lock()
+
+    def close(self) -> None:
+        """End all calls, those that wait for a message within `LOOK_S`."""
+        with self._lock:
+            self._closed = True
+            for call in self._line:
+                call.error = Closed()
+            self._end(self._line)
+            self._line.clear()
 
     def ask(self, request: PortRequest) -> Any:
         """The reply to a request. What fails together is asked again one by one: only one of it may be the cause.
 
         Raises:
             FullLine: Nothing was sent.
+            Closed: See `close`.
             TimeoutError: There is none by `request.until`.
             Exception: What the way raises for this request alone.
         """
         call = _Call(request)
         with self._lock:
+            if self._closed:
+                raise Closed
             if len(self._line) >= self._queue and self._away >= self._abreast:
                 raise FullLine
             self._line.append(call)
             self._set_off()
         try:
             while not call.ended:
-                if not call.turn.wait(max(0.0, request.until - time.time())):
-                    raise TimeoutError
+                if not call.turn.wait(min(LOOK_S, max(0.0, request.until - time.time()))):
+                    self._raise_over(request)
+                    continue
                 if not call.ended:
                     self._carry(call)
         finally:
@@ -119,8 +141,8 @@ class Parcels:
         try:
             if parcel.sent is None:
                 parcel.sent = self._way.send([each.request for each in parcel.calls])
-            replies = self._way.receive(parcel.sent, call.request.until)
-        except TimeoutError:
+            replies = self._received(parcel, call.request)
+        except (TimeoutError, Closed):
             raise
         except Exception as error:
             problem = error
@@ -140,6 +162,19 @@ class Parcels:
                     each.turn.clear()
                 self._line.extendleft(reversed(waiting))
             self._set_off()
+
+    def _received(self, parcel: _Parcel, request: PortRequest) -> Sequence[Any]:
+        while True:
+            try:
+                return self._way.receive(parcel.sent, min(request.until, time.time() + LOOK_S))
+            except TimeoutError:
+                self._raise_over(request)
+
+    def _raise_over(self, request: PortRequest) -> None:
+        if self._closed:
+            raise Closed
+        if time.time() >= request.until:
+            raise TimeoutError
 
     @staticmethod
     def _end(calls: Sequence[_Call]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
 from tool_nodes.serve.config import SERVE, ServedEntry
+from tool_nodes.serve.parcels import Closed
 from tool_nodes.serve.requests import PortRequest
 
 
@@ -59,6 +60,8 @@ class RayWay:
         exceptions = self._ray.exceptions
         if isinstance(error, ToolError):
             return error
+        if isinstance(error, Closed):
+            return not_served("What was served has ended.")
         if isinstance(error, TimeoutError):
             return self._unavailable(f"gave no answer within {self._entry.deadline_s:g} s", Cause.TIMEOUT)
         if isinstance(error, exceptions.OutOfMemoryError):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.serve.parcels import FullLine, Parcels
+from tool_nodes.serve.parcels import Closed, FullLine, Parcels
 from tool_nodes.serve.requests import PortRequest
 
 LONG_S = 60.0
@@ -169,3 +169,15 @@ def test_what_cannot_be_sent_costs_the_others_nothing() -> None:
     assert (asked[0].result(LONG_S), asked[2].result(LONG_S)) == ("A", "C")
     with pytest.raises(TypeError):
         asked[1].result(LONG_S)
+
+
+def test_when_there_is_nobody_to_ask_all_calls_end() -> None:
+    talk = Talk()
+    asked = [talk.ask(word) for word in "abc"]
+    talk.parcels.close()
+    for each in asked:
+        with pytest.raises(Closed):
+            each.result(LONG_S)
+    with pytest.raises(Closed):
+        talk.parcels.ask(PortRequest(("d",), time.time() + LONG_S))
+    assert talk.post.sent == [["a"]]
