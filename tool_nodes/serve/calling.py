@@ -356,6 +356,9 @@ def leave() -> None:
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         ray.shutdown()
+    context: Any = sys.modules.get("ray.serve.context")
+    if context is not None:  # Serve knows a cluster by the number of a job on it, and the next one begins with the same
+        context._set_global_client(None)
     while _nodes:
         _nodes.pop().kill_all_processes(check_alive=False, allow_graceful=False)
     while _before:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from tool_nodes.serve.requests import PortRequest
 
 
-class Way(Protocol):
+class Carrier(Protocol):
     """How a message gets to a backend."""
 
     def send(self, requests: Sequence[PortRequest]) -> Any:
@@ -70,7 +70,7 @@ class Parcels:
         queue: Most calls that wait in line.
     """
 
-    def __init__(self, way: Way, abreast: int, size: int, queue: int) -> None:
+    def __init__(self, way: Carrier, abreast: int, size: int, queue: int) -> None:
         self._way = way
         self._abreast = abreast
         self._size = size

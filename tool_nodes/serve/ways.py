@@ -14,7 +14,7 @@ from tool_nodes.serve.requests import PortRequest
 
 
 class RayWay:
-    """See `parcels.Way`; `receive` and `explained` are for other methods of a replica as well.
+    """See `parcels.Carrier`; `receive` and `explained` are for other methods of a replica as well.
 
     Args:
         ray: The module, with this process on the cluster.
@@ -38,18 +38,18 @@ class RayWay:
         return getattr(self._handle, method).remote(*arguments)
 
     def send(self, requests: Sequence[PortRequest]) -> Any:
-        """See `parcels.Way`."""
+        """See `parcels.Carrier`."""
         return self.start("answer", list(requests))
 
     def receive(self, sent: Any, until: float) -> Any:
-        """See `parcels.Way`."""
+        """See `parcels.Carrier`."""
         left = max(0.0, until - time.time())
         if self._entry.run == SERVE:
             return sent.result(timeout_s=left, _skip_asyncio_check=True)
         return self._ray.get(sent, timeout=left)
 
     def cancel(self, sent: Any) -> None:
-        """See `parcels.Way`."""
+        """See `parcels.Carrier`."""
         with contextlib.suppress(Exception):  # what has ended meanwhile needs no cancelling
             sent.cancel() if self._entry.run == SERVE else self._ray.cancel(sent)
 
