@@ -51,7 +51,7 @@ def a_cluster(folder: Path) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    ray = [str(Path(sys.executable).with_name("ray")), "start", "--head", f"--port={port}", "--num-cpus=2", "--block"]
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", "--num-cpus=2", "--block"]
     ray += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder / 'r'}"]
     ray += ["--node-ip-address=127.0.0.1", "--object-store-memory=100000000"]
     mark = place.ServiceNote("another-cluster", "", 0, str(folder), own=True)
