@@ -52,6 +52,13 @@ class Answer(Generic[T]):
     backend: str
 
 
+class Seeded(Protocol):
+    """A backend whose answers depend on a seed, which one that is served is told with each request."""
+
+    def seeded(self, seed: int) -> Any:
+        """The same backend with another seed; what is dear in it is shared."""
+
+
 class AnswersMany(Protocol):
     """What a backend has beside its port's one method where several requests cost less together."""
 

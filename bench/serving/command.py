@@ -39,9 +39,6 @@ WAYS: Mapping[str, str] = {
 }
 """How a tool is called."""
 
-BATCH = 64
-"""Most requests at once of what is served in batches [-]."""
-
 STORE_GB = 3.0
 """Shared memory for pictures [GB]: of 256 conversations with one of 1280x720 each, 1.7."""
 
@@ -83,6 +80,8 @@ def bench_serving(
     ways: tuple[str, ...] = tuple(WAYS),
     callers: tuple[int, ...] = (1, 16, 64, 256),
     seconds: float = 3.0,
+    batch: int = 64,
+    batch_wait_ms: float = 0.0,
     as_json: AsJson = False,
 ) -> int:
     """Call tools in process, as actors, in batches, by a blocking loop and over HTTP; print what that takes.
@@ -95,6 +94,8 @@ def bench_serving(
         ways: Of "in process", actors, serve, blocking and http.
         callers: Conversations at once.
         seconds: How long each combination is measured.
+        batch: Most requests at once of what is served in batches.
+        batch_wait_ms: How long the first of a batch waits for others.
     """
     for given, known in ((payloads, ABOUT), (ways, WAYS)):
         unknown = next((one for one in given if one not in known), None)
@@ -102,13 +103,16 @@ def bench_serving(
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {str(unknown)[:60]!r}: {', '.join(known)}.")
     if not callers or not all(1 <= count <= 1000 for count in callers) or not 0.0 < seconds <= 600.0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "callers must be 1 to 1000 and seconds above 0, at most 600.")
+    if not 1 <= batch <= 10_000 or not 0.0 <= batch_wait_ms <= 10_000.0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "batch must be 1 to 10000 and batch-wait-ms 0 to 10000.")
     began = time.monotonic()
     before = os.getloadavg()[0]
     with _folder() as folder, installed(folder / "package"):
         made = [make_payload(name) for name in payloads]
         clustered = any(way in (ACTORS, BATCHES, BLOCKING) for way in ways)
         if clustered:
-            with _served(sorted({payload.tool for payload in made})) as cluster:
+            entries = served_entries(sorted({payload.tool for payload in made}), batch, batch_wait_ms)
+            with _served(entries) as cluster:
                 rows = _measure(made, ways, callers, seconds, cluster)
         else:
             rows = _measure(made, ways, callers, seconds, None)
@@ -120,6 +124,8 @@ def bench_serving(
         "ways": {name: WAYS[name] for name in ways},
         "calls_a_picture": LOOKS,
         "seconds": seconds,
+        "batch": batch,
+        "batch_wait_ms": batch_wait_ms,
         "rows": rows,
         "targets": targets(rows),
         "wall_s": round(time.monotonic() - began, 1),
@@ -220,20 +226,19 @@ def _folder() -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def served_entries(tools: Sequence[str]) -> dict[str, ServedEntry]:
+def served_entries(tools: Sequence[str], batch: int, batch_wait_ms: float) -> dict[str, ServedEntry]:
     """Every tool as an actor and in batches, by name."""
     actors = [ServedEntry(f"{tool}_{ACTOR}", "pointer", tool, cpus=0.1) for tool in tools]
     batches = [
-        ServedEntry(f"{tool}_{SERVE}", "pointer", tool, SERVE, batch=BATCH, batch_wait_ms=1.0, cpus=0.1)
+        ServedEntry(f"{tool}_{SERVE}", "pointer", tool, SERVE, batch=batch, batch_wait_ms=batch_wait_ms, cpus=0.1)
         for tool in tools
     ]
     return {entry.name: entry for entry in (*actors, *batches)}
 
 
 @contextmanager
-def _served(tools: Sequence[str]) -> Iterator[_Cluster]:
+def _served(entries: Mapping[str, ServedEntry]) -> Iterator[_Cluster]:
     """The tools on a cluster of this run."""
-    entries = served_entries(tools)
     say(f"starting a cluster with {', '.join(entries)}")
     keeper = Keeper(ServeConfig(entries, Local(cpus=8.0, store_gb=STORE_GB)), say=say)
     try:

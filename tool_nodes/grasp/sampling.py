@@ -6,6 +6,7 @@ is judged at the pose where the jaws meet the object, and with the jaws open on 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +67,12 @@ class AnalyticGraspGenerator:
         self._seed = seed
         self.gripper = (robot or load_robot()).gripper
         self._hand = _Hand(self.gripper)
+
+    def seeded(self, seed: int) -> AnalyticGraspGenerator:
+        """See `ports.Seeded`."""
+        other = copy.copy(self)
+        other._seed = seed
+        return other
 
     def generate(self, cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> GraspSet:
         """Collision-free grasps of the masked object, best first.

@@ -17,20 +17,26 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import CancelledError
+from pathlib import Path
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import ACTOR, SERVE, Local, ServedEntry, without_ray
+from tool_nodes.serve import place
+from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
 from tool_nodes.serve.ledger import OK, Told
+from tool_nodes.serve.parcels import FullLine, Parcels
 from tool_nodes.serve.place import ServiceNote, running_service
 from tool_nodes.serve.requests import PortRequest, SharedArrays
+from tool_nodes.serve.ways import RayWay, first_line, not_served
 
 REPORT_S = 1.0
 """How often a client tells the ledger what it has met [s]."""
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 1.0
 """The wait before a request is tried again, doubled each time [s]; chosen by hand: a process starts in seconds."""
+
+ACTOR_PARCEL = 16
+"""Most calls that go together to an actor [-]; chosen by hand: a call of a millisecond is then mostly the backend's."""
 
 ANSWER_S = 30.0
 """Longest wait for what is asked about the service itself [s]; chosen by hand."""
@@ -50,31 +56,37 @@ class Connection:
         self.service = service
         self.shared = SharedArrays(ray.put)
         self._ray = ray
-        self._handles: dict[str, Any] = {}
         self._told = _Telling()
         self._left = threading.Event()
         try:
             self._ledger = ray.get_actor(LEDGER, namespace=NAMESPACE)
             self.entries: Mapping[str, ServedEntry] = ray.get(self._ledger.entries.remote(), timeout=ANSWER_S)
         except (ValueError, TimeoutError, ray.exceptions.RayError) as error:
-            raise _not_served(f"Nothing of Toolhand is served at {service.address}.") from error
+            raise not_served(f"Nothing of Toolhand is served at {service.address}.") from error
+        self._roads = {name: _Road(ray, entry) for name, entry in self.entries.items()}
         threading.Thread(target=self._report, name="serve reports", daemon=True).start()
 
     def entry(self, name: str) -> ServedEntry:
         """What is served by a name. Raises ToolError UNAVAILABLE."""
         entry = self.entries.get(name)
         if entry is None:
-            raise _not_served(f"{name[:60]!r} is not served: {', '.join(self.entries)}.")
+            raise not_served(f"{name[:60]!r} is not served: {', '.join(self.entries)}.")
         return entry
 
     def describe(self, name: str) -> Mapping[str, Any]:
         """What a backend says of itself, see `Runner.describe`. Raises ToolError UNAVAILABLE."""
         entry = self.entry(name)
-        told: Mapping[str, Any] = self._until(entry, time.time() + entry.deadline_s, "describe", lambda until: ())
+        way, until = self._roads[name].way, time.time() + entry.deadline_s
+        told: Mapping[str, Any] = self._until(entry, until, lambda: way.receive(way.start("describe"), until))
         return told
 
-    def call(self, name: str, *arguments: Any) -> Any:
+    def call(self, name: str, *arguments: Any, seed: int = 0) -> Any:
         """What a served backend answers.
+
+        Args:
+            name: Of the entry.
+            arguments: Of its port's method.
+            seed: For a backend that is `ports.Seeded`.
 
         Raises:
             ToolError: What the backend raises; UNAVAILABLE with a cause.
@@ -84,7 +96,7 @@ class Connection:
         end = ErrorCode.INTERNAL.lower()
         with self._told.waiting(name):
             try:
-                answer = self._answer(entry, arguments)
+                answer = self._answer(entry, arguments, seed)
                 end = OK
                 return answer
             except ToolError as error:
@@ -98,7 +110,7 @@ class Connection:
         try:
             rows: list[dict[str, Any]] = self._ray.get(self._ledger.rows.remote(), timeout=ANSWER_S)
         except (TimeoutError, self._ray.exceptions.RayError) as error:
-            raise _not_served(f"The service at {self.service.address} does not answer.") from error
+            raise not_served(f"The service at {self.service.address} does not answer.") from error
         return rows
 
     def tell(self) -> None:
@@ -108,34 +120,41 @@ class Connection:
             self._ledger.tell.remote(self._told.client, told)
 
     def leave(self) -> None:
-        """Tell what is left to tell, and tell no more."""
+        """End what waits, tell what is left to tell, and tell no more."""
+        self._close()
         self._left.set()
         with contextlib.suppress(Exception):
             self.tell()
 
-    def _answer(self, entry: ServedEntry, arguments: tuple[Any, ...]) -> Any:
+    def _answer(self, entry: ServedEntry, arguments: tuple[Any, ...], seed: int) -> Any:
         try:
             packed = tuple(map(self.shared.pack, arguments))
         except self._ray.exceptions.RayError as error:
             raise ToolError(
                 ErrorCode.UNAVAILABLE,
-                f"The picture cannot be put into shared memory: {_first_line(error)}.",
+                f"The picture cannot be put into shared memory: {first_line(error)}.",
                 cause=Cause.OUT_OF_MEMORY,
             ) from error
-        # `packed` keeps what it refers to until there is an answer.
-        return self._until(entry, time.time() + entry.deadline_s, "answer", lambda until: (PortRequest(packed, until),))
+        # `request` keeps what it refers to until there is an answer.
+        request = PortRequest(packed, time.time() + entry.deadline_s, seed)
+        parcels = self._roads[entry.name].parcels
+        return self._until(entry, request.until, lambda: parcels.ask(request))
 
-    def _until(self, entry: ServedEntry, until: float, method: str, made: Callable[[float], tuple[Any, ...]]) -> Any:
-        """One method of a replica, tried as often as the entry says, until it is too late."""
-        tries, pause = 0, FIRST_PAUSE_S
+    def _until(self, entry: ServedEntry, until: float, ask: Callable[[], Any]) -> Any:
+        """What is asked, as often as the entry says, until it is too late. Raises ToolError."""
+        tries, pause, road = 0, FIRST_PAUSE_S, self._roads[entry.name]
         while True:
+            asked = time.monotonic()
             try:
-                answer = self._once(entry, method, made(until), until)
+                answer = ask()
                 if not isinstance(answer, ToolError):
                     return answer
                 problem = answer
-            except ToolError as error:
-                problem = error
+            except FullLine:
+                problem = road.way.full()
+            except Exception as error:
+                problem = road.way.explained(error)
+                problem.__cause__ = error
             tries += 1
             left = until - time.time()
             if problem.cause in (None, Cause.TIMEOUT, Cause.NOT_SERVED) or tries > entry.retries or left <= pause:
@@ -143,91 +162,58 @@ class Connection:
             time.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
             if entry.run == ACTOR:
-                self._await_actor(entry, until)
+                self._await_actor(road, asked, until)
 
-    def _await_actor(self, entry: ServedEntry, until: float) -> None:
-        """Until an actor that died is back: until then every call fails at once. Serve's handles wait by themselves."""
-        while (left := until - time.time()) > 0.0:
-            try:
-                self._ray.get(self._handle(entry).describe.remote(), timeout=left)
-                return
-            except (TimeoutError, self._ray.exceptions.RayError):
-                time.sleep(min(FIRST_PAUSE_S, left))
+    def _await_actor(self, road: _Road, since: float, until: float) -> None:
+        """Until an actor that died is back: until then every call fails at once. Serve's handles wait by themselves.
 
-    def _once(self, entry: ServedEntry, method: str, arguments: tuple[Any, ...], until: float) -> Any:
-        """What one replica says. Raises ToolError."""
-        exceptions = self._ray.exceptions
-        waiting: Any = None
+        Args:
+            road: To it.
+            since: An answer after this will do, whoever of this process got it [s, monotonic].
+            until: The end of the wait [s since 1970].
+        """
+        if not road.looking.acquire(timeout=max(0.0, until - time.time())):
+            return
         try:
-            waiting = getattr(self._handle(entry), method).remote(*arguments)
-            left = max(0.0, until - time.time())
-            if entry.run == SERVE:
-                return waiting.result(timeout_s=left, _skip_asyncio_check=True)
-            return self._ray.get(waiting, timeout=left)
-        except TimeoutError as error:
-            self._cancel(entry, waiting)
-            raise _unavailable(entry, f"gave no answer within {entry.deadline_s:g} s", Cause.TIMEOUT) from error
-        except exceptions.OutOfMemoryError as error:
-            raise _unavailable(entry, "was ended as the machine ran out of memory", Cause.OUT_OF_MEMORY) from error
-        except exceptions.PendingCallsLimitExceeded as error:
-            raise _full(entry) from error
-        except (exceptions.RayTaskError, exceptions.RayError, CancelledError) as error:
-            raise self._explained(entry, error) from error
-        except KeyboardInterrupt:
-            self._cancel(entry, waiting)
-            raise
-        except Exception as error:
-            raise self._explained(entry, error) from error
-
-    def _explained(self, entry: ServedEntry, error: BaseException) -> ToolError:
-        """What an error of Ray, or of what it could not send, means."""
-        from ray.serve import exceptions as of_serve
-
-        exceptions = self._ray.exceptions
-        if isinstance(error, of_serve.BackPressureError):
-            return _full(entry)
-        if isinstance(error, of_serve.DeploymentUnavailableError):
-            return _not_served(f"The {entry.port} {entry.name!r} could not be started.")
-        died = (
-            exceptions.RayActorError, exceptions.WorkerCrashedError, exceptions.NodeDiedError,
-            exceptions.ObjectLostError, exceptions.TaskCancelledError, of_serve.ReplicaUnavailableError, CancelledError,
-        )  # fmt: skip
-        if isinstance(error, died):
-            return _unavailable(entry, "died while it was asked", Cause.DIED)
-        if isinstance(error, exceptions.RayTaskError):
-            return ToolError(
-                ErrorCode.INTERNAL, f"The {entry.port} {entry.name!r} failed inside: {_first_line(error.cause)}."
-            )
-        if isinstance(error, TypeError):
-            return ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"What the {entry.port} is given cannot be sent: {_first_line(error)}."
-            )
-        return _unavailable(entry, f"cannot be reached: {_first_line(error)}", Cause.DIED)
-
-    def _cancel(self, entry: ServedEntry, waiting: Any) -> None:
-        with contextlib.suppress(Exception):  # what has ended meanwhile needs no cancelling
-            if entry.run == SERVE:
-                waiting.cancel()
-            else:
-                self._ray.cancel(waiting)
-
-    def _handle(self, entry: ServedEntry) -> Any:
-        handle = self._handles.get(entry.name)
-        if handle is None:
-            from tool_nodes.serve.replicas import handle_of
-
-            try:
-                handle = self._handles[entry.name] = handle_of(entry)
-            except Exception as error:
-                raise _not_served(
-                    f"The {entry.port} {entry.name!r} is served no more: {_first_line(error)}."
-                ) from error
-        return handle
+            while road.seen < since and (left := until - time.time()) > 0.0:
+                try:
+                    road.way.receive(road.way.start("describe"), until)
+                    road.seen = time.monotonic()
+                except (TimeoutError, self._ray.exceptions.RayError):
+                    time.sleep(min(FIRST_PAUSE_S, left))
+        finally:
+            road.looking.release()
 
     def _report(self) -> None:
         while not self._left.wait(REPORT_S):
+            if self._is_over():
+                self._close()
+                return
             with contextlib.suppress(Exception):  # a ledger that is being started again misses a second
                 self.tell()
+
+    def _is_over(self) -> bool:
+        """Whether this service was taken down, or another one started in its place."""
+        try:
+            noted = place.noted(Path(self.service.folder))
+        except ToolError:
+            return False
+        return noted is None or noted.id != self.service.id
+
+    def _close(self) -> None:
+        for road in self._roads.values():
+            road.parcels.close()
+
+
+class _Road:
+    """What this process has of an entry: the way to it, the calls on it, and when it was last seen alive."""
+
+    def __init__(self, ray: Any, entry: ServedEntry) -> None:
+        self.way = RayWay(ray, entry)
+        size = max(ACTOR_PARCEL, entry.batch) if entry.run == ACTOR else entry.batch
+        self.parcels = Parcels(self.way, ABREAST * entry.replicas_max, size, entry.queue)
+        self.looking = threading.Lock()
+        self.seen = 0.0
 
 
 class _Telling:
@@ -292,25 +278,25 @@ def disconnect() -> None:
 
 def joined(service: ServiceNote) -> Any:
     """Ray, with this process on the service's cluster."""
-    os.environ.update(service.environment())
+    _enter(service)
     try:
         import ray
         import ray.serve
     except ImportError as error:
         raise without_ray(error) from error
-    logging.getLogger("ray.serve").setLevel(logging.WARNING)
+    logging.getLogger("ray.serve").setLevel(logging.ERROR)
     if not ray.is_initialized():
         _read_environment()
         try:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:
-            raise _not_served(f"No cluster answers at {service.address}: {_first_line(error)}.") from error
+            raise not_served(f"No cluster answers at {service.address}: {first_line(error)}.") from error
     return ray
 
 
 def start_cluster(service: ServiceNote, local: Local) -> str:
     """Start a cluster on this machine that ends with this process; its address. Raises what Ray raises."""
-    os.environ.update(service.environment())
+    _enter(service)
     import ray
     from ray._private.node import Node
     from ray._private.parameter import RayParams
@@ -337,6 +323,17 @@ _nodes: list[Any] = []
 """What `start_cluster` has started."""
 
 
+_before: dict[str, str | None] = {}
+"""What this process's environment said before it joined a cluster, of what that changes."""
+
+
+def _enter(service: ServiceNote) -> None:
+    """What Ray reads when it is first used; `leave` puts back what was there."""
+    for name, value in service.environment().items():
+        _before.setdefault(name, os.environ.get(name))
+        os.environ[name] = value
+
+
 def _read_environment() -> None:
     """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
     raylet: Any = importlib.import_module("ray._raylet")
@@ -359,22 +356,11 @@ def leave() -> None:
     ray = sys.modules.get("ray")
     if ray is not None and ray.is_initialized():
         ray.shutdown()
+    context: Any = sys.modules.get("ray.serve.context")
+    if context is not None:  # Serve knows a cluster by the number of a job on it, and the next one begins with the same
+        context._set_global_client(None)
     while _nodes:
         _nodes.pop().kill_all_processes(check_alive=False, allow_graceful=False)
-
-
-def _unavailable(entry: ServedEntry, what: str, cause: Cause) -> ToolError:
-    return ToolError(ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} {what}.", cause=cause)
-
-
-def _full(entry: ServedEntry) -> ToolError:
-    return _unavailable(entry, f"has {entry.queue} requests of this process waiting", Cause.FULL_QUEUE)
-
-
-def _not_served(sentence: str) -> ToolError:
-    return ToolError(ErrorCode.UNAVAILABLE, sentence, "See toolhand serve status.", cause=Cause.NOT_SERVED)
-
-
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:200] if lines else ''}".rstrip(": .")
+    while _before:
+        name, value = _before.popitem()
+        os.environ.pop(name, None) if value is None else os.environ.update({name: value})

@@ -32,6 +32,9 @@ METHODS: Mapping[str, str] = {
 ACTOR, SERVE = "actor", "serve"
 """One Ray actor, for what is light; a deployment of Ray Serve, for models."""
 
+ABREAST = 2
+"""Messages of a process on their way to each replica at once: one is worked at, the next is there when it is done."""
+
 _SHOWN = 60
 """So many characters of a wrong word are repeated."""
 
@@ -179,8 +182,8 @@ def _entry(name: str, value: Any) -> ServedEntry:
     entry_made = ServedEntry(**made)
     if entry_made.run not in (ACTOR, SERVE):
         raise _wrong(f"{name}: run must be {ACTOR} or {SERVE}, got {str(entry_made.run)[:_SHOWN]!r}.")
-    if entry_made.run == ACTOR and (high != 1 or low != 1 or entry_made.batch != 1):
-        raise _wrong(f"{name}: an actor is one process without batches; run: {SERVE} has replicas and batch.")
+    if entry_made.run == ACTOR and (high != 1 or low != 1):
+        raise _wrong(f"{name}: an actor is one process; run: {SERVE} has replicas.")
     for key, least in (("batch", 1), ("queue", 1), ("deadline_s", 1e-3)):
         if getattr(entry_made, key) < least:
             raise _wrong(f"{name}: {key} must be {least:g} or more, got {getattr(entry_made, key):g}.")

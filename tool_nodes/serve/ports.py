@@ -25,6 +25,7 @@ class _Served:
 
     Args:
         model: The entry that is asked, where it is not the one with the port's name.
+        seed: Goes with each request, for a backend that has something random.
 
     Raises:
         ToolError: UNAVAILABLE where nothing is served, or not this; INVALID_ARGUMENT where the entry is another port's.
@@ -32,8 +33,9 @@ class _Served:
 
     port = ""
 
-    def __init__(self, model: str = "") -> None:
+    def __init__(self, model: str = "", seed: int = 0) -> None:
         self.name = model or self.port
+        self._seed = seed
         connection = connect()
         entry = connection.entry(self.name)
         if entry.port != self.port:
@@ -44,7 +46,7 @@ class _Served:
         self.reads_truth: bool = told["reads_truth"]
 
     def _call(self, *arguments: Any) -> Any:
-        return connect().call(self.name, *arguments)
+        return connect().call(self.name, *arguments, seed=self._seed)
 
 
 class ServedPointer(_Served):

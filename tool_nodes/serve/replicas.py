@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from typing import Any
 
 import ray
@@ -18,7 +19,7 @@ from ray.serve.config import AutoscalingConfig
 from ray.serve.schema import ApplicationStatus, LoggingConfig
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.config import ACTOR, SERVE, ServedEntry
+from tool_nodes.serve.config import ABREAST, ACTOR, SERVE, ServedEntry
 from tool_nodes.serve.ledger import Ledger
 from tool_nodes.serve.requests import PortRequest
 from tool_nodes.serve.runner import Reply, Runner, make_backend
@@ -43,8 +44,9 @@ CONSTRUCTOR_TRIES = 2
 ASKED_S, POLL_S = 2.0, 0.2
 """How long one question whether a backend is ready waits, and the pause before the next [s]."""
 
-_WAITING = 1000
-"""Requests that an actor may hold at once; a client is refused before, at `ServedEntry.queue`."""
+ONGOING = 1000
+"""Messages that a replica may have at once [-]: more than there ever are, since Serve's handles ask full replicas again
+and again whether they are still full, which keeps everybody from working."""
 
 
 def application(name: str) -> str:
@@ -53,7 +55,7 @@ def application(name: str) -> str:
 
 
 class _Worker:
-    """A backend, its thread, and its answers in order."""
+    """A backend, asked for answers in order."""
 
     def __init__(self, entry: ServedEntry) -> None:
         try:
@@ -62,39 +64,42 @@ class _Worker:
             sentence = str(error) if isinstance(error, ToolError) else f"{type(error).__name__}: {error}."
             ray.get(ray.get_actor(LEDGER, namespace=NAMESPACE).failed.remote(entry.name, sentence))
             raise
-        self._thread = ThreadPoolExecutor(1, "backend")
 
-    async def _work(self, requests: list[PortRequest]) -> list[Reply]:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._runner.work, requests)
 
-    async def describe(self) -> Mapping[str, Any]:
+class Actor(_Worker):
+    """A light backend; Ray calls one method after the other."""
+
+    def answer(self, requests: list[PortRequest]) -> list[Reply]:
+        """The answers to what came together."""
+        return self._runner.work(requests)
+
+    def describe(self) -> Mapping[str, Any]:
         """See `Runner.describe`."""
         return self._runner.describe()
 
 
-class Actor(_Worker):
-    """A light backend."""
-
-    async def answer(self, request: PortRequest) -> Reply:
-        """The answer to a request."""
-        return (await self._work([request]))[0]
-
-
 class Replica(_Worker):
-    """A model: one of several processes, which answers in batches."""
+    """A model: one of several processes, which answers in batches, and is asked meanwhile whether it is well."""
 
     def __init__(self, entry: ServedEntry) -> None:
         super().__init__(entry)
+        self._thread = ThreadPoolExecutor(1, "backend")
         self._batch.set_max_batch_size(entry.batch)
         self._batch.set_batch_wait_timeout_s(entry.batch_wait_ms / 1e3)
 
-    @serve.batch(max_batch_size=1, batch_wait_timeout_s=0.0)
-    async def _batch(self, requests: list[PortRequest]) -> list[Reply]:
-        return await self._work(requests)
+    @serve.batch(max_batch_size=1, batch_wait_timeout_s=0.0, batch_size_fn=lambda parcels: sum(map(len, parcels)))
+    async def _batch(self, parcels: list[list[PortRequest]]) -> list[list[Reply]]:
+        requests = [request for parcel in parcels for request in parcel]
+        replies = iter(await asyncio.get_running_loop().run_in_executor(self._thread, self._runner.work, requests))
+        return [list(islice(replies, len(parcel))) for parcel in parcels]
 
-    async def answer(self, request: PortRequest) -> Reply:
-        """The answer to a request, which may wait for others."""
-        return await self._batch(request)
+    async def answer(self, requests: list[PortRequest]) -> list[Reply]:
+        """The answers to what came together, which may wait for others."""
+        return await self._batch(requests)
+
+    async def describe(self) -> Mapping[str, Any]:
+        """See `Runner.describe`."""
+        return self._runner.describe()
 
     async def check_health(self) -> None:
         """Raises where this replica takes no more requests; Serve then replaces it."""
@@ -117,8 +122,6 @@ def start(entry: ServedEntry) -> None:
             namespace=NAMESPACE,
             lifetime="detached",
             max_restarts=-1,
-            max_concurrency=_WAITING,
-            max_pending_calls=entry.queue,
             **options,
         ).remote(entry)
         return
@@ -128,8 +131,7 @@ def start(entry: ServedEntry) -> None:
         name="backend",
         num_replicas=None if scaled else entry.replicas_max,
         autoscaling_config=_autoscaling(entry) if scaled else None,
-        max_ongoing_requests=2 * entry.batch,  # the next batch gathers while one is worked at
-        max_queued_requests=entry.queue,
+        max_ongoing_requests=ONGOING,
         health_check_period_s=HEALTH_PERIOD_S,
         health_check_timeout_s=HEALTH_TIMEOUT_S,
         max_constructor_retry_count=CONSTRUCTOR_TRIES,
@@ -228,7 +230,7 @@ def _autoscaling(entry: ServedEntry) -> AutoscalingConfig:
     return AutoscalingConfig(
         min_replicas=entry.replicas_min,
         max_replicas=entry.replicas_max,
-        target_ongoing_requests=entry.batch,
+        target_ongoing_requests=ABREAST,
         upscale_delay_s=UPSCALE_S,
         downscale_delay_s=DOWNSCALE_S,
         look_back_period_s=LOOK_BACK_S,

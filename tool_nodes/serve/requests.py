@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -52,10 +52,12 @@ class PortRequest:
         arguments: Of the port's method.
         until: When nobody waits for the answer any more [s since 1970]; the clocks of a cluster agree to well below a
             deadline.
+        seed: The caller's, for backends that are `ports.Seeded`.
     """
 
     arguments: tuple[Any, ...]
     until: float
+    seed: int = 0
 
 
 @dataclass
@@ -117,11 +119,20 @@ class SharedArrays:
     def _frame(self, frame: Frame) -> Any:
         size = sum(array.nbytes for array in (frame.rgb, frame.depth, frame.ids) if array is not None)
         if size < INLINE_BYTES:
-            return frame
-        return self.refer(frame, frame.key, frame)  # the key goes with it
+            return _plain(frame)
+        return self.refer(frame, frame.key, _plain(frame))  # the key goes with it
 
     def _array(self, array: Any, owner: Any) -> Any:
         return array if array.nbytes < INLINE_BYTES else self.refer(owner, content_key(array), array)
+
+
+def _plain(frame: Frame) -> Frame:
+    """A frame without what its makers have added: a replica may not have the packages of a node."""
+    if type(frame) is Frame:
+        return frame
+    plain = Frame(**{each.name: getattr(frame, each.name) for each in fields(Frame)})
+    plain.__dict__["key"] = frame.key
+    return plain
 
 
 def references(requests: Sequence[PortRequest]) -> list[Any]:

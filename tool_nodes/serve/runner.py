@@ -73,9 +73,13 @@ class Runner:
         }
 
     def work(self, requests: Sequence[PortRequest]) -> list[Reply]:
-        """The answers, in order. Where this takes longer than the last deadline, the process ends: a computation
-        cannot be interrupted, and whoever came next would wait for it.
+        """The answers, in order; the backend is given `batch` requests at once. Where that takes longer than the last
+        deadline of them, the process ends: a computation cannot be interrupted, and whoever came next would wait.
         """
+        batch = self.entry.batch
+        return [reply for k in range(0, len(requests), batch) for reply in self._work_at_once(requests[k : k + batch])]
+
+    def _work_at_once(self, requests: Sequence[PortRequest]) -> list[Reply]:
         if self.ending is not None:
             return [self._passed_on()] * len(requests)
         replies: list[Reply] = [_late(request) for request in requests]
@@ -123,15 +127,17 @@ class Runner:
         arguments = [unpack(request, values, writes) for request in requests]
         many = getattr(self._backend, "many", None)
         if many is None:
-            return [self._call(each) for each in arguments]
+            seeded = getattr(self._backend, "seeded", None)
+            backends = [self._backend if seeded is None else seeded(request.seed) for request in requests]
+            return [self._call(*each) for each in zip(backends, arguments, strict=True)]
         replies = list(many(arguments))
         if len(replies) != len(requests):
             raise ValueError(f"{len(replies)} answers to {len(requests)} requests")
         return replies
 
-    def _call(self, arguments: tuple[Any, ...]) -> Reply:
+    def _call(self, backend: Any, arguments: tuple[Any, ...]) -> Reply:
         try:
-            return getattr(self._backend, self.entry.method)(*arguments)
+            return getattr(backend, self.entry.method)(*arguments)
         except ToolError as error:
             return error
         except Exception as error:

@@ -40,10 +40,10 @@ class Running:
         command = [sys.executable, "-m", "toolhand", *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, check=False)
 
-    def up(self, text: str = YAML) -> ServiceNote:
+    def up(self, text: str = YAML, *words: str) -> ServiceNote:
         file = self.folder / "serve.yaml"
         file.write_text(text, encoding="utf-8")
-        done = self.toolhand("serve", "up", str(file), "--detach", "--json")
+        done = self.toolhand("serve", "up", str(file), "--detach", "--json", *words)
         assert done.returncode == 0, done.stderr + done.stdout
         assert json.loads(done.stdout)["folder"] == str(place.folder().resolve())
         service = place.noted()

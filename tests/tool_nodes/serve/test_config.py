@@ -45,7 +45,6 @@ def test_a_file_says_what_is_served_and_how(tmp_path: Path) -> None:
         (entry(backend="pixels+drawings+sim"), "names too many"),
         (entry(gpu=1), "there is no key 'gpu'"),
         (entry(run="node"), "run must be actor or serve"),
-        (entry(batch=4), "an actor is one process"),
         (entry(replicas=2), "an actor is one process"),
         (entry(run="serve", replicas={"min": 3, "max": 2}), "min <= max"),
         (entry(run="serve", replicas=0), "min <= max"),

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 import pickle
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import pytest
@@ -67,6 +67,21 @@ def test_a_picture_is_put_once_and_travels_by_reference() -> None:
     assert sent[2] == SentPicture(ByReference(1), ByReference(0), (10, 20, 250, 220))
     assert sent[3].frame == ByReference(0)  # the same content
     assert len(memory.values) == 2
+
+
+def test_what_the_maker_of_a_frame_has_added_stays_here() -> None:
+    @dataclass(frozen=True, eq=False)
+    class Received(Frame):
+        header: object = None
+
+    plain = frame()
+    small = frame(size=(8, 8))
+    for shown in (plain, small):
+        received = Received(**{each.name: getattr(shown, each.name) for each in fields(Frame)}, header=lambda: None)
+        memory = Memory()
+        sent = memory.shared.pack(SessionImage(received.rgb, received)).frame
+        arrived = pickle.loads(pickle.dumps(memory.values[sent.ref] if isinstance(sent, ByReference) else sent))
+        assert (type(arrived), arrived.key) == (Frame, shown.key)
 
 
 def test_what_nobody_has_any_more_is_let_go() -> None:

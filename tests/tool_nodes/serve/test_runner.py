@@ -68,6 +68,13 @@ def test_a_backend_that_answers_many_is_asked_once() -> None:
     assert backend.sizes == [3]
 
 
+def test_what_comes_together_is_no_more_at_once_than_a_batch() -> None:
+    backend = Batches()
+    replies = runner(backend).work(requests(*(str(k) for k in range(ENTRY.batch + 2))))
+    assert backend.sizes == [ENTRY.batch, 2]
+    assert len(replies) == ENTRY.batch + 2
+
+
 @pytest.mark.parametrize("backend", [Echo(), Batches()])
 def test_a_request_that_breaks_the_backend_costs_the_others_nothing(backend: Any) -> None:
     one, broken, other = runner(backend).work(requests("a", "broken", "b"))
@@ -96,6 +103,21 @@ def test_a_process_that_has_run_out_of_memory_says_so_and_takes_nothing_more(bac
     while not ends and time.monotonic() < until:
         time.sleep(0.05)
     assert ends == [1]
+
+
+def test_who_asks_brings_the_seed_of_a_backend_that_has_one() -> None:
+    class Dice(Echo):
+        def __init__(self, seed: int = 0) -> None:
+            self.seed = seed
+
+        def seeded(self, seed: int) -> Dice:
+            return Dice(seed)
+
+        def point(self, image: Any, text: str) -> Answer[list[tuple[float, float]]]:
+            return Answer([(float(self.seed), 0.0)], self.backend)
+
+    asked = [PortRequest((PICTURE, "a"), time.time() + 60.0, seed) for seed in (3, 4, 3)]
+    assert [reply.value[0][0] for reply in runner(Dice()).work(asked)] == [3.0, 4.0, 3.0]
 
 
 def test_an_answer_short_of_one_is_an_error_of_the_backend() -> None:

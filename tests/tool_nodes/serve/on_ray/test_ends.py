@@ -8,9 +8,12 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.tool_nodes.serve.conftest import a_folder
@@ -19,6 +22,7 @@ from tool_nodes.serve import place, processes
 from tool_nodes.serve.calling import connect, disconnect
 from tool_nodes.serve.cluster import Keeper, take_down
 from tool_nodes.serve.config import parse_config
+from tool_nodes.toolbox.images import SessionImage
 
 TINY = "ports: {pointer: {backend: obedient}}\ncluster: {cpus: 1, store_gb: 0.1}\n"
 
@@ -39,6 +43,53 @@ def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
         assert not (Path(service.folder) / "ray").exists()
         again = running.toolhand("serve", "down")
         assert (again.returncode, again.stderr) == (0, "Nothing is served here.\n")
+
+
+@contextmanager
+def a_cluster(folder: Path) -> Iterator[str]:
+    """Somebody else's cluster; its address. All of it is ended afterwards."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", "--num-cpus=2", "--block"]
+    ray += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder / 'r'}"]
+    ray += ["--node-ip-address=127.0.0.1", "--object-store-memory=100000000"]
+    mark = place.ServiceNote("another-cluster", "", 0, str(folder), own=True)
+    started = subprocess.Popen(ray, env=os.environ | {place.MARK: mark.id}, stdout=subprocess.DEVNULL)
+    try:
+        yield f"127.0.0.1:{port}"
+    finally:
+        started.kill()
+        started.wait()
+        assert processes.end_all(mark) == 0
+
+
+def test_on_a_cluster_of_somebody_else_only_what_is_served_is_taken_down() -> None:
+    disconnect()
+    with a_folder() as running, a_cluster(running.folder) as address:
+        until = time.monotonic() + 120.0
+        while not _listens(address):
+            assert time.monotonic() < until, "the other cluster does not start"
+            time.sleep(0.2)
+        served = "ports: {pointer: obedient, quick: {port: pointer, backend: obedient, run: serve}}"
+        service = running.up(served, "--address", address)
+        assert (service.address, service.own) == (address, False)
+        for name in ("pointer", "quick"):
+            assert connect().call(name, SessionImage(np.zeros((8, 8, 3), np.uint8)), "x").value == [(1.0, 1.0)]
+        disconnect()
+        assert running.toolhand("serve", "down").returncode == 0
+        look = "import ray; ray.init({!r}); print(ray.util.list_named_actors(all_namespaces=True), len(ray.nodes()))"
+        told = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", look.format(address)], capture_output=True, text=True, check=True
+        )
+        assert "toolhand" not in told.stdout
+        assert told.stdout.strip().endswith(" 1")
+
+
+def _listens(address: str) -> bool:
+    host, port = address.split(":")
+    with socket.socket() as probe:
+        return probe.connect_ex((host, int(port))) == 0
 
 
 def test_without_a_service_a_served_port_says_how_to_start_one() -> None:
