@@ -93,7 +93,7 @@ class Learner:
         self.network.train()
         logits, batch = self._scored(rows)
         chosen = batch.chosen
-        counts = batch.advantages / batch.advantages.sum()
+        counts = batch.advantages / batch.advantages.sum().clamp(min=1.0)
         loss = (F.cross_entropy(logits, chosen, reduction="none") * counts).sum()
         figures = {"accuracy": float((logits.argmax(-1) == chosen).float().mean()), "tokens": float(len(chosen))}
         return {"loss": self._descend(loss, rate), **figures}

@@ -124,7 +124,7 @@ def test_rows_that_other_weights_sampled_stop_it(
     weights: TinyWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def other(plan: RolloutPlan, folder: Path, *arguments: Any, **more: Any) -> CollectReport:
-        tensors = {name: 8 * tensor for name, tensor in weights.tensors.items()}
+        tensors = {name: 2 * tensor for name, tensor in weights.tensors.items()}
         write_weights(replace(weights, tensors=tensors), folder.parent / POLICY)
         return collect_here(plan, folder)
 
