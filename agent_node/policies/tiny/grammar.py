@@ -60,10 +60,8 @@ class TurnGrammar:
         fixed = self._fixed(state, known.callable)
         if state not in _WORDED:
             return fixed
-        words = self._words(known.said)
-        if state in ("first of two", "reference"):
-            words = words & ~self._words(frozenset({_AND}))
-        elif state in ("first of two or and", "reference or end"):
+        words = self._words(known.said - {_AND} if state in ("first of two", "reference") else known.said)
+        if state in ("first of two or and", "reference or end"):
             words = words | self._words(frozenset({_AND}))
         return fixed | words
 
@@ -91,8 +89,8 @@ class TurnGrammar:
         return masks
 
     def _word_mask(self, said: frozenset[str]) -> BoolArray:
-        """(V,): the words of a sentence."""
-        return np.array([token in said for token in self.tokens])
+        """(V,): the words of a sentence; any word but "and" where it has none, since one has to come."""
+        return np.array([token in said if said else token not in v.FIXED and token != _AND for token in self.tokens])
 
     def _fixed_mask(self, state: _State, known: _Callable) -> BoolArray:
         """(V,): tokens that are no words."""

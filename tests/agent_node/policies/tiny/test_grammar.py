@@ -118,6 +118,16 @@ def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
     assert len(kinds) == 9, kinds
 
 
+def test_something_is_allowed_whatever_was_said() -> None:
+    rng = np.random.default_rng(1)
+    for sentence in ("[task] and [go]", "[task] [go]"):
+        for _ in range(100):
+            turn = GRAMMAR.turn(*context(sentence, "p1 [go]"))
+            for _ in range(12):
+                assert turn.mask.any(), sentence
+                turn.take(int(rng.choice(np.flatnonzero(turn.mask))))
+
+
 def test_masks_are_those_of_the_turns_and_have_what_was_written() -> None:
     tokens, sampled = context(*POINTED, "+TAKE p2 END", "OK OK [go]", "+p1 END")
     masks = GRAMMAR.masks(tokens, sampled)
