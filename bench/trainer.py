@@ -121,7 +121,7 @@ def _learned(rows: list[Row], steps: int) -> dict[str, float]:
 
     return {
         "parameters": float(learner.parameters),
-        **timed("sft_step", lambda: learner.supervise(given[:24])),
+        **timed("sft_step", lambda: learner.supervise(rows[:24])),
         **timed("rl_step", lambda: learner.reinforce(given[:32], settings)),
     }
 

@@ -85,7 +85,8 @@ class Learner:
             rate: Share of the highest learning rate.
 
         Returns:
-            "loss" [nat a token] before the step, "accuracy" (share of tokens that were the likeliest), "tokens".
+            "loss" [nat a token] before the step, "accuracy" (share of tokens that were the likeliest), "tokens",
+            all of the tokens that count.
 
         Raises:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
@@ -93,9 +94,11 @@ class Learner:
         self.network.train()
         logits, batch = self._scored(rows)
         chosen = batch.chosen
-        counts = batch.advantages / batch.advantages.sum().clamp(min=1.0)
+        tokens = batch.advantages.sum()
+        counts = batch.advantages / tokens.clamp(min=1.0)
         loss = (F.cross_entropy(logits, chosen, reduction="none") * counts).sum()
-        figures = {"accuracy": float((logits.argmax(-1) == chosen).float().mean()), "tokens": float(len(chosen))}
+        likeliest = (logits.argmax(-1) == chosen).float()
+        figures = {"accuracy": float((likeliest * counts).sum()), "tokens": float(tokens)}
         return {"loss": self._descend(loss, rate), **figures}
 
     def reinforce(self, rows: Sequence[Row], settings: PolicySettings) -> dict[str, float]:
