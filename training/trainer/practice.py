@@ -33,8 +33,8 @@ _PLACED = 0.7
 """Share of them that say where to put it [-]: these have two names that can be taken for one another."""
 _MADE_UP = 0.5
 """Share of the names that are any words, not a product's [-]: nothing but the sentence tells them."""
-_STRANGE = "quux"
-"""Begins a word that no vocabulary has, which stands as a slot."""
+_STRANGE, _UNKNOWN = "quux", 0.1
+"""Begins a word that no vocabulary has, which stands as a slot; the share of made-up names that have one [-]."""
 
 
 def sentence_rows(weights: TinyWeights, count: int, rng: np.random.Generator) -> list[Row]:
@@ -80,7 +80,7 @@ def _name(vocabulary: Vocabulary, rng: np.random.Generator) -> str:
     if rng.random() >= _MADE_UP:
         return sentences.choose(rng, products_of("train"))
     words = [sentences.choose(rng, naming_words(vocabulary)) for _ in range(1 + int(rng.integers(3)))]
-    if rng.random() < 0.1:
+    if rng.random() < _UNKNOWN:
         words[0] = f"{_STRANGE}{int(rng.integers(9))}"
     return " ".join(dict.fromkeys(words))
 
