@@ -290,8 +290,23 @@ def joined(service: ServiceNote) -> Any:
         try:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:
+            if _asks_for_token(error):
+                raise ToolError(
+                    ErrorCode.UNAVAILABLE, f"The cluster at {service.address} asks for its token.",
+                    "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH to the file that it was started with.",
+                    cause=Cause.NOT_SERVED,
+                ) from error  # fmt: skip
             raise not_served(f"No cluster answers at {service.address}: {first_line(error)}.") from error
     return ray
+
+
+def _asks_for_token(error: BaseException | None) -> bool:
+    """Whether Ray was turned away, by the texts of an error and of what led to it: it has no type of its own there."""
+    while error is not None:
+        if "InvalidAuthToken" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def start_cluster(service: ServiceNote, local: Local) -> str:

@@ -46,8 +46,9 @@ def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
 
 
 @contextmanager
-def a_cluster(folder: Path) -> Iterator[str]:
-    """Somebody else's cluster; its address. All of it is ended afterwards."""
+def a_cluster(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """Somebody else's cluster: its address, and what has to be in the environment of who joins it. All of it is ended
+    afterwards."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -55,23 +56,30 @@ def a_cluster(folder: Path) -> Iterator[str]:
     ray += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder / 'r'}"]
     ray += ["--node-ip-address=127.0.0.1", "--object-store-memory=100000000"]
     mark = place.ServiceNote("another-cluster", "", 0, str(folder), own=True)
-    started = subprocess.Popen(ray, env=os.environ | {place.MARK: mark.id}, stdout=subprocess.DEVNULL)
+    token = folder / "token"
+    token.write_text("7" * 64, encoding="ascii")
+    asked = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}  # by default, from Ray 2.60 on
+    started = subprocess.Popen(ray, env=os.environ | asked | {place.MARK: mark.id}, stdout=subprocess.DEVNULL)
     try:
-        yield f"127.0.0.1:{port}"
+        yield f"127.0.0.1:{port}", asked
     finally:
         started.kill()
         started.wait()
         assert processes.end_all(mark) == 0
 
 
-def test_on_a_cluster_of_somebody_else_only_what_is_served_is_taken_down() -> None:
+def test_on_a_cluster_of_somebody_else_only_what_is_served_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
     disconnect()
-    with a_folder() as running, a_cluster(running.folder) as address:
+    with a_folder() as running, a_cluster(running.folder) as (address, asked):
         until = time.monotonic() + 120.0
         while not _listens(address):
             assert time.monotonic() < until, "the other cluster does not start"
             time.sleep(0.2)
         served = "ports: {pointer: obedient, quick: {port: pointer, backend: obedient, run: serve}}"
+        with pytest.raises(AssertionError, match=f"The cluster at {address} asks for its token"):
+            running.up(served, "--address", address)
+        for name, value in asked.items():
+            monkeypatch.setenv(name, value)
         service = running.up(served, "--address", address)
         assert (service.address, service.own) == (address, False)
         for name in ("pointer", "quick"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -65,6 +66,30 @@ def test_a_picture_is_put_once_read_where_it_lies_and_let_go(connection: Connect
     del shown
     gc.collect()
     assert len(connection.shared) == before
+
+
+def test_ten_thousand_pictures_leave_nothing_behind(connection: Connection) -> None:
+    """9 GB of pictures through a store of 0.2 GB, each let go when its conversation is."""
+
+    def seen(number: int) -> bool:
+        shade = number % 251
+        picture = SessionImage(np.full((480, 640, 3), shade, np.uint8))
+        return ask("pointer", "sum", picture) == (shade * 480 * 640 * 3.0, 0.0)
+
+    with ThreadPoolExecutor(16) as threads:
+        assert all(threads.map(seen, range(500)))
+        gc.collect()
+        before = resident_mb()
+        assert all(threads.map(seen, range(500, 10_000)))
+    gc.collect()
+    assert resident_mb() - before < 200.0
+    assert len(connection.shared) == 0
+
+
+def resident_mb() -> float:
+    """Memory of this process, without what it shares with the store [MB]."""
+    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return float(fields["RssAnon"].split()[0]) / 1000.0
 
 
 def test_requests_that_wait_are_answered_together(connection: Connection) -> None:
