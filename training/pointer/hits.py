@@ -53,6 +53,7 @@ class HitTraining:
         samples: Cells that are tried for each phrase.
         threads: Processor threads: another number gives other last digits.
         rated: Scenes by whose hits and misses the certainties are calibrated in the end; 0 leaves them as they were.
+        without_depth: Share of the pictures that are shown without depth, see `training.pointer.batch.WITHOUT_DEPTH`.
     """
 
     seed: int = 0
@@ -60,11 +61,14 @@ class HitTraining:
     samples: int = 8
     threads: int = 1
     rated: int = 16
+    without_depth: float = 0.0
 
     def __post_init__(self) -> None:
         for name, low in {"seed": 0, "steps": 1, "samples": 2, "threads": 1, "rated": 0}.items():
             if getattr(self, name) < low:
                 raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {low} or more, got {getattr(self, name)}.")
+        if not 0.0 <= self.without_depth <= 1.0:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"without_depth must be in 0..1, got {self.without_depth}.")
 
 
 class HitJudge:
@@ -217,7 +221,7 @@ def _improved(
     while trainer.step_number < training.steps and (minutes is None or spent() < 60.0 * minutes):
         rng = np.random.default_rng([training.seed, 11, trainer.step_number])
         scenes = rng.choice(len(book), min(BATCH, len(book)), replace=False)
-        loss, told = trainer.step(book.batch(scenes.tolist(), rng, asked))
+        loss, told = trainer.step(book.batch(scenes.tolist(), rng, asked, training.without_depth))
         losses.append(loss)
         tally += told.get("hits", (0, 0))
         if trainer.step_number % _EVERY == 0 or trainer.step_number == training.steps:
@@ -245,7 +249,7 @@ def _resumed(trainer: PointerTrainer, path: Path, settings: Mapping[str, Any]) -
 
 
 def learned_from_labels(
-    pictures: PictureSet, vocabulary: WordList, seed: int, steps: int, threads: int = 1
+    pictures: PictureSet, vocabulary: WordList, seed: int, steps: int, threads: int = 1, without_depth: float = 0.0
 ) -> tuple[PointerWeights, float]:
     """A start for `improve_by_hits`: weights trained on the labels of a few scenes, and the processor time [s].
 
@@ -255,12 +259,14 @@ def learned_from_labels(
         seed: Of first weights, scenes and phrases.
         steps: Of BATCH scenes.
         threads: Processor threads.
+        without_depth: As of HitTraining.
     """
     began = time.process_time()
     book = PhraseBook(pictures, vocabulary)
     trainer = PointerTrainer(len(vocabulary.words), len(vocabulary.heads), steps, seed, threads)
     for step in range(steps):
         rng = np.random.default_rng([seed, 12, step])
-        trainer.step(book.batch(rng.choice(len(book), min(BATCH, len(book)), replace=False).tolist(), rng))
+        scenes = rng.choice(len(book), min(BATCH, len(book)), replace=False).tolist()
+        trainer.step(book.batch(scenes, rng, without_depth=without_depth))
     weights = PointerWeights(exported(trainer.network), vocabulary.words, vocabulary.heads)
     return weights, time.process_time() - began
