@@ -32,7 +32,7 @@ class RememberingEyes(Eyes):
     """
 
     def __init__(self, weights: TinyWeights) -> None:
-        super().__init__(weights.encoder, weights.config.blind)
+        super().__init__(weights.encoder, weights.config.blind, weights.meanings)
         self._seen: OrderedDict[bytes, Seen] = OrderedDict()
 
     def look(self, rgb: NDArray[np.uint8]) -> Seen:

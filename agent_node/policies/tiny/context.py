@@ -10,6 +10,7 @@ so that keys and values of earlier tokens may be kept.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import Registers, read_turn
-from agent_node.policies.tiny.eyes import EYE_WIDTH, SEEN, EyeFeatures, Eyes, Seen
+from agent_node.policies.tiny.eyes import EYE_WIDTH, SEEN, EyeFeatures, Eyes, Meanings, Seen
 from agent_node.policies.tiny.observations import ToolAnswer, observe
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from agent_node.policy import Message
@@ -96,6 +97,8 @@ class ContextReader:
         self._features: list[EyeFeatures | None] = []
         self._sampled: list[bool] = []
         self._seen: Seen | None = None
+        self._planned: Meanings | None = None
+        self._asked: Meanings | None = None
         self._waiting: list[str] = []
 
     def read(self, messages: Sequence[Message]) -> TinyContext:
@@ -145,7 +148,22 @@ class ContextReader:
             )
         parsed = self._protocol.parse(message.text)
         self._waiting = [] if parsed.answer is not None else [call.name for call in parsed.calls] or [""]
+        self._take_words(tokens)
         self._add(*tokens, sampled=True)
+
+    def _take_words(self, tokens: Sequence[str]) -> None:
+        """What is looked for from here on: in pictures the thing of the plan, at points what is asked for."""
+        self._asked = None
+        if self._eyes is None:
+            return
+        if tokens[:1] == (v.PLAN,):
+            self._planned = self._eyes.meanings(self._phrase(tokens[1:]))
+        if v.POINT in tokens:
+            self._asked = self._eyes.meanings(self._phrase(tokens[tokens.index(v.POINT) + 2 :]))
+
+    def _phrase(self, tokens: Sequence[str]) -> str:
+        """The words that tokens begin with."""
+        return " ".join(itertools.takewhile(lambda token: token not in v.FIXED, tokens))
 
     def _take_answer(self, message: Message) -> None:
         if not self._waiting:
@@ -175,7 +193,7 @@ class ContextReader:
                     "Read the conversation from its beginning, or keep more pictures: Memory(shown=...).",
                 )
             self._seen = self._eyes.look(message.picture)
-            parts = list(self._seen.things())
+            parts = list(self._seen.things(self._planned))
         self._add(*[v.SEE] * SEEN, features=parts)
 
     def _keep(self, found: ToolAnswer) -> None:
@@ -184,7 +202,7 @@ class ContextReader:
         kept = found.points[: v.REGISTERS - len(before)]
         self.registers = Registers((*before, *kept), self.registers.image_index, self.registers.slots)
         for number, point in enumerate(kept, start=len(before) + 1):
-            self._add(f"p{number}", features=[self._seen.at(point) if self._seen else None])
+            self._add(f"p{number}", features=[self._seen.at(point, self._asked) if self._seen else None])
             nearest = min(before, key=lambda other: math.dist(point, other), default=None)
             if nearest is not None and math.dist(point, nearest) <= ALIKE:
                 self._add(v.SAME, f"p{before.index(nearest) + 1}")

@@ -4,8 +4,9 @@ The encoder is `tool_nodes.perception.learned.forward.PointerForward`; a picture
 channels of depth are zero. The pointer's vector for "anything" says which cells are the middle of a thing: of a picture
 the 12 likeliest are seen, and around a point the likeliest cell. (Measured with depth: the features of that cell name
 the thing at 99 % of points, those of the mean of 3 x 3 cells at 48 %, since a cell is about as large as a thing.) A
-point gets the same kind of features whichever pointer gave it: so the policy can see that what a pointer shows is not
-what the words mean.
+point gets the same kind of features whichever pointer gave it, and how well the thing there fits the words that were
+asked for: so the policy can see that what a pointer shows is not what the words mean. (Among a thousand conversations
+too few points are wrong to learn from them what each word looks like; the pointer's own vectors of words know it.)
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.language.phrases import parse_noun_phrase
 from tool_nodes.perception.learned.backend import ShrunkFrame, shrunk
-from tool_nodes.perception.learned.forward import GRID, PointerForward, layer_shapes, network_input
+from tool_nodes.perception.learned.forward import GRID, PointerForward, layer_shapes, network_input, soft_minimum
 from tool_nodes.perception.learned.peaks import cell_point, peaks
 from tool_nodes.perception.learned.reading import ANYTHING
 from tool_nodes.perception.learned.weights import PointerWeights
+from tool_nodes.results import ToolError
 from tool_nodes.types import Frame
 
 EyeFeatures = NDArray[np.float32]
@@ -34,8 +37,12 @@ _FREQUENCIES = (1, 2, 4, 8)
 chosen by hand."""
 PLACE_WIDTH = 2 + 4 * len(_FREQUENCIES)
 """Numbers that say where a point is: x and y, and sine and cosine of both at four frequencies."""
-EYE_WIDTH = FEATURES + PLACE_WIDTH
+FIT = FEATURES + PLACE_WIDTH
+"""Which number of a token says how well what is there fits the words in question: -1 not at all, 1 well, 0 unknown."""
+EYE_WIDTH = FIT + 1
 """Numbers of a token that something is seen at."""
+_FIT_SCALE = np.float32(4.0)
+"""Log odds that are a fit of 0.76 [nat]; chosen by hand: right things have 1 to 6, wrong ones -15 to 2."""
 _AROUND = 1
 """Cells on each side of the one of a point, among which the likeliest middle of a thing is looked at [cells]."""
 _FEATURE_SCALE = np.float32(1 / 16)
@@ -61,6 +68,10 @@ def encoder_of(pointer: PointerWeights) -> dict[str, NDArray[np.float32]]:
     tensors = {name: pointer.tensors[name] for name in encoder_names() - {_ANYTHING}}
     tensors |= {name: tensors[name] * _FEATURE_SCALE for name in ("out.weight", "out.bias")}
     return {**tensors, _ANYTHING: pointer.tensors["head.weight"][pointer.heads.index(ANYTHING)]}
+
+
+Meanings = NDArray[np.float32]
+"""(n, FEATURES + 1): of each of n words its vector and, last, its bias, as of the pointer that the eyes are of."""
 
 
 def place_features(points: Sequence[tuple[float, float]] | NDArray[np.float64]) -> EyeFeatures:
@@ -93,22 +104,27 @@ class Seen:
         self._small = small
         self._blind = blind
 
-    def things(self) -> EyeFeatures:
-        """(SEEN, EYE_WIDTH): what looks most like a thing first, with its place; zeros where there are fewer."""
+    def things(self, asked: Meanings | None = None) -> EyeFeatures:
+        """(SEEN, EYE_WIDTH): what looks most like a thing first, with its place and its fit to what is asked for; zeros
+        where there are fewer."""
         out = np.zeros((SEEN, EYE_WIDTH), np.float32)
         cells = [] if self._blind else peaks(self._thing, -np.inf)[:SEEN]
         if cells:
             (left, top), (width, height) = self._small.corner, self._small.share
             places = (np.array([cell_point(cell) for cell in cells]) - (left, top)) / (width, height)
-            out[: len(cells)] = np.concatenate([self._features[:, cells].T, place_features(places)], axis=1)
+            out[: len(cells), :FIT] = np.concatenate([self._features[:, cells].T, place_features(places)], axis=1)
+            out[: len(cells), FIT] = _fit(self._features[:, cells], asked)
         return out
 
-    def at(self, point: tuple[float, float]) -> EyeFeatures:
-        """(EYE_WIDTH,): the thing at a normalized point, and the point; to the blind the point alone."""
+    def at(self, point: tuple[float, float], asked: Meanings | None = None) -> EyeFeatures:
+        """(EYE_WIDTH,): the thing at a normalized point, the point, and how well the thing fits what is asked for; to
+        the blind the point alone."""
         out = np.zeros(EYE_WIDTH, np.float32)
-        out[FEATURES:] = place_features([point])[0]
+        out[FEATURES:FIT] = place_features([point])[0]
         if not self._blind:
-            out[:FEATURES] = self._features[:, self._cell(point)]
+            cell = self._cell(point)
+            out[:FEATURES] = self._features[:, cell]
+            out[FIT] = _fit(self._features[:, [cell]], asked)[0]
         return out
 
     def _cell(self, point: tuple[float, float]) -> int:
@@ -122,18 +138,42 @@ class Seen:
         return (first[0] + down) * columns + first[1] + across
 
 
+def _fit(features: NDArray[np.float32], asked: Meanings | None) -> NDArray[np.float32]:
+    """(n,) of features (FEATURES, n): all words fit, as the pointer has it; 0 without a word that it knows."""
+    if asked is None or not len(asked):
+        return np.zeros(features.shape[1], np.float32)
+    odds = soft_minimum(asked[:, :-1] @ (features / _FEATURE_SCALE) + asked[:, -1:])
+    return np.asarray(np.tanh(odds / _FIT_SCALE), np.float32)
+
+
 class Eyes:
     """Looks at pictures.
 
     Args:
         tensors: Of `encoder_of`.
         blind: What is seen is zero. Where a point is remains: that is told by a tool, in numbers.
+        meanings: (FEATURES + 1,) of each word that the pointer knows, as of Meanings.
     """
 
-    def __init__(self, tensors: Mapping[str, NDArray[np.float32]], blind: bool = False) -> None:
+    def __init__(
+        self,
+        tensors: Mapping[str, NDArray[np.float32]],
+        blind: bool = False,
+        meanings: Mapping[str, NDArray[np.float32]] | None = None,
+    ) -> None:
         self._encoder = PointerForward(tensors, (), ())
         self._anything = tensors[_ANYTHING]
         self._blind = blind
+        self._meanings = meanings or {}
+
+    def meanings(self, phrase: str) -> Meanings:
+        """What is looked for by a phrase: the words of the thing itself that are known, not those of its place."""
+        try:
+            words = parse_noun_phrase(phrase).words
+        except ToolError:
+            words = ()
+        known = [self._meanings[word] for word in words if word in self._meanings]
+        return np.stack(known) if known else np.zeros((0, FEATURES + 1), np.float32)
 
     def look(self, rgb: NDArray[np.uint8]) -> Seen:
         """See a picture, uint8 (H, W, 3), of any size."""

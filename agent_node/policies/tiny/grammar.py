@@ -1,9 +1,10 @@
 """Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
 
 A turn of guided tokens is a move that can be called: its registers have a point, its words are the operator's, a grasp
-is executed once there is one, a motion that failed is not tried again as it was, and no token comes where it means
-nothing. What a move is worth is not the grammar's to say. The distribution that a guided policy samples from, and that
-its trainer moves, is over the tokens that are allowed.
+is executed once there is one, a motion that failed is not tried again as it was, nobody is asked the same more often in
+a row than the tools answer, and no token comes where it means nothing. What a move is worth is not the grammar's to
+say. The distribution that a guided policy samples from, and that its trainer moves, is over the tokens that are
+allowed.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import REASONS
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from tool_nodes.results import ErrorCode
+from tool_nodes.toolbox.limits import CallLimits
 from tool_nodes.types import BoolArray
 
 _State = Literal[
@@ -38,6 +40,8 @@ _WORDED: frozenset[_State] = frozenset({
 })  # fmt: skip
 """Where a word may stand."""
 _AND = "and"
+_ANSWERED = CallLimits().repeats
+"""So often in a row the tools answer the same question."""
 
 
 class TurnGrammar:
@@ -106,7 +110,8 @@ class TurnGrammar:
             case "target or more":
                 return token in v.RELATION_TOKENS or (move and token != v.PLAN)
             case "asked" | "asked for room":
-                return token in v.POINTERS
+                move_asked = v.POINT if state == "asked" else v.ROOM
+                return token in v.POINTERS and (move_asked, token) != known.answered
             case "relation":
                 return token in v.RELATION_TOKENS
             case "register":
@@ -135,12 +140,14 @@ class _Callable:
         blocked: Those of them where something could not be put down since the newest look.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
+        answered: A move and its pointer who was asked the same as often in a row as the tools answer; else ().
     """
 
     points: int = 0
     blocked: frozenset[int] = frozenset()
     outlined: bool = False
     graspable: bool = False
+    answered: tuple[str, ...] = ()
 
     def allows(self, move: str) -> bool:
         """Whether a move may be called."""
@@ -165,15 +172,23 @@ class _Known:
         said: The operator's words, slots among them.
         moved: How the policy's newest move begins.
         register: The newest one that the policy named.
+        turn: What the policy has written of its newest turn, or all of it.
+        before: The turn before that one.
+        times: How often that one came in a row.
     """
 
     callable: _Callable = _Callable()
     said: frozenset[str] = frozenset()
     moved: str = ""
     register: int = 0
+    turn: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
+    times: int = 0
 
     def read(self, token: str, own: bool) -> None:
         """Go on by a token, which the policy wrote or was told."""
+        if own:
+            self._count(token)
         now = self.callable
         if own:
             self.register = _REGISTERS.get(token, self.register)
@@ -191,6 +206,15 @@ class _Known:
             self.callable = replace(now, blocked=now.blocked | {self.register})
         elif token not in v.FIXED or token in _SLOTS:
             self.said |= {token}
+
+    def _count(self, token: str) -> None:
+        """Notice the same turn again."""
+        self.turn += (token,)
+        if token == v.END:
+            self.times = self.times + 1 if self.turn == self.before else 1
+            again = self.times >= _ANSWERED and self.turn[0] in (v.POINT, v.ROOM)
+            self.callable = replace(self.callable, answered=self.turn[:2] if again else ())
+            self.before, self.turn = self.turn, ()
 
 
 class GuidedTurn:

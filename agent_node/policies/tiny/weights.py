@@ -14,8 +14,8 @@
 | `layer.K.down.weight`, `.bias` | (width, hidden), (width,) | |
 | `norm.weight`, `.bias` | (width,) | before the logits |
 
-Fixed, not trained with them: `words` (V, FEATURES), the pointer's vector of each token that is a word it knows, else
-zeros; and `eyes.*`, the pointer's encoder (`eyes.encoder_of`).
+Fixed, not trained with them: `words` (V, FEATURES) and `biases` (V,), the pointer's of each token that is a word it
+knows, else zeros; and `eyes.*`, the pointer's encoder (`eyes.encoder_of`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from tool_nodes.tensor_files import Tensors, read_tensors, write_tensors
 SHIPPED = Path(__file__).with_name("tiny.safetensors")
 """The weights that come with the package, where there are any; tiny.md beside it is their model card."""
 
-SHIPPED_SHA256 = ""
+SHIPPED_SHA256 = "8dcba4be04f536cf9d618dc2d76666ba412e34927c2b2f4fe9b673f53abe9383"
 """Of that file; empty where none is shipped."""
 
 MAX_BYTES = 20_000_000
@@ -108,6 +108,7 @@ class TinyWeights:
         vocabulary: Its tokens.
         tensors: What is trained, by name, float32.
         words: (V, FEATURES) the pointer's vectors of the vocabulary; not trained.
+        biases: (V,) the pointer's biases of the vocabulary; not trained.
         encoder: Of the eyes, see `eyes.encoder_of`; not trained.
         about: How it was made, for its model card.
     """
@@ -116,13 +117,20 @@ class TinyWeights:
     vocabulary: Vocabulary
     tensors: Tensors
     words: NDArray[np.float32]
+    biases: NDArray[np.float32]
     encoder: Tensors
     about: str = ""
 
     @property
     def eyes(self) -> Eyes:
         """Its eyes; those of a blind policy see nothing."""
-        return Eyes(self.encoder, self.config.blind)
+        return Eyes(self.encoder, self.config.blind, self.meanings)
+
+    @property
+    def meanings(self) -> dict[str, NDArray[np.float32]]:
+        """Of each word that the pointer knows its vector and, last, its bias (FEATURES + 1,)."""
+        both = np.concatenate([self.words, self.biases[:, None]], axis=1)
+        return {self.vocabulary.tokens[k]: both[k] for k in np.flatnonzero(self.words.any(axis=1)).tolist()}
 
     @property
     def grammar(self) -> TurnGrammar | None:
@@ -192,25 +200,27 @@ def fresh_weights(
     shared = (_SEEN_STD * rng.standard_normal((config.width, FEATURES))).astype(np.float32)
     tensors["word.weight"] = shared
     tensors["eye.weight"] = np.concatenate([shared, tensors["eye.weight"][:, FEATURES:]], axis=1)
-    return TinyWeights(
-        config, vocabulary, tensors, word_vectors(vocabulary, pointer), encoder_of(pointer), f"untrained, seed {seed}"
-    )
+    words, biases = word_vectors(vocabulary, pointer)
+    about = f"untrained, seed {seed}"
+    return TinyWeights(config, vocabulary, tensors, words, biases, encoder_of(pointer), about)
 
 
-def word_vectors(vocabulary: Vocabulary, pointer: PointerWeights) -> NDArray[np.float32]:
-    """(V, FEATURES) the pointer's vector of each word, the mean where it reads several; zeros for other tokens."""
+def word_vectors(vocabulary: Vocabulary, pointer: PointerWeights) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """(V, FEATURES) and (V,), the pointer's vector and bias of each word, their means where it reads several; zeros for
+    other tokens."""
     rows = {word: row for row, word in enumerate(pointer.words)}
-    vectors = np.zeros((len(vocabulary), FEATURES), np.float32)
+    vectors, biases = np.zeros((len(vocabulary), FEATURES), np.float32), np.zeros(len(vocabulary), np.float32)
     for k, word in enumerate(vocabulary.words, start=len(FIXED)):
         found = [rows[part] for part in plain_words(word) if part in rows]
         if found:
             vectors[k] = pointer.tensors["word.weight"][found].mean(axis=0)
-    return vectors
+            biases[k] = pointer.tensors["word.bias"][found].mean()
+    return vectors, biases
 
 
 def write_weights(weights: TinyWeights, path: Path) -> None:
     """Write a safetensors file, whole or not at all. Raises OSError."""
-    tensors = {**weights.tensors, "words": weights.words}
+    tensors = {**weights.tensors, "words": weights.words, "biases": weights.biases}
     tensors |= {f"eyes.{name}": tensor for name, tensor in weights.encoder.items()}
     told = {
         "config": json.dumps(asdict(weights.config)),
@@ -264,11 +274,12 @@ def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
     shapes = tensor_shapes(config, len(vocabulary))
     tensors = {name: read[name] for name in shapes}
     wrong = [name for name, shape in shapes.items() if tensors[name].shape != shape]
-    wrong += [] if read["words"].shape == (len(vocabulary), FEATURES) else ["words"]
+    fixed = {"words": (len(vocabulary), FEATURES), "biases": (len(vocabulary),)}
+    wrong += [name for name, shape in fixed.items() if read[name].shape != shape]
     wrong += sorted(f"eyes.{name}" for name in encoder_names() ^ encoder.keys())
     if wrong:
         raise ValueError(f"it is of another network ({', '.join(wrong[:3])})")
-    weights = TinyWeights(config, vocabulary, tensors, read["words"], encoder, told.get("about", ""))
+    weights = TinyWeights(config, vocabulary, tensors, read["words"], read["biases"], encoder, told.get("about", ""))
     try:
         Eyes(encoder).look(np.zeros((1, 1, 3), np.uint8)).things()
     except ValueError as error:

@@ -9,7 +9,7 @@ import pytest
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.tiny.context import ContextReader, read_context, read_registers
-from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, SEEN, Eyes, place_features
+from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, FIT, SEEN, Eyes, place_features
 from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
 from agent_node.policies.tiny.weights import fresh_weights
 from agent_node.policy import Message
@@ -162,7 +162,9 @@ def test_the_blind_are_told_where_points_are_and_see_nothing() -> None:
     assert np.abs(seen.eyes[:, :FEATURES]).sum() > 0
     assert np.abs(blind.eyes[:, :FEATURES]).sum() == 0
     points = [VOCABULARY.tokens[k].startswith("p") for k in blind.tokens] & (np.abs(blind.eyes).sum(axis=1) > 0)
-    np.testing.assert_array_equal(seen.eyes[points, FEATURES:], blind.eyes[points, FEATURES:])
+    np.testing.assert_array_equal(seen.eyes[points, FEATURES:FIT], blind.eyes[points, FEATURES:FIT])
+    assert seen.eyes[:, FIT].any()
+    assert not blind.eyes[:, FIT].any()
     see = blind.tokens == VOCABULARY.id("[see]")
     assert np.abs(blind.eyes[see]).sum() == 0
     assert np.abs(seen.eyes[see][:, FEATURES:]).sum() > 0

@@ -100,6 +100,17 @@ def test_registers_are_those_since_the_newest_look(after: tuple[str, ...], point
     assert allowed == [*range(1, points + 1)]
 
 
+def test_nobody_is_asked_more_often_in_a_row_than_the_tools_answer() -> None:
+    again = ("+POINT VLM box END", "OBJECT_NOT_FOUND [go]")
+    asked = (*LOOKED, *again, *again)
+    assert allows(GRAMMAR, asked, ("POINT", "VLM", "box"))
+    thrice = (*asked, *again)
+    assert not allows(GRAMMAR, thrice, ("POINT", "VLM", "box"))
+    assert allows(GRAMMAR, thrice, ("POINT", "ROBOREFER", "box"))
+    assert allows(GRAMMAR, thrice, ("ROOM", "VLM", "ANYWHERE"))
+    assert allows(GRAMMAR, (*thrice, "+LOOK END", "[see] OK [go]"), ("POINT", "VLM", "box"))
+
+
 def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
     rng = np.random.default_rng(0)
     registers = Registers(((0.2, 0.3), (0.4, 0.5)), 1, ("frobnicator",))

@@ -158,7 +158,7 @@ def damaged(path: Path, change: str) -> None:
     weights = rough()
     write_weights(weights, path)
     data = path.read_bytes()
-    tensors = {**weights.tensors, "words": weights.words}
+    tensors = {**weights.tensors, "words": weights.words, "biases": weights.biases}
     tensors |= {f"eyes.{name}": tensor for name, tensor in weights.encoder.items()}
     told = {
         "config": json.dumps(
