@@ -31,7 +31,7 @@ from training.trainer.rows import Floats, Row, RowBatch
 from training.trainer.settings import OptimiserSettings, PolicySettings
 
 _BETA1 = 0.9
-"""Of AdamW, how slowly its mean of gradients follows [-]; torch's default."""
+"""How slowly the mean of gradients follows [-]: AdamW's default in torch, and the momentum of SGD."""
 _ROWS_AT_ONCE = 64
 """Rows of a step without gradients; chosen by hand, a few hundred MB."""
 
@@ -39,6 +39,13 @@ _ROWS_AT_ONCE = 64
 _NEVER = -1e9
 """Logit of a token that is not allowed: its share is 0, and so is that times its logarithm, which minus infinity would
 not give."""
+
+
+def _optimiser(network: TinyTransformer, settings: OptimiserSettings) -> torch.optim.Optimizer:
+    if settings.optimiser == "sgd":
+        return torch.optim.SGD(network.parameters(), settings.learning_rate, momentum=_BETA1)
+    betas, decay = (_BETA1, settings.beta2), settings.weight_decay
+    return torch.optim.AdamW(network.parameters(), settings.learning_rate, betas=betas, weight_decay=decay)
 
 
 class Learner:
@@ -55,12 +62,7 @@ class Learner:
         self._begun_with, self._settings = weights, settings
         self._grammar = weights.grammar
         self.network = TinyTransformer.from_weights(weights).to(self.device)
-        self._optimiser = torch.optim.AdamW(
-            self.network.parameters(),
-            settings.learning_rate,
-            betas=(_BETA1, settings.beta2),
-            weight_decay=settings.weight_decay,
-        )
+        self._optimiser = _optimiser(self.network, settings)
         self._reference: TinyTransformer | None = None
         self._gradient = 0.0
         self.step_number = 0

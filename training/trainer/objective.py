@@ -50,8 +50,9 @@ def update(
         rng: Decides the order.
 
     Returns:
-        Means over the steps of what `Learner.reinforce` tells, "rows" that were learned from, and "mismatch": the mean
-        difference of log-probabilities as they were sampled and as the learner computes them before the update [nat].
+        Means over the steps of what `Learner.reinforce` tells, "rows" that were learned from, "steps", and "mismatch":
+        the mean difference of log-probabilities as they were sampled and as the learner computes them before the
+        update [nat].
 
     Raises:
         ToolError: INTERNAL for a loss that is no number; INVALID_ARGUMENT for a mismatch above
@@ -69,13 +70,13 @@ def update(
             f"{settings.largest_mismatch:g} is allowed.",
             "Were they sampled by another policy?",
         )
-    steps = [
-        learner.reinforce(some, settings)
-        for _ in range(settings.epochs)
-        for some in batches(telling, settings.batch, rng)
-    ]
+    steps: list[dict[str, float]] = []
+    for some in (some for _ in range(settings.epochs) for some in batches(telling, settings.batch, rng)):
+        steps.append(learner.reinforce(some, settings))
+        if steps[-1]["kl"] > settings.largest_kl:
+            break
     means = {name: float(np.mean([step[name] for step in steps])) for name in steps[0] if name != "tokens"}
-    return {**means, "rows": float(len(telling)), "mismatch": mismatch}
+    return {**means, "rows": float(len(telling)), "steps": float(len(steps)), "mismatch": mismatch}
 
 
 def _mismatch(learner: Learner, rows: Sequence[Row]) -> float:

@@ -20,20 +20,24 @@ from training.advantages.grouping import DELTA
 AdvantageName = Literal["grpo", "or_gigpo"]
 """How rollouts of a group are compared: as wholes, or turn by turn as well."""
 
+OptimiserName = Literal["adamw", "sgd"]
+
 
 @dataclass(frozen=True)
 class OptimiserSettings:
     """How weights are moved, the same for both kinds of training.
 
     Attributes:
-        learning_rate: Highest, of AdamW.
-        weight_decay: Of AdamW.
+        optimiser: AdamW, or SGD with a momentum of 0.9.
+        learning_rate: Highest.
+        weight_decay: Of AdamW; SGD has none.
         beta2: Of AdamW, how slowly its mean of squares follows.
         largest_gradient: Norm that gradients of a step are cut to.
         device: "cpu", "cuda", or "auto": a GPU where there is one.
         threads: Processor threads of torch; another number gives other last digits.
     """
 
+    optimiser: OptimiserName = "adamw"
     learning_rate: float = 1e-3
     weight_decay: float = 0.01
     beta2: float = 0.999
@@ -42,6 +46,7 @@ class OptimiserSettings:
     threads: int = 1
 
     def __post_init__(self) -> None:
+        self._require(self.optimiser in ("adamw", "sgd"), 'optimiser must be "adamw" or "sgd"')
         self._require(0 < self.learning_rate < math.inf, "learning_rate must be above 0")
         self._require(0 <= self.weight_decay < math.inf, "weight_decay must be 0 or more")
         self._require(0 <= self.beta2 < 1, "beta2 must be in 0..1, below 1")
@@ -92,12 +97,17 @@ class PolicySettings(OptimiserSettings):
     """Of a step of RL: the clipped objective over tokens that were sampled (SpaceTools Eq. 2; PERIA, section 4.3).
 
     Attributes:
-        learning_rate: Constant after the first steps. At 3e-4 a policy of this size came apart, at 1e-4 it did not.
-        warm_up_steps: Steps in which the rate rises: the first ones of AdamW move every weight alike, whatever its
-            gradient. Without, one iteration at 1e-4 went 0.7 nat away from the policy that had sampled.
+        optimiser: SGD moves what the rollouts speak of most; AdamW moves every weight as far, whatever its gradient. Of
+            320 rollouts of a policy after SFT, one epoch of SGD gained 0.037 of predicted reward on other tasks at 0.26
+            nat a rollout from it, and AdamW 0.026; seven iterations of AdamW at 4e-4 ended where they began.
+        learning_rate: Constant after the first steps; with AdamW 2e-4 moved a thousandth of a nat an iteration, and at
+            6e-4 a policy came apart.
+        warm_up_steps: Steps in which the rate rises.
         advantages: GRPO or OR-GIGPO.
         epochs: Times that each rollout is learned from before new ones are drawn.
         batch: Rollouts of a step.
+        largest_kl: Divergence from the policy that sampled [nat a token] from which on no more steps are made before
+            new rollouts are drawn, as Spinning Up's PPO has it: so that a rate may be high and nothing comes apart.
         clip_low, clip_high: Epsilon below and above 1 [-]; 0.2 in the papers, DAPO has 0.28 above.
         kl: Weight of the divergence from the policy that the training began with; SpaceTools 1e-4, LAST 0.01, PERIA 0.
         entropy: Weight of the entropy of the next token, which is added; 0 in SpaceTools.
@@ -108,11 +118,13 @@ class PolicySettings(OptimiserSettings):
             hundred times what rounding makes.
     """
 
-    learning_rate: float = 2e-4
-    warm_up_steps: int = 10
+    optimiser: OptimiserName = "sgd"
+    learning_rate: float = 0.08
+    warm_up_steps: int = 2
     advantages: AdvantageName = "grpo"
-    epochs: int = 2
-    batch: int = 32
+    epochs: int = 1
+    batch: int = 64
+    largest_kl: float = 0.02
     clip_low: float = CLIP
     clip_high: float = CLIP
     kl: float = 0.0
@@ -128,6 +140,7 @@ class PolicySettings(OptimiserSettings):
         self._require(self.warm_up_steps >= 0, "warm_up_steps must be 0 or more")
         self._require(self.advantages in ("grpo", "or_gigpo"), 'advantages must be "grpo" or "or_gigpo"')
         self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
+        self._require(self.largest_kl > 0, "largest_kl must be above 0")
         self._require(0 < self.clip_low <= 1 and self.clip_high > 0, "clip_low must be in 0..1, clip_high above 0")
         self._require(0 <= self.kl < math.inf and 0 <= self.entropy < math.inf, "kl and entropy must be 0 or more")
         self._require(0 <= self.gamma <= 1 and math.isfinite(self.omega), "gamma must be in 0..1 and omega finite")
