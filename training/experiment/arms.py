@@ -22,6 +22,7 @@ class ExperimentArm:
         sft: Stage 2.
         more_sft: And of as many more rollouts of the teacher as stage 3 would take, each row seen as often, which are
             more steps than stage 3 has.
+        sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.
         blind: The policy does not see.
     """
@@ -31,6 +32,7 @@ class ExperimentArm:
     stage1: bool = True
     sft: bool = True
     more_sft: bool = False
+    sft_times: int = 1
     rl: Advantage | None = None
     blind: bool = False
 
@@ -43,7 +45,8 @@ ARMS: Mapping[str, ExperimentArm] = {
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
-    "without_rl": ExperimentArm("without RL: SFT of as many rollouts", more_sft=True),
+    "longer": ExperimentArm("without RL: SFT for twice as long", sft_times=2),
+    "without_rl": ExperimentArm("without RL: SFT of as many more rollouts of the teacher", more_sft=True),
     "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
 }
 """By name, in the order of the table."""

@@ -88,7 +88,7 @@ class ExperimentRun:
 
     def _labelled(self) -> PointerWeights:
         from tool_nodes.perception.learned.reading import read_phrase
-        from training.pointer.batch import WordList
+        from training.pointer.batch import WITHOUT_DEPTH, WordList
         from training.pointer.data import make_pictures
         from training.pointer.evaluation import calibrated
         from training.pointer.hits import learned_from_labels
@@ -97,17 +97,20 @@ class ExperimentRun:
         shown = make_pictures(pictures, "train", self.seed, sizes.hit_scenes, self.workers)
         words = WordList.of(read_phrase(phrase.text) for phrases in shown.phrases for phrase in phrases)
         labelled = shown.some(range(min(sizes.label_scenes, len(shown))))
-        weights, _ = learned_from_labels(labelled, words, self.seed, sizes.label_steps)
+        weights, _ = learned_from_labels(labelled, words, self.seed, sizes.label_steps, without_depth=WITHOUT_DEPTH)
         return calibrated(weights, labelled)
 
     def _improved(self) -> PointerWeights:
+        from training.pointer.batch import WITHOUT_DEPTH
         from training.pointer.data import make_pictures
         from training.pointer.hits import HitTraining, improve_by_hits
 
         sizes, folder = self.sizes, self.folder / "pointer"
         start = read_pointer(self.pointer(improved=False))
         shown = make_pictures(self.folder / "pictures", "train", self.seed, sizes.hit_scenes, self.workers)
-        return improve_by_hits(start, shown, HitTraining(self.seed, sizes.hit_steps), folder).weights
+        # The policy's eyes are this encoder, and what they see has no depth.
+        training = HitTraining(self.seed, sizes.hit_steps, without_depth=WITHOUT_DEPTH)
+        return improve_by_hits(start, shown, training, folder).weights
 
     # -- teacher data ----------------------------------------------------------------------------------
 
@@ -184,7 +187,7 @@ class ExperimentRun:
         if arm.sft:
             rows = self.rows(arm)
             settings = SupervisedSettings(
-                epochs=self.sizes.sft_epochs,
+                epochs=arm.sft_times * self.sizes.sft_epochs,
                 sentences=self.sizes.sft_sentences,
                 conversations=self.sizes.sft_conversations,
             )
@@ -221,13 +224,20 @@ class ExperimentRun:
     def _rl_plan(self, arm: ExperimentArm, iteration: int) -> RolloutPlan:
         """Of one iteration: tasks and seeds that no other one has.
 
-        The rollouts of a group meet the same failures, so that what they differ by is what the policy chose.
+        The rollouts of a group meet the same failures, so that what they differ by is what the policy chose. To pick up
+        something else costs more than to refuse.
         """
         groups = self.sizes.rl_groups
         tasks = tasks_for("rl", self.seed, groups * self.sizes.rl_iterations)[groups * iteration :][:groups]
         fields = self._fields("rl", "scripted", groups, self.pointer(arm.stage1))
         return RolloutPlan(
-            **fields | {"tasks": tasks, "seed": 1_000 * self.seed + iteration, "shared_failures": True},
+            **fields
+            | {
+                "tasks": tasks,
+                "seed": 1_000 * self.seed + iteration,
+                "reward": "safe_stages",
+                "shared_failures": True,
+            },
             group=self.sizes.rl_group,
         )
 
@@ -279,8 +289,8 @@ def _worth_learning(record: RolloutRecord) -> bool:
 def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     """What of an arm makes its weights others'."""
     parts = {
-        "start": not arm.stage1, "fresh": not arm.sft, "more": arm.more_sft, "blind": arm.blind,
-        arm.rl or "": rl and arm.rl is not None,
+        "start": not arm.stage1, "fresh": not arm.sft, "more": arm.more_sft, "longer": arm.sft_times > 1,
+        "blind": arm.blind, arm.rl or "": rl and arm.rl is not None,
     }  # fmt: skip
     return "".join(f"-{name}" for name, true in parts.items() if true)
 

@@ -52,7 +52,18 @@ def stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
     return Grade(stage_reward(truth.stages), terms)
 
 
-GRADERS: dict[str, Grader] = {"mean": mean_of_terms, "stages": stages_grade}
+WRONG_THING_COST = 0.5
+"""What picking up something else takes away, where the whole task is worth 1 [-]; chosen by hand: who is right less
+than once in three times had better refuse."""
+
+
+def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
+    """As `stages_grade`, and what was picked up that was not meant costs WRONG_THING_COST. Raises as that one."""
+    grade, wrong = stages_grade(task, episode, truth), bool(truth.wrong_things)
+    return Grade(grade.total - wrong * WRONG_THING_COST, {**grade.terms, "wrong_thing": float(wrong)})
+
+
+GRADERS: dict[str, Grader] = {"mean": mean_of_terms, "stages": stages_grade, "safe_stages": safe_stages_grade}
 """What an episode is worth, by the names that users type; a program may add its own."""
 
 

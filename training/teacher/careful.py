@@ -4,7 +4,8 @@
 |---|---|---|---|---|
 | `careful` | RoboRefer first | in doubt: not one point, a word for a side, a failure before | looks | tries again |
 | `careful:unchecked` | RoboRefer alone | never | - | tries again |
-| `careful:always` | both | always; goes on where they agree | looks | tries again |
+| `careful:always` | both | always, of room too; goes on where they agree | looks | tries again |
+| `careful:persistent` | both | always, but not of room; goes on where they agree | looks | tries four times more |
 | `careful:varied` | either first | now and then | looks now and then | errs now and then, sees it, and tries again |
 
 It reads the operator's words with `tool_nodes.language` as the scripted policy does, and what tools answer; never the
@@ -54,6 +55,7 @@ class Habits:
     Attributes:
         second_first: How often the second pointer is asked first.
         check_in_doubt, check_else: How often the other pointer is asked too.
+        check_room: And where room is asked for: two places may both be good and far from each other.
         agree: Goes on only with what both pointers mean, or one of them twice.
         look_after: How often it looks for the thing once it holds something.
         slip: How often it makes a wrong move that it then takes back.
@@ -63,6 +65,7 @@ class Habits:
     second_first: float = 0.0
     check_in_doubt: float = 1.0
     check_else: float = 0.0
+    check_room: float = 0.0
     agree: bool = False
     look_after: float = 1.0
     slip: float = 0.0
@@ -72,8 +75,9 @@ class Habits:
 HABITS: Mapping[str, Habits] = {
     "": Habits(),
     "unchecked": Habits(check_in_doubt=0.0, look_after=0.0),
-    "always": Habits(check_else=1.0, agree=True),
-    "varied": Habits(0.3, 0.7, 0.35, look_after=0.5, slip=0.08),
+    "always": Habits(check_else=1.0, check_room=1.0, agree=True),
+    "persistent": Habits(check_else=1.0, agree=True, retries=4),
+    "varied": Habits(0.5, 0.4, 0.25, check_room=0.1, look_after=0.3, slip=0.05),
 }
 """By what follows the name and a colon."""
 
@@ -211,7 +215,7 @@ class _Play:
             return list(range(first, first + len(given)))
         return response.error or ErrorCode.OBJECT_NOT_FOUND
 
-    def _find(self, question: Move, doubtful: bool) -> Finding:
+    def _find(self, question: Move, doubtful: bool = False) -> Finding:
         """The register of what a question means, asked of one pointer or of both.
 
         Args:
@@ -225,7 +229,8 @@ class _Play:
         pointer = "vlm" if self._likely(habits.second_first) else "roborefer"
         first = yield from self._ask(_to(question, pointer))
         doubt = doubtful or self.failed or isinstance(first, ErrorCode) or len(first) != 1
-        if not self._likely(habits.check_in_doubt if doubt else habits.check_else):
+        calm = habits.check_room if question.kind == "room" else habits.check_else
+        if not self._likely(habits.check_in_doubt if doubt else calm):
             if isinstance(first, ErrorCode):
                 raise _Setback(first)
             return first[0]
@@ -310,7 +315,7 @@ class _Play:
     def _place(self) -> Play:
         relation = self.command.relation or "anywhere"
         question = Move("room", words=_references_of(self.command), relation=relation)
-        register = yield from self._find(question, doubtful=False)
+        register = yield from self._find(question)
         [response, *_] = yield Move("place", register=register)
         if not response.ok:
             if response.error in (ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING, ErrorCode.GRIPPER_EMPTY):
