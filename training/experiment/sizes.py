@@ -20,7 +20,7 @@ _PER_SEED = 1_000_000
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much a run does; the default takes about 75 minutes on two cores.
+    """How much a run does; the default takes about 75 minutes on two cores, by the sum of its stages.
 
     Attributes:
         label_scenes, label_steps: Stage 1's start: scenes with labels, and steps of 16 scenes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -71,7 +72,7 @@ def update(
             "Were they sampled by another policy?",
         )
     steps: list[dict[str, float]] = []
-    for some in (some for _ in range(settings.epochs) for some in batches(telling, settings.batch, rng)):
+    for some in chain.from_iterable(batches(telling, settings.batch, rng) for _ in range(settings.epochs)):
         steps.append(learner.reinforce(some, settings))
         if steps[-1]["kl"] > settings.largest_kl:
             break

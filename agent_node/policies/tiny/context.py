@@ -157,13 +157,9 @@ class ContextReader:
         if self._eyes is None:
             return
         if tokens[:1] == (v.PLAN,):
-            self._planned = self._eyes.meanings(self._phrase(tokens[1:]))
+            self._planned = self._eyes.meanings(_phrase(tokens[1:]))
         if v.POINT in tokens:
-            self._asked = self._eyes.meanings(self._phrase(tokens[tokens.index(v.POINT) + 2 :]))
-
-    def _phrase(self, tokens: Sequence[str]) -> str:
-        """The words that tokens begin with."""
-        return " ".join(itertools.takewhile(lambda token: token not in v.FIXED, tokens))
+            self._asked = self._eyes.meanings(_phrase(tokens[tokens.index(v.POINT) + 2 :]))
 
     def _take_answer(self, message: Message) -> None:
         if not self._waiting:
@@ -213,6 +209,11 @@ class ContextReader:
         self._tokens += [self._vocabulary.id(token) for token in tokens]
         self._features += features or [None] * len(tokens)
         self._sampled += [sampled] * len(tokens)
+
+
+def _phrase(tokens: Sequence[str]) -> str:
+    """The words that tokens begin with, up to the first that is no word of the vocabulary's: a slot says nothing."""
+    return " ".join(itertools.takewhile(lambda token: token not in v.FIXED, tokens))
 
 
 def _same(a: Message, b: Message) -> bool:

@@ -27,6 +27,8 @@ from tool_nodes.types import Frame
 
 EyeFeatures = NDArray[np.float32]
 """(..., EYE_WIDTH)."""
+Meanings = NDArray[np.float32]
+"""(n, FEATURES + 1): of each of n words its vector and, last, its bias, as of the pointer that the eyes are of."""
 
 FEATURES = 64
 """Of a cell of the pointer's encoder [-]; see `tool_nodes.perception.learned.forward`."""
@@ -68,10 +70,6 @@ def encoder_of(pointer: PointerWeights) -> dict[str, NDArray[np.float32]]:
     tensors = {name: pointer.tensors[name] for name in encoder_names() - {_ANYTHING}}
     tensors |= {name: tensors[name] * _FEATURE_SCALE for name in ("out.weight", "out.bias")}
     return {**tensors, _ANYTHING: pointer.tensors["head.weight"][pointer.heads.index(ANYTHING)]}
-
-
-Meanings = NDArray[np.float32]
-"""(n, FEATURES + 1): of each of n words its vector and, last, its bias, as of the pointer that the eyes are of."""
 
 
 def place_features(points: Sequence[tuple[float, float]] | NDArray[np.float64]) -> EyeFeatures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,20 +14,24 @@ import pytest
 
 import training.trainer.rl
 from agent_node.episode import Episode
+from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights, write_weights
+from sim.tasks.stages import Stage
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
 from training.grading import Grade
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import GRADERS, RolloutPlan
+from training.rollouts.plan import GRADERS, WRONG_THING_COST, RolloutPlan, safe_stages_grade, stages_grade
 from training.rollouts.replies import RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
 from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, LOG, POLICY, REPORT
+from training.trainer.objective import update
 from training.trainer.reading import rows_of, rows_of_folder
 from training.trainer.rl import reinforce
+from training.trainer.rows import Row
 from training.trainer.settings import ReinforceSettings
 
 SETTINGS = ReinforceSettings(iterations=2, group=3, stop_silent=0, stop_alike=0, device="cpu", keep=None)
@@ -132,3 +137,29 @@ def test_rows_that_other_weights_sampled_stop_it(
     with pytest.raises(ToolError, match="The rows do not fit the weights"):
         reinforce(weights, plan_of, SETTINGS, tmp_path, seed=0)
     assert not (tmp_path / CHECKPOINT).exists()
+
+
+def test_no_more_steps_are_made_once_the_policy_is_far_enough_from_who_sampled(weights: TinyWeights) -> None:
+    settings = replace(SETTINGS, epochs=6, warm_up_steps=0, largest_kl=math.inf)
+    rng = np.random.default_rng(3)
+    tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=11)]).astype(np.int32)
+    sampled = np.arange(12) > 3
+    row = Row(
+        tokens, np.zeros((12, EYE_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
+    )
+    learner = Learner(weights, settings)
+    told = replace(row, logprobs=learner.logprobs([row])[0])
+    assert update(Learner(weights, settings), [told], settings, rng)["steps"] == 6
+    near = replace(settings, largest_kl=1e-9)
+    assert update(learner, [told], near, rng)["steps"] == 2, "the first step is made where nothing has moved yet"
+
+
+def test_what_was_not_meant_costs_more_than_doing_nothing() -> None:
+    stages = {"hand_at_target": Stage(True, 1.0), "held": Stage(False)}
+    meant, other = (Score({}, False, (), stages, (thing,), ("box",)) for thing in ("box", "can"))
+    episode: Any = None
+    task: Any = None
+    right, wrong = (safe_stages_grade(task, episode, truth) for truth in (meant, other))
+    assert right.total == stages_grade(task, episode, meant).total
+    assert wrong.total == right.total - WRONG_THING_COST
+    assert (right.terms["wrong_thing"], wrong.terms["wrong_thing"]) == (0.0, 1.0)
