@@ -15,7 +15,7 @@ PIP_OPTIONS ?=
 # What is tested in an environment of its own (docs/engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
-.PHONY: run check test test-serve mutants lint docs clean $(ENGINES:%=test-%)
+.PHONY: run check test collected test-serve mutants lint docs clean $(ENGINES:%=test-%)
 
 $(VENV)/.core: pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
@@ -52,8 +52,13 @@ lint: $(VENV)/.dev
 check: lint
 	$(PYTEST) --fast tests
 
-test: lint
+test: $(VENV)/.dev
+	@$(MAKE) --no-print-directory -j2 lint collected
 	$(PYTEST)
+
+# pytest rewrites every module of tests: once, while mypy has the other core, and not in each of its processes.
+collected: $(VENV)/.dev
+	@$(BIN)/python -m pytest --collect-only -qq > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 
 # An adapter against the real package, in that engine's own environment, which is made first.
 $(ENGINES:%=test-%): test-%: $(VENV)/.core

@@ -12,6 +12,9 @@ from training.rollouts.plan import tasks_of
 
 KINDS = ("pick", "relational_pick", "pick_and_place")
 """Kinds of tasks, in turn."""
+RL_KINDS = ("pick_and_place", "pick", "pick_and_place", "pick_and_place", "relational_pick", "pick_and_place")
+"""Those of RL: four of six of the kind whose groups are seldom all alike. After SFT of seed 0, 26 % of them succeed,
+and 75 % of the others; and they begin with a pick."""
 _SEEDS: Mapping[str, int] = {"careful": 0, "expert": 100_000, "more": 200_000, "rl": 300_000, "evaluation": 900_000}
 """First seed of the tasks of each use; they are never the same. The evaluation's are those of every seed and arm."""
 _PER_SEED = 1_000_000
@@ -45,7 +48,7 @@ class Sizes:
     sft_epochs: int = 20
     sft_sentences: int = 2000
     sft_conversations: int = 400
-    rl_iterations: int = 13
+    rl_iterations: int = 8
     rl_groups: int = 20
     rl_group: int = 8
     evaluated: int = 120
@@ -101,4 +104,4 @@ def tasks_for(use: str, seed: int, count: int) -> tuple[Mapping[str, Any], ...]:
     Those of an evaluation are the same for every seed; all are of the training's products, in layouts of their own.
     """
     first = _SEEDS[use] + (0 if use == "evaluation" else _PER_SEED * (seed + 1))
-    return tasks_of(KINDS, count, first)
+    return tasks_of(RL_KINDS if use == "rl" else KINDS, count, first)

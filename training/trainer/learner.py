@@ -17,6 +17,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -26,6 +27,7 @@ from torch.nn import functional as F
 from agent_node.policies.tiny.weights import TinyWeights
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import BoolArray
 from training.trainer.network import TinyTransformer, chosen_device
 from training.trainer.rows import Floats, Row, RowBatch
 from training.trainer.settings import OptimiserSettings, PolicySettings
@@ -61,6 +63,7 @@ class Learner:
         self.device = chosen_device(settings.device)
         self._begun_with, self._settings = weights, settings
         self._grammar = weights.grammar
+        self._masks: WeakKeyDictionary[Row, BoolArray] = WeakKeyDictionary()
         self.network = TinyTransformer.from_weights(weights).to(self.device)
         self._optimiser = _optimiser(self.network, settings)
         self._reference: TinyTransformer | None = None
@@ -111,9 +114,9 @@ class Learner:
             settings: Of the objective.
 
         Returns:
-            "loss", "clipped" (share of tokens whose ratio was cut), "kl" from the policy that sampled (r - 1 - log r)
-            and "entropy" [nat], "drift" from the policy that the training began with [nat] where `settings.kl` is
-            above 0, "gradient" (its norm), "tokens".
+            "loss", "clipped" (share of tokens whose ratio was cut), "kl" of the policy that sampled from the one that
+            takes the step (rho - 1 - log rho) and "entropy" [nat], "drift" from the policy that the training began with
+            [nat] where `settings.kl` is above 0, "gradient" (its norm), "tokens".
 
         Raises:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
@@ -134,7 +137,7 @@ class Learner:
             figures["drift"] = float(drift.detach())
         with torch.no_grad():
             figures["clipped"] = float((gain < ratio * batch.advantages).float().mean())
-            figures["kl"] = float(_divergence(batch.logprobs, logprobs).mean())
+            figures["kl"] = float(_divergence(logprobs, batch.logprobs).mean())  # the samples are the old one's
         lost = self._descend(loss, min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
         return {"loss": lost, **figures, "gradient": self._gradient}
 
@@ -200,8 +203,10 @@ class Learner:
         """(N, V) of a batch."""
         if self._grammar is None:
             return None
-        masks = [self._grammar.masks(row.tokens, row.sampled) for row in rows]
-        return torch.from_numpy(np.concatenate(masks)).to(self.device)
+        for row in rows:
+            if row not in self._masks:
+                self._masks[row] = self._grammar.masks(row.tokens, row.sampled)
+        return torch.from_numpy(np.concatenate([self._masks[row] for row in rows])).to(self.device)
 
     def _reference_logprobs(self, batch: _Sampled) -> Tensor:
         if self._reference is None:

@@ -13,7 +13,7 @@ from tool_nodes.types import FloatArray
 from training.advantages.gigpo import or_gigpo
 from training.advantages.grpo import EPSILON, grpo_by_group
 from training.steps import ScoredRollout
-from training.trainer.rows import Row, batches
+from training.trainer.rows import Row, even_batches
 from training.trainer.settings import PolicySettings
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def update(
             "Were they sampled by another policy?",
         )
     steps: list[dict[str, float]] = []
-    for some in chain.from_iterable(batches(telling, settings.batch, rng) for _ in range(settings.epochs)):
+    for some in chain.from_iterable(even_batches(telling, settings.batch, rng) for _ in range(settings.epochs)):
         steps.append(learner.reinforce(some, settings))
         if steps[-1]["kl"] > settings.largest_kl:
             break

@@ -162,6 +162,16 @@ class RowBatch:
         return cls(**{name: filled(name) for name in ("tokens", "eyes", "sampled", "advantages", "logprobs")})
 
 
+def even_batches(rows: Sequence[Row], most: int, rng: np.random.Generator) -> Iterator[list[Row]]:
+    """All rows once in random order, in as few batches of at most `most` as there can be, which differ by one row.
+
+    For RL, where a step is as long whatever it is made of: the last few rows are no batch of their own, and rows of
+    like lengths, which ended alike, are not together.
+    """
+    for part in np.array_split(rng.permutation(len(rows)), -(-len(rows) // most)):
+        yield [rows[k] for k in part]
+
+
 def batches(rows: Sequence[Row], size: int, rng: np.random.Generator) -> Iterator[list[Row]]:
     """All rows once in random order, `size` at a time; rows of a batch are of like lengths, so that little is filled.
 

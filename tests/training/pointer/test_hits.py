@@ -126,10 +126,10 @@ def test_groups_that_are_all_alike_stop_it(
     assert raised.value.code is ErrorCode.INTERNAL
 
 
-@pytest.mark.parametrize("wrong", [{"steps": 0}, {"samples": 1}, {"seed": -1}, {"threads": 0}])
-def test_a_run_that_makes_no_sense_is_refused(wrong: dict[str, int]) -> None:
+@pytest.mark.parametrize("wrong", [{"steps": 0}, {"samples": 1}, {"seed": -1}, {"threads": 0}, {"without_depth": 1.5}])
+def test_a_run_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ToolError):
-        HitTraining(**wrong)
+        HitTraining(**wrong)  # type: ignore[arg-type]
 
 
 def test_the_gain_is_the_mean_over_seeds_with_a_t_interval() -> None:

@@ -143,6 +143,18 @@ def test_a_grasp_that_the_arm_cannot_do_is_followed_by_the_next_one() -> None:
     assert kinds(play("Pick up the red box", "unchecked", answers))[3:] == ["grasp", "next", "grasp", "done"]
 
 
+@pytest.mark.parametrize(("variant", "tried"), [("unchecked", 3), ("", 3), ("persistent", 5)])
+def test_what_always_slips_is_tried_as_often_as_the_variant_says(variant: str, tried: int) -> None:
+    def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
+        if tool == "robot.execute_grasp":
+            return "Error GRIPPER_EMPTY: nothing is held."
+        return points(HERE) if tool.endswith("detect_all") else well(tool, arguments, before)
+
+    moves = kinds(play("Pick up the red box", variant, answers, turns=60))
+    assert moves.count("grasp") == tried
+    assert moves[-1] == "refuse"
+
+
 def test_where_both_still_see_the_thing_something_else_is_held_and_it_says_so() -> None:
     def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
         return points(HERE) if tool.endswith("detect_all") else well(tool, arguments, before)

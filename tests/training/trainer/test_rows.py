@@ -10,7 +10,7 @@ import pytest
 
 from agent_node.policies.tiny.context import TinyContext
 from tool_nodes.results import ErrorCode, ToolError
-from training.trainer.rows import Row, RowBatch, batches, problem_of, read_rows, sound_rows, write_rows
+from training.trainer.rows import Row, RowBatch, batches, even_batches, problem_of, read_rows, sound_rows, write_rows
 
 WIDTH = 3
 
@@ -84,6 +84,18 @@ def test_batches_have_every_row_once_and_rows_of_like_lengths() -> None:
     spread = [max(map(len, batch)) - min(map(len, batch)) for batch in seen]
     assert np.mean(spread) < 2
     again = list(batches(rows, 5, np.random.default_rng(0)))
+    assert [[id(one) for one in batch] for batch in seen] == [[id(one) for one in batch] for batch in again]
+
+
+@pytest.mark.parametrize(
+    ("rows", "most", "sizes"), [(37, 36, [19, 18]), (72, 64, [36, 36]), (5, 9, [5]), (7, 3, [3, 2, 2])]
+)
+def test_even_batches_have_every_row_once_and_as_many_rows_each(rows: int, most: int, sizes: list[int]) -> None:
+    own = [row(4 + k % 6, 1) for k in range(rows)]
+    seen = list(even_batches(own, most, np.random.default_rng(0)))
+    assert [len(batch) for batch in seen] == sizes
+    assert sorted(id(one) for batch in seen for one in batch) == sorted(map(id, own))
+    again = list(even_batches(own, most, np.random.default_rng(0)))
     assert [[id(one) for one in batch] for batch in seen] == [[id(one) for one in batch] for batch in again]
 
 

@@ -18,6 +18,7 @@ import training.trainer.log
 import training.trainer.sft
 from agent_node.policies.tiny.weights import TinyWeights, read_weights
 from tool_nodes.results import ErrorCode, ToolError
+from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, CURVES, EVENTS, LOG, POLICY, REPORT
 from training.trainer.rows import Row
 from training.trainer.settings import PolicySettings, ReinforceSettings, SupervisedSettings
@@ -171,12 +172,24 @@ def test_the_rate_rises_and_falls_to_nothing() -> None:
     assert rates[-1] == pytest.approx(0.0)
 
 
+def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeights, rows: list[Row]) -> None:
+    moved = {}
+    for optimiser in ("sgd", "adamw"):
+        learner = Learner(weights, replace(SETTINGS, optimiser=optimiser, weight_decay=0.0, largest_gradient=1e9))
+        learner.supervise(rows[:8])
+        before, after = weights.tensors["layer.0.up.weight"], learner.weights.tensors["layer.0.up.weight"]
+        moved[optimiser] = np.abs(after - before)
+    assert moved["sgd"].max() > 5 * np.median(moved["sgd"])
+    assert moved["adamw"].max() < 1.1 * np.median(moved["adamw"])
+
+
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
     [
         (SupervisedSettings, "epochs", 0), (SupervisedSettings, "warm_up", 1.0), (SupervisedSettings, "held_out", -0.1),
         (SupervisedSettings, "learning_rate", 0.0), (PolicySettings, "clip_low", 0.0), (PolicySettings, "kl", -1.0),
         (PolicySettings, "gamma", 1.1), (PolicySettings, "delta", 0.0), (PolicySettings, "advantages", "ppo"),
+        (PolicySettings, "optimiser", "adam"), (PolicySettings, "largest_kl", 0.0), (SupervisedSettings, "beta2", 1.0),
         (ReinforceSettings, "group", 1), (ReinforceSettings, "iterations", 0), (ReinforceSettings, "keep", 0),
     ],
 )  # fmt: skip
