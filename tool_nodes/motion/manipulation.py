@@ -19,7 +19,7 @@ from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
 from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.placing import PlaceCandidate, place_candidates
+from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
@@ -198,10 +198,18 @@ class Manipulator:
         self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
     ) -> Legs:
         """Both legs to T, by way of T moved by `back` (3,) in the base frame; planned before anything moves."""
+        approach = self._approach(start, T, back, scene, speed)
+        return approach, self._descent(approach, T, scene, speed)
+
+    def _approach(
+        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float
+    ) -> Trajectory:
         before = T.copy()
         before[:3, 3] += back
-        approach = self._plan(start, PoseGoal(before[None]), scene, speed)
-        return approach, self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))
+        return self._plan(start, PoseGoal(before[None]), scene, speed)
+
+    def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        return self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))
 
     def return_to_park(self) -> None:
         """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
@@ -414,33 +422,23 @@ class Manipulator:
     def _plan_place(
         self, point: FloatArray, held: HeldObject, heights: HeightMap, scene: CollisionScene
     ) -> tuple[Legs, PlaceCandidate]:
-        start = self._arm.state().q
+        start, above = self._arm.state().q, np.array([0.0, 0.0, APPROACH])
         failure: ToolError | None = None
-        tried = 0
+        tried = in_vain = 0
         for candidate in place_candidates(point, held, heights, self.robot.reach):
             tried += 1
-            T = candidate.T_base_gripper
+            T, approach = candidate.T_base_gripper, None
             if not self._planner.reachable(T, scene):
                 continue
             try:
-                return self._approach_and_descend(
-                    start, T, np.array([0.0, 0.0, APPROACH]), scene, CARRY_SPEED
-                ), candidate
+                approach = self._approach(start, T, above, scene, CARRY_SPEED)
+                return (approach, self._descent(approach, T, scene, CARRY_SPEED)), candidate
             except ToolError as error:
                 failure = error.with_traceback(None)
-        where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
-        if not tried:
-            raise ToolError(
-                ErrorCode.PLACE_BLOCKED,
-                f"The place at {where} is occupied or has no level surface as large as the held object.",
-                "Choose a free place.",
-            )
-        detail = f" ({failure.message.rstrip('.')})" if failure else ""
-        raise ToolError(
-            ErrorCode.PLACE_BLOCKED,
-            f"No collision-free way to set the object down at {where}{detail}.",
-            "Choose a place with more room around it.",
-        )
+            in_vain += approach is None
+            if in_vain == MOST_IN_VAIN:
+                break
+        raise blocked(point, tried, failure)
 
     def _verify_placed(self, plan: PlacePlan) -> None:
         """Look again: something higher than the support must stand where it was set down, or be new in a container."""

@@ -14,6 +14,7 @@ from tool_nodes.motion.robot_model import Reach
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.perception.containers import is_cavity
 from tool_nodes.perception.obstacles import HeightMap
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray, FloatArray
 
 STEP_TOLERANCE = 0.015
@@ -33,6 +34,11 @@ _DROPS = ((0.004, 0.015), (0.03,))
 """Heights of release [m]; every shift is tried with the first group before any with the next. Chosen by hand."""
 _DROPS_INTO = ((0.004, 0.015, 0.03, 0.05, 0.075, 0.10, 0.13),)
 """The same for what is dropped into a container, over whose rim the fingers may have to stay."""
+
+MOST_IN_VAIN = 12
+"""Poses of the hand over a place to which the planner may find no way before the place counts as blocked [-]: as many
+as there are turns of the hand, and each such search uses up its whole budget. Of 97 placements of the erring world none
+had one before the pose that it took."""
 
 
 @dataclass(frozen=True)
@@ -115,3 +121,20 @@ def _support(heights: HeightMap, target: FloatArray, R: FloatArray, held: HeldOb
     if height <= workspace.TABLE_Z + STEP_TOLERANCE:
         return workspace.TABLE_Z
     return height if is_steady(heights, target, R, held.box.half_extents, height) else None
+
+
+def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolError:
+    """PLACE_BLOCKED of a point (3,) of the base frame, after so many candidates, the last of which failed so."""
+    where = f"x={point[0]:.2f} m, y={point[1]:.2f} m"
+    if not tried:
+        return ToolError(
+            ErrorCode.PLACE_BLOCKED,
+            f"The place at {where} is occupied or has no level surface as large as the held object.",
+            "Choose a free place.",
+        )
+    detail = f" ({failure.message.rstrip('.')})" if failure else ""
+    return ToolError(
+        ErrorCode.PLACE_BLOCKED,
+        f"No collision-free way to set the object down at {where}{detail}.",
+        "Choose a place with more room around it.",
+    )

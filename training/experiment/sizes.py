@@ -77,7 +77,7 @@ SMOKE = Sizes(4, 1, 4, 1, 2, 2, 1, 4, 2, 1, 1, 2, 1)
 
 
 def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
-    """All sizes but the group and the epochs times a factor, but at least those of SMOKE.
+    """All sizes but the epochs and what an iteration compares times a factor, but at least those of SMOKE.
 
     Args:
         sizes: Of a whole run.
@@ -92,7 +92,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
     numbers = {
         entry.name: max(getattr(SMOKE, entry.name), round(scale * getattr(sizes, entry.name)))
         for entry in fields(Sizes)
-        if entry.name not in ("rl_group", "sft_epochs")  # what is compared, and how often a row is seen, are no sizes
+        if entry.name not in ("rl_group", "rl_groups", "sft_epochs")  # more of these is another step, not more of them
     }
     found = replace(sizes, **numbers)
     return found if evaluated is None else replace(found, evaluated=evaluated)

@@ -12,9 +12,10 @@ import pytest
 from sim.scene.files import load_scene
 from sim.scene.scenes import Scene
 from tests.tool_nodes.tools.cell import Cell
-from tool_nodes.results import ErrorCode
+from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
-from tool_nodes.types import FloatArray
+from tool_nodes.types import FloatArray, Trajectory
 
 SCENE = """
 objects:
@@ -183,6 +184,23 @@ def test_a_place_that_cannot_be_used_is_refused_and_the_thing_still_held(holding
         error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_picture(*place))
         assert error.code is code
     assert holding.world.time == before
+    assert holding.holds_block
+    assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE)).ok
+
+
+def test_a_place_without_a_way_is_given_up_after_a_few_searches(holding: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = []
+
+    def no_way(*arguments: object) -> Trajectory:
+        searches.append(arguments)
+        raise ToolError(ErrorCode.PLAN_FAILED, "There is no way.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(EmbeddedPlanner, "_plan_poses", no_way)  # each would use up its whole budget
+        error = holding.refusal("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE))
+    assert error.code is ErrorCode.PLACE_BLOCKED
+    assert "There is no way" in error.message
+    assert len(searches) == 12
     assert holding.holds_block
     assert holding.call("robot.place_object_at_2d_location", point_2d=holding.in_picture(*FREE)).ok
 
