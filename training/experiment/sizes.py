@@ -92,7 +92,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
     numbers = {
         entry.name: max(getattr(SMOKE, entry.name), round(scale * getattr(sizes, entry.name)))
         for entry in fields(Sizes)
-        if entry.name not in ("rl_group", "rl_groups", "sft_epochs")  # more of these is another step, not more of them
+        if entry.name not in ("rl_group", "rl_groups", "sft_epochs")  # steps stay as they are, there are fewer
     }
     found = replace(sizes, **numbers)
     return found if evaluated is None else replace(found, evaluated=evaluated)
