@@ -34,7 +34,7 @@ Args:
     seed: Decides tasks, scenes and order.
     seeds: Train every arm of the small experiment instead, with so many seeds from --seed on, for one table.
     arms: Of those arms these alone, such as sft grpo or_gigpo.
-    scale: Times the rollouts and steps of the preset tiny; 1 takes about 75 minutes on two cores.
+    scale: Times the rollouts and steps of the preset tiny; 1 takes about an hour on two cores.
     evaluated: Episodes of each row of its tables; 120 by default, 400 for the arms.
     workers: Processes that draw its rollouts.
 """

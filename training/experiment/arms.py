@@ -45,7 +45,7 @@ ARMS: Mapping[str, ExperimentArm] = {
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
-    "longer": ExperimentArm("without RL: SFT for twice as long", sft_times=2),
+    "longer": ExperimentArm("without RL: SFT for six times as long", sft_times=6),
     "without_rl": ExperimentArm("without RL: SFT of as many more rollouts of the teacher", more_sft=True),
     "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
 }

@@ -43,7 +43,7 @@ def run_tiny(
         recipe: "dirl", "peria" or "last".
         folder: A new one, or one of the same run.
         seed: Of everything, 0 or more.
-        scale: Times the sizes; 1 takes about 75 minutes on two cores, by the sum of its stages.
+        scale: Times the sizes; 1 takes about an hour on two cores.
         evaluated: Episodes of each row of a table.
         workers: Processes that draw rollouts.
         sizes: What is scaled; the default sizes where None.

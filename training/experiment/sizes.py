@@ -23,7 +23,7 @@ _PER_SEED = 1_000_000
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much a run does; the default takes about 75 minutes on two cores, by the sum of its stages.
+    """How much a run does; the default takes about an hour on two cores.
 
     Attributes:
         label_scenes, label_steps: Stage 1's start: scenes with labels, and steps of 16 scenes.
@@ -48,7 +48,7 @@ class Sizes:
     sft_epochs: int = 20
     sft_sentences: int = 2000
     sft_conversations: int = 400
-    rl_iterations: int = 8
+    rl_iterations: int = 24
     rl_groups: int = 20
     rl_group: int = 8
     evaluated: int = 120

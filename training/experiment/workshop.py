@@ -81,6 +81,8 @@ class ExperimentRun:
         path = self.folder / "pointer" / ("hits.safetensors" if improved else "start.safetensors")
         if path.exists():
             return path
+        if improved:
+            self.pointer(improved=False)  # a step of its own, with its own time
         with self._step(f"stage 1, {'hits' if improved else 'labels'}"):
             weights = self._improved() if improved else self._labelled()
             _written(path, lambda: write_weights(weights, path))

@@ -77,7 +77,7 @@ HABITS: Mapping[str, Habits] = {
     "unchecked": Habits(check_in_doubt=0.0, look_after=0.0),
     "always": Habits(check_else=1.0, check_room=1.0, agree=True),
     "persistent": Habits(check_else=1.0, agree=True, retries=4),
-    "varied": Habits(0.5, 0.4, 0.25, check_room=0.1, look_after=0.3, slip=0.05),
+    "varied": Habits(0.5, 0.5, 0.4, check_room=0.2, agree=True, look_after=0.15, slip=0.03, retries=4),
 }
 """By what follows the name and a colon."""
 

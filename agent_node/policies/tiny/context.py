@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import Registers, read_turn
-from agent_node.policies.tiny.eyes import EYE_WIDTH, SEEN, EyeFeatures, Eyes, Meanings, Seen
+from agent_node.policies.tiny.eyes import EYE_WIDTH, FIT, SEEN, EyeFeatures, Eyes, Meanings, Seen
 from agent_node.policies.tiny.observations import ToolAnswer, observe
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from agent_node.policy import Message
@@ -30,6 +30,9 @@ from tool_nodes.results import ErrorCode, ToolError
 ALIKE = 0.06
 """Normalized distance up to which two points are the same place [-]; chosen by hand: half a thing's width in the
 picture, more than two pointers differ about its middle."""
+TELLING_FIT = 0.3
+"""How well or badly what is at a point fits the words, from which on the eyes say so, see `eyes.FIT` [-]; chosen by
+hand. In the erring world 25 % of the 123 points below -0.4 were right, and 95 % of the 529 above 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,7 +201,9 @@ class ContextReader:
         kept = found.points[: v.REGISTERS - len(before)]
         self.registers = Registers((*before, *kept), self.registers.image_index, self.registers.slots)
         for number, point in enumerate(kept, start=len(before) + 1):
-            self._add(f"p{number}", features=[self._seen.at(point, self._asked) if self._seen else None])
+            seen = self._seen.at(point, self._asked) if self._seen else None
+            self._add(f"p{number}", features=[seen])
+            self._add(*_looks(seen))
             nearest = min(before, key=lambda other: math.dist(point, other), default=None)
             if nearest is not None and math.dist(point, nearest) <= ALIKE:
                 self._add(v.SAME, f"p{before.index(nearest) + 1}")
@@ -209,6 +214,12 @@ class ContextReader:
         self._tokens += [self._vocabulary.id(token) for token in tokens]
         self._features += features or [None] * len(tokens)
         self._sampled += [sampled] * len(tokens)
+
+
+def _looks(seen: EyeFeatures | None) -> tuple[str, ...]:
+    """What the eyes say of a point, as a token; nothing where they cannot tell."""
+    fit = 0.0 if seen is None else float(seen[FIT])
+    return (v.LIKE,) if fit >= TELLING_FIT else (v.UNLIKE,) if fit <= -TELLING_FIT else ()
 
 
 def _phrase(tokens: Sequence[str]) -> str:

@@ -6,6 +6,7 @@
 | LOOK | `[see]` for each of the 12 likeliest things, OK for its depth |
 | POINT, ROOM | a register for each point, `SAME p1` after it where p1 of an earlier answer is at that place; EMPTY |
 | | without one; MORE where there are more than registers |
+| | after a POINT's register LIKE or UNLIKE, where the eyes can tell what it is on |
 | TAKE, NEXT | OK for the outline, OK for the grasp; EMPTY where nothing came back |
 | GRASP | HOLDS, and `[see]` twelve times for the new picture |
 | PLACE | PLACED, UNVERIFIED where the tool did not see it there, and `[see]` twelve times for the new picture |

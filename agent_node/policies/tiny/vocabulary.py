@@ -33,6 +33,8 @@ OK, EMPTY, HOLDS, PLACED, UNVERIFIED, SAME, MORE, NOTE, LAST = RESULTS = (
 """What tools answer beside points and errors: done; nothing came back; the gripper holds something; it was put down;
 but not seen there; the point before it is where the register after it is; more points than there are registers; the
 agent added a note; and that one turn is left."""
+LIKE, UNLIKE = LOOKS = ("LIKE", "UNLIKE")
+"""What the policy's own eyes say of the point before it: what is there looks like what was asked for, or does not."""
 
 POINTERS = {"ROBOREFER": "roborefer", "VLM": "vlm"}
 """The two pointers, and the prefix of their tools."""
@@ -49,7 +51,7 @@ RELATION_TOKENS: dict[str, str] = {token: relation for relation, token in _RELAT
 
 FIXED: tuple[str, ...] = (
     TASK, GO, SEE, *(f"[w{k}]" for k in range(1, SLOTS + 1)), *(f"p{k}" for k in range(1, REGISTERS + 1)),
-    END, *MOVES, *POINTERS, *RELATION_TOKENS, *RESULTS, *map(str, ErrorCode),
+    END, *MOVES, *POINTERS, *RELATION_TOKENS, *RESULTS, *LOOKS, *map(str, ErrorCode),
 )  # fmt: skip
 """Every token that is no word, in the order of their ids."""
 

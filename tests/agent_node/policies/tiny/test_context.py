@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from agent_node.policies.tiny.context import ContextReader, read_context, read_registers
+from agent_node.policies.tiny.context import TELLING_FIT, ContextReader, read_context, read_registers
 from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, FIT, SEEN, Eyes, place_features
-from agent_node.policies.tiny.vocabulary import REGISTERS, default_vocabulary
+from agent_node.policies.tiny.vocabulary import LOOKS, REGISTERS, default_vocabulary
 from agent_node.policies.tiny.weights import fresh_weights
 from agent_node.policy import Message
 from tests.agent_node.policies.tiny.talks import Talk, done_talk, picture
@@ -158,16 +158,34 @@ def test_an_answer_without_a_call_is_refused() -> None:
 def test_the_blind_are_told_where_points_are_and_see_nothing() -> None:
     talk = done_talk(VOCABULARY)
     seen, blind = (read_context(talk.messages, eyes, VOCABULARY) for eyes in (EYES, BLIND))
-    np.testing.assert_array_equal(seen.tokens, blind.tokens)
+    looks = np.isin(seen.tokens, VOCABULARY.encode(LOOKS))
+    assert looks.any()
+    assert not np.isin(blind.tokens, VOCABULARY.encode(LOOKS)).any()
+    np.testing.assert_array_equal(seen.tokens[~looks], blind.tokens)
+    seen_eyes = seen.eyes[~looks]
     assert np.abs(seen.eyes[:, :FEATURES]).sum() > 0
     assert np.abs(blind.eyes[:, :FEATURES]).sum() == 0
     points = [VOCABULARY.tokens[k].startswith("p") for k in blind.tokens] & (np.abs(blind.eyes).sum(axis=1) > 0)
-    np.testing.assert_array_equal(seen.eyes[points, FEATURES:FIT], blind.eyes[points, FEATURES:FIT])
+    np.testing.assert_array_equal(seen_eyes[points, FEATURES:FIT], blind.eyes[points, FEATURES:FIT])
     assert seen.eyes[:, FIT].any()
     assert not blind.eyes[:, FIT].any()
     see = blind.tokens == VOCABULARY.id("[see]")
     assert np.abs(blind.eyes[see]).sum() == 0
-    assert np.abs(seen.eyes[see][:, FEATURES:]).sum() > 0
+    assert np.abs(seen_eyes[see][:, FEATURES:]).sum() > 0
+
+
+def test_eyes_say_of_each_point_whether_what_is_there_looks_like_what_was_asked_for() -> None:
+    talk = done_talk(VOCABULARY)
+    context = read_context(talk.messages, EYES, VOCABULARY)
+    said = 0
+    for k, token in enumerate(VOCABULARY.decode(context.tokens)):
+        fit = float(context.eyes[k, FIT])
+        if fit and token.startswith("p"):
+            expected = "LIKE" if fit >= TELLING_FIT else "UNLIKE" if fit <= -TELLING_FIT else None
+            following = VOCABULARY.tokens[context.tokens[k + 1]]
+            assert following == expected if expected else following not in LOOKS
+            said += expected is not None
+    assert said
 
 
 def test_eyes_see_a_thing_where_it_is_whatever_the_size_of_the_picture() -> None:
