@@ -81,10 +81,9 @@ class ExperimentRun:
         path = self.folder / "pointer" / ("hits.safetensors" if improved else "start.safetensors")
         if path.exists():
             return path
-        if improved:
-            self.pointer(improved=False)  # a step of its own, with its own time
+        start = self.pointer(improved=False) if improved else None  # a step of its own, with its own time
         with self._step(f"stage 1, {'hits' if improved else 'labels'}"):
-            weights = self._improved() if improved else self._labelled()
+            weights = self._improved(start) if start else self._labelled()
             _written(path, lambda: write_weights(weights, path))
         return path
 
@@ -102,17 +101,16 @@ class ExperimentRun:
         weights, _ = learned_from_labels(labelled, words, self.seed, sizes.label_steps, without_depth=WITHOUT_DEPTH)
         return calibrated(weights, labelled)
 
-    def _improved(self) -> PointerWeights:
+    def _improved(self, start: Path) -> PointerWeights:
         from training.pointer.batch import WITHOUT_DEPTH
         from training.pointer.data import make_pictures
         from training.pointer.hits import HitTraining, improve_by_hits
 
         sizes, folder = self.sizes, self.folder / "pointer"
-        start = read_pointer(self.pointer(improved=False))
         shown = make_pictures(self.folder / "pictures", "train", self.seed, sizes.hit_scenes, self.workers)
         # The policy's eyes are this encoder, and what they see has no depth.
         training = HitTraining(self.seed, sizes.hit_steps, without_depth=WITHOUT_DEPTH)
-        return improve_by_hits(start, shown, training, folder).weights
+        return improve_by_hits(read_pointer(start), shown, training, folder).weights
 
     # -- teacher data ----------------------------------------------------------------------------------
 

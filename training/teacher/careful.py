@@ -6,7 +6,7 @@
 | `careful:unchecked` | RoboRefer alone | never | - | tries again |
 | `careful:always` | both | always, of room too; goes on where they agree | looks | tries again |
 | `careful:persistent` | both | always, but not of room; goes on where they agree | looks | tries four times more |
-| `careful:varied` | either first | now and then | looks now and then | errs now and then, sees it, and tries again |
+| `careful:varied` | either first | half of the time; as above | now and then | errs now and then, sees it; as above |
 
 It reads the operator's words with `tool_nodes.language` as the scripted policy does, and what tools answer; never the
 truth. `varied` is for data: its choices are drawn from the seed of its options, so that a group of its rollouts has
