@@ -1,10 +1,11 @@
 """Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
 
-A turn of guided tokens is a move that can be called: its registers have a point, its words are the operator's, a grasp
-is executed once there is one, a motion that failed is not tried again as it was, nobody is asked the same more often in
-a row than the tools answer, and no token comes where it means nothing. What a move is worth is not the grammar's to
-say. The distribution that a guided policy samples from, and that its trainer moves, is over the tokens that are
-allowed.
+A turn of guided tokens is a move that can be called: what is taken is a point of a thing, and what is put down goes to
+a point of free room, both since the newest look; its words are the operator's, a plan comes before anything else, a
+grasp is executed once there is one and the hand is empty, a motion that failed is not tried again as it was, nobody is
+asked the same more often in a row than the tools answer, and no token comes where it means nothing. What a move is
+worth is not the grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is
+over the tokens that are allowed.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ from tool_nodes.types import BoolArray
 
 _State = Literal[
     "turn", "move", "target", "target or more", "reference or more", "asked", "asked for room", "relation", "word",
-    "word or end", "first of two", "first of two or and", "reference", "reference or end", "register", "free register",
+    "word or end", "first of two", "first of two or and", "reference", "reference or end", "thing", "room",
     "reason", "end",
 ]  # fmt: skip
 """Where in a turn the next token stands."""
 
 _AFTER_MOVE: dict[str, _State] = {
-    v.PLAN: "target", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "register", v.NEXT: "end",
-    v.GRASP: "end", v.PLACE: "free register", v.DONE: "end", v.REFUSE: "reason",
+    v.PLAN: "target", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "thing", v.NEXT: "end",
+    v.GRASP: "end", v.PLACE: "room", v.DONE: "end", v.REFUSE: "reason",
 }  # fmt: skip
 _WORDED: frozenset[_State] = frozenset({
     "target", "word", "target or more", "reference or more", "word or end", "reference or end", "first of two",
@@ -56,7 +57,7 @@ class TurnGrammar:
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.tokens = vocabulary.tokens
-        self._fixed = lru_cache(maxsize=1024)(self._fixed_mask)
+        self._fixed = lru_cache(maxsize=8192)(self._fixed_mask)
         self._words = lru_cache(maxsize=256)(self._word_mask)
 
     def mask(self, state: _State, known: _Known) -> BoolArray:
@@ -114,10 +115,10 @@ class TurnGrammar:
                 return token in v.POINTERS and (move_asked, token) != known.answered
             case "relation":
                 return token in v.RELATION_TOKENS
-            case "register":
-                return 0 < _REGISTERS.get(token, 0) <= known.points
-            case "free register":
-                return 0 < _REGISTERS.get(token, 0) <= known.points and _REGISTERS[token] not in known.blocked
+            case "thing":
+                return token in known.things
+            case "room":
+                return token in known.rooms
             case "reason":
                 return token in REASONS
             case "end" | "word or end" | "reference or end":
@@ -136,15 +137,19 @@ class _Callable:
     """Which moves the tools would run.
 
     Attributes:
-        points: Registers that have a point.
-        blocked: Those of them where something could not be put down since the newest look.
+        things: Registers of points that were asked for with POINT since the newest look.
+        rooms: Those of ROOM, without those where something could not be put down.
+        planned: The plan's place, before anything else, is over.
+        holding: The hand holds something.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
         answered: A move and its pointer who was asked the same as often in a row as the tools answer; else ().
     """
 
-    points: int = 0
-    blocked: frozenset[int] = frozenset()
+    things: frozenset[str] = frozenset()
+    rooms: frozenset[str] = frozenset()
+    planned: bool = False
+    holding: bool = False
     outlined: bool = False
     graspable: bool = False
     answered: tuple[str, ...] = ()
@@ -152,14 +157,16 @@ class _Callable:
     def allows(self, move: str) -> bool:
         """Whether a move may be called."""
         match move:
+            case v.PLAN:
+                return not self.planned
             case v.TAKE:
-                return self.points > 0
+                return bool(self.things)
             case v.PLACE:
-                return self.points > len(self.blocked)
+                return bool(self.rooms)
             case v.NEXT:
                 return self.outlined
             case v.GRASP:
-                return self.graspable
+                return self.graspable and not self.holding
         return True
 
 
@@ -171,7 +178,8 @@ class _Known:
         callable: What may be called.
         said: The operator's words, slots among them.
         moved: How the policy's newest move begins.
-        register: The newest one that the policy named.
+        register: The newest one that was named.
+        same: The next register is where a point of before is.
         turn: What the policy has written of its newest turn, or all of it.
         before: The turn before that one.
         times: How often that one came in a row.
@@ -180,7 +188,8 @@ class _Known:
     callable: _Callable = _Callable()
     said: frozenset[str] = frozenset()
     moved: str = ""
-    register: int = 0
+    register: str = ""
+    same: bool = False
     turn: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     times: int = 0
@@ -191,21 +200,34 @@ class _Known:
             self._count(token)
         now = self.callable
         if own:
-            self.register = _REGISTERS.get(token, self.register)
             if token in v.MOVES:
                 self.moved = token
-                if token in (v.TAKE, v.NEXT, v.GRASP):
-                    self.callable = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
-        elif token == v.SEE and self.moved == v.LOOK:
-            self.callable = replace(now, points=0, blocked=frozenset())  # see `context.ContextReader`
+                now = replace(now, planned=True)
+            if token in (v.TAKE, v.NEXT, v.GRASP):
+                now = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
+            self.register = token if token in _REGISTERS else self.register
         elif token in _REGISTERS:
-            self.callable = replace(now, points=max(now.points, _REGISTERS[token]))
+            if not self.same and self.moved == v.POINT:
+                now = replace(now, things=now.things | {token})
+            elif not self.same and self.moved == v.ROOM:
+                now = replace(now, rooms=now.rooms | {token})
+        elif token == v.TASK:
+            now = replace(now, planned=False)
+        elif token == v.SEE and self.moved == v.LOOK:
+            now = replace(now, things=frozenset(), rooms=frozenset())  # see `context.ContextReader`
         elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
-            self.callable = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
-        elif token in _ERRORS and self.moved == v.PLACE:
-            self.callable = replace(now, blocked=now.blocked | {self.register})
+            now = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
+        elif token == v.HOLDS:
+            now = replace(now, holding=True)
+        elif token == v.PLACED:
+            now = replace(now, holding=False)
+        elif token in _ERRORS:
+            if self.moved == v.PLACE:
+                now = replace(now, rooms=now.rooms - {self.register})
+            now = replace(now, holding=now.holding and token not in _LET_GO)
         elif token not in v.FIXED or token in _SLOTS:
             self.said |= {token}
+        self.callable, self.same = now, token == v.SAME
 
     def _count(self, token: str) -> None:
         """Notice the same turn again."""
@@ -255,10 +277,12 @@ def _next(state: _State, token: str) -> _State:
 
 _AFTER: dict[_State, _State] = {
     "target": "target or more", "asked": "word", "asked for room": "relation", "word": "word or end",
-    "first of two": "first of two or and", "reference": "reference or end", "register": "end", "free register": "end",
+    "first of two": "first of two or and", "reference": "reference or end", "thing": "end", "room": "end",
     "reason": "end",
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""
-_REGISTERS = {f"p{k}": k for k in range(1, v.REGISTERS + 1)}
+_REGISTERS = frozenset(f"p{k}" for k in range(1, v.REGISTERS + 1))
 _ERRORS = frozenset(map(str, ErrorCode))
+_LET_GO = frozenset(map(str, (ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING, ErrorCode.GRIPPER_EMPTY)))
+"""After these the hand is empty."""
 _SLOTS = frozenset(f"[w{k}]" for k in range(1, v.SLOTS + 1))

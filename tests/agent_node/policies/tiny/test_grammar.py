@@ -28,6 +28,7 @@ def context(*told: str) -> tuple[np.ndarray, np.ndarray]:
 LOOKED = ("[task] put the left [w1] box next to the tea and red box [go]", "+PLAN [w1] box LOOK END", "[see] OK [go]")
 POINTED = (*LOOKED, "+POINT VLM box END", "p1 p2 [go]")
 TAKEN = (*POINTED, "+TAKE p1 END", "OK OK [go]")
+ROOMY = (*TAKEN, "+ROOM VLM ON tea box END", "p3 [go]")
 
 
 def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...]) -> bool:
@@ -42,14 +43,21 @@ def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...])
 @pytest.mark.parametrize(
     "move",
     [
-        Move("look", plan=Plan(("[w1]", "box"), "next_to", ("tea", "box"))), Move("look"), Move("next"), Move("grasp"),
+        Move("look"), Move("next"), Move("grasp"),
         Move("point", "vlm", ("left", "box")), Move("room", "roborefer", (), "anywhere"),
         Move("room", "vlm", ("tea", "box"), "on"), Move("room", "vlm", ("tea", "and", "red", "box"), "between"),
-        Move("take", register=2), Move("place", register=1), Move("done"), Move("refuse", why="AMBIGUOUS"),
+        Move("take", register=2), Move("place", register=3), Move("done"), Move("refuse", why="AMBIGUOUS"),
     ],
 )  # fmt: skip
 def test_every_kind_of_move_is_allowed(move: Move) -> None:
-    assert allows(GRAMMAR, TAKEN, spell_move(move))
+    assert allows(GRAMMAR, ROOMY, spell_move(move))
+
+
+def test_a_plan_comes_before_anything_else() -> None:
+    plan = spell_move(Move("look", plan=Plan(("[w1]", "box"), "next_to", ("tea", "box"))))
+    assert allows(GRAMMAR, LOOKED[:1], plan)
+    assert not allows(GRAMMAR, LOOKED, plan)
+    assert allows(GRAMMAR, (*LOOKED, "+DONE END", LOOKED[0]), plan), "the operator says something else"
 
 
 @pytest.mark.parametrize(
@@ -66,23 +74,36 @@ def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
 
 
 def test_a_motion_is_called_when_it_can_be_run() -> None:
-    refused = (*TAKEN, "+GRASP END", "HOLDS [see] [go]", "+PLACE p1 END", "PLACE_BLOCKED [go]")
+    held = (*TAKEN, "+GRASP END", "HOLDS [see] [go]", "+ROOM VLM ON tea box END", "p3 p4 [go]")
+    refused = (*held, "+PLACE p3 END", "PLACE_BLOCKED [go]")
     for after, moves in (
-        (POINTED, "TAKE PLACE"),
-        ((*POINTED, "+TAKE p1 END", "EMPTY [go]"), "TAKE PLACE"),
-        ((*POINTED, "+TAKE p1 END", "OK NO_GRASP [go]"), "TAKE PLACE NEXT"),
-        (TAKEN, "TAKE PLACE NEXT GRASP"),
-        ((*TAKEN, "+GRASP END", "PLAN_FAILED [go]"), "TAKE PLACE NEXT"),
-        ((*TAKEN, "+GRASP END", "PLAN_FAILED [go]", "+NEXT END", "OK [go]"), "TAKE PLACE NEXT GRASP"),
-        ((*TAKEN, "+GRASP END", "HOLDS [see] [go]"), "TAKE PLACE NEXT"),
-        ((*refused, "+PLACE p2 END", "PLACE_BLOCKED [go]"), "TAKE NEXT"),
-        ((*refused, "+PLACE p2 END", "PLACE_BLOCKED [go]", "+LOOK END", "[see] OK [go]"), "NEXT"),
+        (LOOKED, ""),
+        (POINTED, "TAKE"),
+        ((*POINTED, "+TAKE p1 END", "EMPTY [go]"), "TAKE"),
+        ((*POINTED, "+TAKE p1 END", "OK NO_GRASP [go]"), "TAKE NEXT"),
+        (TAKEN, "TAKE NEXT GRASP"),
+        ((*TAKEN, "+GRASP END", "PLAN_FAILED [go]"), "TAKE NEXT"),
+        ((*TAKEN, "+GRASP END", "PLAN_FAILED [go]", "+NEXT END", "OK [go]"), "TAKE NEXT GRASP"),
+        ((*TAKEN, "+GRASP END", "HOLDS [see] [go]"), "TAKE NEXT"),
+        (held, "TAKE PLACE NEXT"),
+        ((*held, "+NEXT END", "OK [go]"), "TAKE PLACE NEXT"),
+        ((*held, "+PLACE p3 END", "OBJECT_DROPPED [go]", "+NEXT END", "OK [go]"), "TAKE PLACE NEXT GRASP"),
+        ((*held, "+PLACE p3 END", "PLACED [see] [go]", "+NEXT END", "OK [go]"), "TAKE PLACE NEXT GRASP"),
+        (refused, "TAKE PLACE NEXT"),
+        ((*refused, "+PLACE p4 END", "PLACE_BLOCKED [go]"), "TAKE NEXT"),
+        ((*refused, "+LOOK END", "[see] OK [go]"), "NEXT"),
     ):
         mask = GRAMMAR.turn(*context(*after)).mask
         allowed = [move for move in ("TAKE", "PLACE", "NEXT", "GRASP") if mask[VOCABULARY.id(move)]]
         assert allowed == moves.split(), after
-    assert not allows(GRAMMAR, refused, ("PLACE", "p1"))
-    assert allows(GRAMMAR, refused, ("PLACE", "p2"))
+    assert not allows(GRAMMAR, refused, ("PLACE", "p3"))
+    assert allows(GRAMMAR, refused, ("PLACE", "p4"))
+
+
+def test_things_are_taken_and_room_is_filled() -> None:
+    again = (*ROOMY, "+POINT ROBOREFER box END", "p4 SAME p3 [go]")
+    for move, allowed in (("TAKE", {1, 2, 4}), ("PLACE", {3})):
+        assert {k for k in range(1, 17) if allows(GRAMMAR, again, (move, f"p{k}"))} == allowed
 
 
 @pytest.mark.parametrize(
@@ -113,10 +134,10 @@ def test_nobody_is_asked_more_often_in_a_row_than_the_tools_answer() -> None:
 
 def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
     rng = np.random.default_rng(0)
-    registers = Registers(((0.2, 0.3), (0.4, 0.5)), 1, ("frobnicator",))
+    registers = Registers(((0.2, 0.3), (0.4, 0.5), (0.6, 0.5)), 1, ("frobnicator",))
     kinds = set()
     for _ in range(400):
-        turn, said = GRAMMAR.turn(*context(*TAKEN)), []
+        turn, said = GRAMMAR.turn(*context(*ROOMY)), []
         while not said or said[-1] != VOCABULARY.id(END):
             said.append(int(rng.choice(np.flatnonzero(turn.mask))))
             turn.take(said[-1])
