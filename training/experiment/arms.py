@@ -8,7 +8,7 @@ from typing import Literal
 
 from tool_nodes.results import ErrorCode, ToolError
 
-Advantage = Literal["grpo", "or_gigpo"]
+Advantage = Literal["grpo", "or_gigpo", "gae"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ ARMS: Mapping[str, ExperimentArm] = {
     "sft": ExperimentArm("SFT"),
     "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
+    "gae": ExperimentArm("SFT + RL with a critic", rl="gae"),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
     "longer": ExperimentArm("without RL: SFT for six times as long", sft_times=6),

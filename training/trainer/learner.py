@@ -175,6 +175,19 @@ class Learner:
         return found
 
     @torch.no_grad()
+    def states(self, rows: Sequence[Row]) -> list[Floats]:
+        """Of each row what the last layer has before each of its T turns, (T, width)."""
+        self.network.eval()
+        found = []
+        for first in range(0, len(rows), _ROWS_AT_ONCE):
+            some = rows[first : first + _ROWS_AT_ONCE]
+            batch = RowBatch.of(some)
+            tokens = torch.from_numpy(batch.tokens).long().to(self.device)
+            hidden = self.network(tokens, torch.from_numpy(batch.eyes).to(self.device)).cpu().numpy()
+            found += [hidden[k, [begin - 1 for begin, _ in row.spans]] for k, row in enumerate(some)]
+        return found
+
+    @torch.no_grad()
     def measure(self, rows: Sequence[Row]) -> dict[str, float]:
         """Loss [nat a token] and accuracy, by name, of rows that are not trained on."""
         self.network.eval()

@@ -37,6 +37,7 @@ from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.trainer.checkpoint import identity_of, resumed, save
+from training.trainer.critic import LinearCritic
 from training.trainer.log import POLICY, RunLog, RunReport, write_report, written_to
 from training.trainer.objective import turn_advantages, update
 from training.trainer.progress import Progress
@@ -132,7 +133,10 @@ def _iteration(
             ErrorCode.EXECUTION_FAILED, f"No rollout of iteration {iteration + 1} can be learned from: {why}."
         )
     scored = [credited(record, WEIGHTS) for record in drawn.records]
-    advantages, told = turn_advantages(scored, settings)
+    values = None
+    if settings.advantages == "gae":
+        values = LinearCritic(folder / "critic").values(iteration, learner.states(drawn.rows), scored)
+    advantages, told = turn_advantages(scored, settings, values)
     rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
     read = time.monotonic()
     figures = update(learner, rows, settings, rng)

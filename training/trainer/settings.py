@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.dapo import CLIP
+from training.advantages.gae import GAE_LAMBDA
 from training.advantages.gigpo import GAMMA, OMEGA
 from training.advantages.grouping import DELTA
 
-AdvantageName = Literal["grpo", "or_gigpo"]
-"""How rollouts of a group are compared: as wholes, or turn by turn as well."""
+AdvantageName = Literal["grpo", "or_gigpo", "gae"]
+"""How rollouts of a group are compared: as wholes, turn by turn as well, or each turn with what a critic expected."""
 
 OptimiserName = Literal["adamw", "sgd"]
 
@@ -102,7 +103,7 @@ class PolicySettings(OptimiserSettings):
         learning_rate: Constant after the first steps; with AdamW 2e-4 moved a thousandth of a nat an iteration, and at
             6e-4 a policy came apart; so did SGD at 0.25 in uneven batches.
         warm_up_steps: Steps in which the rate rises.
-        advantages: GRPO or OR-GIGPO.
+        advantages: GRPO, OR-GIGPO, or GAE with the critic of `training.trainer.critic`.
         epochs: Times that each rollout is learned from before new ones are drawn.
         batch: Most rollouts of a step; all steps of an epoch have as many. docs/learning.md#the-trainer has what
             epochs and batches gain.
@@ -112,7 +113,8 @@ class PolicySettings(OptimiserSettings):
         kl: Weight of the divergence from the policy that the training began with; SpaceTools 1e-4, LAST 0.01, PERIA 0.
         entropy: Weight of the entropy of the next token, which is added; 0 in SpaceTools.
         omega, gamma, delta: Of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; delta None for GiGPO.
-        with_std: Divide advantages by the group's standard deviation.
+        gae_lambda: Of GAE, see `training.advantages.gae`; its returns are not discounted.
+        with_std: Divide advantages by the group's standard deviation, or those of GAE by that of all turns.
         largest_mismatch: Mean difference of the log-probability of a token as it was sampled and as the trainer
             computes it [nat] from which on a training stops: then rows are not what the policy saw. Chosen by hand, a
             hundred times what rounding makes.
@@ -132,19 +134,22 @@ class PolicySettings(OptimiserSettings):
     omega: float = OMEGA
     gamma: float = GAMMA
     delta: float | None = DELTA
+    gae_lambda: float = GAE_LAMBDA
     with_std: bool = True
     largest_mismatch: float = 0.01
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.warm_up_steps >= 0, "warm_up_steps must be 0 or more")
-        self._require(self.advantages in ("grpo", "or_gigpo"), 'advantages must be "grpo" or "or_gigpo"')
+        names = get_args(AdvantageName)
+        self._require(self.advantages in names, f"advantages must be one of {', '.join(names)}")
         self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
         self._require(self.largest_kl > 0, "largest_kl must be above 0")
         self._require(0 < self.clip_low <= 1 and self.clip_high > 0, "clip_low must be in 0..1, clip_high above 0")
         self._require(0 <= self.kl < math.inf and 0 <= self.entropy < math.inf, "kl and entropy must be 0 or more")
         self._require(0 <= self.gamma <= 1 and math.isfinite(self.omega), "gamma must be in 0..1 and omega finite")
         self._require(self.delta is None or 0 < self.delta <= 1, "delta must be above 0 and at most 1, or None")
+        self._require(0 <= self.gae_lambda <= 1, "gae_lambda must be in 0..1")
         self._require(self.largest_mismatch > 0, "largest_mismatch must be above 0")
 
 

@@ -32,7 +32,7 @@ from training.trainer.objective import update
 from training.trainer.reading import rows_of, rows_of_folder
 from training.trainer.rl import reinforce
 from training.trainer.rows import Row
-from training.trainer.settings import ReinforceSettings
+from training.trainer.settings import AdvantageName, ReinforceSettings
 
 SETTINGS = ReinforceSettings(iterations=2, group=3, stop_silent=0, stop_alike=0, device="cpu", keep=None)
 
@@ -73,11 +73,13 @@ def log_of(folder: Path) -> list[Mapping[str, Any]]:
     return [{name: value for name, value in row.items() if not name.endswith("_s")} for row in rows]
 
 
+@pytest.mark.parametrize("advantages", ["grpo", "gae"])
 def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
-    weights: TinyWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    weights: TinyWeights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, advantages: AdvantageName
 ) -> None:
+    settings = replace(SETTINGS, advantages=advantages)
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    trained = reinforce(weights, plan_of, SETTINGS, whole, seed=0)
+    trained = reinforce(weights, plan_of, settings, whole, seed=0)
     assert not np.array_equal(trained.tensors["token.weight"], weights.tensors["token.weight"])
     log = log_of(whole)
     assert [(row["rollouts"], row["rows"], row["left_out"], row["groups"]) for row in log] == [(3, 3, 0, 1)] * 2
@@ -93,8 +95,8 @@ def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
     with monkeypatch.context() as patch:
         patch.setattr(training.trainer.rl, "update", killed)
         with pytest.raises(KeyboardInterrupt):
-            reinforce(weights, plan_of, SETTINGS, broken, seed=0)
-    reinforce(weights, plan_of, SETTINGS, broken, seed=0)
+            reinforce(weights, plan_of, settings, broken, seed=0)
+    reinforce(weights, plan_of, settings, broken, seed=0)
     assert (broken / POLICY).read_bytes() == (whole / POLICY).read_bytes()
     assert log_of(broken) == log
 
