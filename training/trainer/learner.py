@@ -106,12 +106,13 @@ class Learner:
         figures = {"accuracy": float((likeliest * counts).sum()), "tokens": float(tokens)}
         return {"loss": self._descend(loss, rate), **figures}
 
-    def reinforce(self, rows: Sequence[Row], settings: PolicySettings) -> dict[str, float]:
+    def reinforce(self, rows: Sequence[Row], settings: PolicySettings, rate: float = 1.0) -> dict[str, float]:
         """One step of RL; see the module.
 
         Args:
             rows: With advantages, and log-probabilities of the policy that sampled.
             settings: Of the objective.
+            rate: Share of the highest learning rate, once the first steps are over.
 
         Returns:
             "loss", "clipped" (share of tokens whose ratio was cut), "kl" of the policy that sampled from the one that
@@ -138,7 +139,7 @@ class Learner:
         with torch.no_grad():
             figures["clipped"] = float((gain < ratio * batch.advantages).float().mean())
             figures["kl"] = float(_divergence(logprobs, batch.logprobs).mean())  # the samples are the old one's
-        lost = self._descend(loss, min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
+        lost = self._descend(loss, rate * min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
         return {"loss": lost, **figures, "gradient": self._gradient}
 
     def _descend(self, loss: Tensor, rate: float) -> float:

@@ -57,7 +57,7 @@ def turn_advantages(
 
 
 def update(
-    learner: Learner, rows: Sequence[Row], settings: PolicySettings, rng: np.random.Generator
+    learner: Learner, rows: Sequence[Row], settings: PolicySettings, rng: np.random.Generator, rate: float = 1.0
 ) -> dict[str, float]:
     """Learn from rows with advantages; those without any are left out, as nothing is to be learned from them.
 
@@ -66,6 +66,7 @@ def update(
         rows: With log-probabilities of the policy that sampled.
         settings: Of the objective.
         rng: Decides the order.
+        rate: Share of the highest learning rate.
 
     Returns:
         Means over the steps of what `Learner.reinforce` tells, "rows" that were learned from, "steps", and "mismatch":
@@ -90,7 +91,7 @@ def update(
         )
     steps: list[dict[str, float]] = []
     for some in chain.from_iterable(even_batches(telling, settings.batch, rng) for _ in range(settings.epochs)):
-        steps.append(learner.reinforce(some, settings))
+        steps.append(learner.reinforce(some, settings, rate))
         if steps[-1]["kl"] > settings.largest_kl:
             break
     means = {name: float(np.mean([step[name] for step in steps])) for name in steps[0] if name != "tokens"}

@@ -139,7 +139,8 @@ def _iteration(
     advantages, told = turn_advantages(scored, settings, values)
     rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
     read = time.monotonic()
-    figures = update(learner, rows, settings, rng)
+    gone = iteration / max(settings.iterations - 1, 1)
+    figures = update(learner, rows, settings, rng, 1.0 - gone * (1.0 - settings.final_rate))
     groups: dict[str, list[RolloutRecord]] = {}
     for rollout, record in zip(scored, drawn.records, strict=True):
         groups.setdefault(rollout.prompt, []).append(record)

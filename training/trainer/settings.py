@@ -100,7 +100,7 @@ class PolicySettings(OptimiserSettings):
     Attributes:
         optimiser: SGD moves what the rollouts speak of most; AdamW moves every weight as far, whatever its gradient:
             seven iterations of it at 4e-4 ended where they began.
-        learning_rate: Constant after the first steps; with AdamW 2e-4 moved a thousandth of a nat an iteration, and at
+        learning_rate: After the first steps; with AdamW 2e-4 moved a thousandth of a nat an iteration, and at
             6e-4 a policy came apart; so did SGD at 0.25 in uneven batches.
         warm_up_steps: Steps in which the rate rises.
         advantages: GRPO, OR-GIGPO, or GAE with the critic of `training.trainer.critic`.
@@ -159,6 +159,7 @@ class ReinforceSettings(PolicySettings):
 
     Attributes:
         iterations: Times that rollouts are drawn and learned from.
+        final_rate: Share of the learning rate in the last iteration; it falls to it in a line from the first.
         group: Rollouts of each task; SpaceTools 5, PERIA 4, E-ViC 16.
         workers: Processes that draw them.
         deadline_s: Longest wall time of a rollout [s].
@@ -168,6 +169,7 @@ class ReinforceSettings(PolicySettings):
     """
 
     iterations: int = 20
+    final_rate: float = 1.0
     group: int = 8
     workers: int = 2
     deadline_s: float = 120.0
@@ -178,6 +180,7 @@ class ReinforceSettings(PolicySettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.iterations >= 1 and self.workers >= 1, "iterations and workers must be 1 or more")
+        self._require(0 < self.final_rate <= 1, "final_rate must be above 0 and at most 1")
         self._require(self.group >= 2, "group must be 2 or more: advantages compare rollouts of one task")
         self._require(self.deadline_s > 0, "deadline_s must be above 0")
         self._require(self.stop_alike >= 0 and self.stop_silent >= 0, "stop_alike and stop_silent must be 0 or more")

@@ -86,10 +86,10 @@ def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
     assert all(row["mismatch"] < 1e-4 for row in log), "rows are read as the policy in numpy has read them"
     assert "- rollouts learned from: 6" in (whole / REPORT).read_text(encoding="utf-8")
 
-    def killed(learner: Any, rows: Any, settings: Any, rng: Any) -> dict[str, float]:
+    def killed(learner: Any, rows: Any, settings: Any, *more: Any) -> dict[str, float]:
         if (broken / CHECKPOINT).exists():
             raise KeyboardInterrupt
-        return update(learner, rows, settings, rng)
+        return update(learner, rows, settings, *more)
 
     update = training.trainer.rl.update
     with monkeypatch.context() as patch:
@@ -154,6 +154,24 @@ def test_no_more_steps_are_made_once_the_policy_is_far_enough_from_who_sampled(w
     assert update(Learner(weights, settings), [told], settings, rng)["steps"] == 6
     near = replace(settings, largest_kl=1e-9)
     assert update(learner, [told], near, rng)["steps"] == 2, "the first step is made where nothing has moved yet"
+
+
+def test_a_share_of_the_rate_moves_the_weights_by_that_share(weights: TinyWeights) -> None:
+    rng = np.random.default_rng(3)
+    tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=11)]).astype(np.int32)
+    sampled = np.arange(12) > 3
+    row = Row(
+        tokens, np.zeros((12, EYE_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
+    )
+    settings = replace(SETTINGS, epochs=1, warm_up_steps=0)
+    moved = []
+    for rate in (1.0, 0.25):
+        learner = Learner(weights, settings)
+        told = replace(row, logprobs=learner.logprobs([row])[0])
+        update(learner, [told], settings, rng, rate)
+        moved.append(learner.weights.tensors["token.weight"] - weights.tensors["token.weight"])
+    np.testing.assert_allclose(moved[1], 0.25 * moved[0], atol=1e-6)
+    assert np.abs(moved[0]).max() > 1e-5
 
 
 def test_what_was_not_meant_costs_more_than_doing_nothing() -> None:
