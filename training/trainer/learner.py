@@ -142,6 +142,17 @@ class Learner:
         lost = self._descend(loss, rate * min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
         return {"loss": lost, **figures, "gradient": self._gradient}
 
+    def policy_gradient(self, rows: Sequence[Row]) -> Floats:
+        """(P,): of the sum over all sampled tokens of advantage times log-probability, where the policy is.
+
+        The parameters are those of `weights.tensors` in its order, each flat; nothing is changed.
+        """
+        self.network.train()
+        logits, batch = self._scored(rows)
+        gain = (batch.of_chosen(F.log_softmax(logits, -1)) * batch.advantages).sum()
+        parts = torch.autograd.grad(gain, list(self.network.parameters()))
+        return np.concatenate([part.cpu().numpy().ravel() for part in parts])
+
     def _descend(self, loss: Tensor, rate: float) -> float:
         if not torch.isfinite(loss):
             raise _no_number("loss", self.step_number)

@@ -92,16 +92,24 @@ def rows_of_folder(
     Raises:
         ToolError: INVALID_ARGUMENT for a folder that is no collection.
     """
-    rows: list[Row] = []
+    pairs, bad = records_of_folder(folder, weights, chosen)
+    return [row for _, row in pairs], bad
+
+
+def records_of_folder(
+    folder: Path, weights: TinyWeights, chosen: Callable[[RolloutRecord], bool] = lambda record: True
+) -> tuple[list[tuple[RolloutRecord, Row]], Counter[str]]:
+    """The same with the record of each row; see `rows_of_folder`."""
+    pairs: list[tuple[RolloutRecord, Row]] = []
     bad: Counter[str] = Counter()
     store, eyes = PictureStore(folder), RememberingEyes(weights)
     for record in read_rollouts(folder, lambda error: bad.update(["a line that is no record"])):
         if chosen(record):
             try:
-                rows.append(rows_of(record, store, weights, eyes))
+                pairs.append((record, rows_of(record, store, weights, eyes)))
             except ToolError as error:
-                bad[error.message.partition(": ")[2]] += 1
-    return rows, bad
+                bad[error.message.partition(": ")[2] or error.message] += 1
+    return pairs, bad
 
 
 def _messages(record: RolloutRecord, store: PictureStore) -> list[Message]:

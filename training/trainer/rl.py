@@ -30,10 +30,8 @@ import numpy as np
 from agent_node.policies.tiny.weights import TinyWeights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.rewards.stages import WEIGHTS
-from training.rollouts.collection import read_rollouts
 from training.rollouts.credit import credited
 from training.rollouts.engine import CollectReport, StopRules, collect
-from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.trainer.checkpoint import identity_of, resumed, save
@@ -41,7 +39,7 @@ from training.trainer.critic import LinearCritic
 from training.trainer.log import POLICY, RunLog, RunReport, write_report, written_to
 from training.trainer.objective import turn_advantages, update
 from training.trainer.progress import Progress
-from training.trainer.reading import RememberingEyes, rows_of
+from training.trainer.reading import records_of_folder
 from training.trainer.rows import Row
 from training.trainer.settings import ReinforceSettings
 
@@ -186,19 +184,11 @@ def _draw(
     )
     if report.cancelled:
         raise KeyboardInterrupt
-    drawn = _Drawn(report, [], [], Counter())
-    store, eyes = PictureStore(folder / "drawn"), RememberingEyes(weights)
-    for record in read_rollouts(folder / "drawn", lambda error: drawn.left_out.update(["a line that is no record"])):
-        try:
-            row = rows_of(record, store, weights, eyes)
-            if not row.logprobs.any():
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, "It has no log-probabilities.")
-        except ToolError as error:
-            drawn.left_out[error.message.partition(": ")[2] or error.message] += 1
-        else:
-            drawn.records.append(record)
-            drawn.rows.append(row)
-    return drawn
+    pairs, left_out = records_of_folder(folder / "drawn", weights)
+    told = [(record, row) for record, row in pairs if row.logprobs.any()]
+    if len(told) < len(pairs):
+        left_out["It has no log-probabilities."] += len(pairs) - len(told)
+    return _Drawn(report, [record for record, _ in told], [row for _, row in told], left_out)
 
 
 def _stop_where_senseless(log: RunLog, settings: ReinforceSettings) -> None:
