@@ -1,11 +1,11 @@
 """Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
 
 A turn of guided tokens is a move that can be called: what is taken is a point of a thing, and what is put down goes to
-a point of free room, both since the newest look; its words are the operator's, a plan comes before anything else, a
-grasp is executed once there is one and the hand is empty, a motion that failed is not tried again as it was, nobody is
-asked the same more often in a row than the tools answer, and no token comes where it means nothing. What a move is
-worth is not the grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is
-over the tokens that are allowed.
+a point of free room, both since the newest look; a plan comes before anything else and is of the operator's words, and
+what is asked for is what was planned; a grasp is executed once there is one and the hand is empty, a motion that failed
+is not tried again as it was, nobody is asked the same more often in a row than the tools answer, and no token comes
+where it means nothing. What a move is worth is not the grammar's to say. The distribution that a guided policy samples
+from, and that its trainer moves, is over the tokens that are allowed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.policies.tiny import vocabulary as v
-from agent_node.policies.tiny.dialect import REASONS
+from agent_node.policies.tiny.dialect import REASONS, Plan, parse_move
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.limits import CallLimits
@@ -76,6 +76,10 @@ class TurnGrammar:
         for token, own in zip(tokens.tolist(), sampled.tolist(), strict=True):
             known.read(self.tokens[token], own)
         return GuidedTurn(self, known)
+
+    def only(self, token: str) -> BoolArray:
+        """(V,): nothing but one token may stand there."""
+        return self._words(frozenset({token}))
 
     def masks(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> BoolArray:
         """(N, V): what was allowed at each of the N tokens that a policy wrote in a context, and what it wrote."""
@@ -140,6 +144,7 @@ class _Callable:
         things: Registers of points that were asked for with POINT since the newest look.
         rooms: Those of ROOM, without those where something could not be put down.
         planned: The plan's place, before anything else, is over.
+        placing: The plan says where to, or there is none.
         holding: The hand holds something.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
@@ -149,6 +154,7 @@ class _Callable:
     things: frozenset[str] = frozenset()
     rooms: frozenset[str] = frozenset()
     planned: bool = False
+    placing: bool = True
     holding: bool = False
     outlined: bool = False
     graspable: bool = False
@@ -167,6 +173,8 @@ class _Callable:
                 return self.outlined
             case v.GRASP:
                 return self.graspable and not self.holding
+            case v.ROOM:
+                return not self.planned or self.placing
         return True
 
 
@@ -180,6 +188,7 @@ class _Known:
         moved: How the policy's newest move begins.
         register: The newest one that was named.
         same: The next register is where a point of before is.
+        plan: Of what the operator said last; None before it.
         turn: What the policy has written of its newest turn, or all of it.
         before: The turn before that one.
         times: How often that one came in a row.
@@ -190,6 +199,7 @@ class _Known:
     moved: str = ""
     register: str = ""
     same: bool = False
+    plan: Plan | None = None
     turn: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
     times: int = 0
@@ -212,7 +222,7 @@ class _Known:
             elif not self.same and self.moved == v.ROOM:
                 now = replace(now, rooms=now.rooms | {token})
         elif token == v.TASK:
-            now = replace(now, planned=False)
+            now, self.plan = replace(now, planned=False, placing=True), None
         elif token == v.SEE and self.moved == v.LOOK:
             now = replace(now, things=frozenset(), rooms=frozenset())  # see `context.ContextReader`
         elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
@@ -233,6 +243,10 @@ class _Known:
         """Notice the same turn again."""
         self.turn += (token,)
         if token == v.END:
+            move = parse_move(self.turn[:-1]) if self.turn[0] == v.PLAN else None
+            if move is not None and move.plan is not None:
+                self.plan = move.plan
+                self.callable = replace(self.callable, placing=bool(self.plan.relation))
             self.times = self.times + 1 if self.turn == self.before else 1
             again = self.times >= _ANSWERED and self.turn[0] in (v.POINT, v.ROOM)
             self.callable = replace(self.callable, answered=self.turn[:2] if again else ())
@@ -250,15 +264,40 @@ class GuidedTurn:
     def __init__(self, grammar: TurnGrammar, known: _Known) -> None:
         self._grammar, self._known = grammar, replace(known)
         self._state: _State = "turn"
+        self._asks = ""
+        self._planned: tuple[str, ...] = ()
 
     @property
     def mask(self) -> BoolArray:
         """(V,): which tokens may come next."""
+        if self._planned:
+            return self._grammar.only(self._planned[0])
         return self._grammar.mask(self._state, self._known)
 
     def take(self, token: int) -> None:
         """Go on by a token."""
-        self._state = _next(self._state, self._grammar.tokens[token])
+        said = self._grammar.tokens[token]
+        self._state = _next(self._state, said)
+        if said in (v.POINT, v.ROOM):
+            self._asks = said
+        if self._planned:
+            self._planned = self._planned[1:] if said == self._planned[0] else ()
+        elif said in v.POINTERS and self._asks:
+            self._planned = _planned(self._asks, said, self._known.plan)
+
+
+def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
+    """What a question goes on with after the pointer, to the end of the turn; () where the plan does not say."""
+    if plan is None:
+        return ()
+    if asks == v.POINT:
+        return (*plan.target, v.END)
+    relation = plan.relation.upper()
+    if not relation or parse_move((v.ROOM, pointer, relation, *plan.reference)) is None:
+        return ()
+    if plan.relation == "between" and _AND not in plan.reference:
+        return ()
+    return (relation, *plan.reference, v.END)
 
 
 def _next(state: _State, token: str) -> _State:

@@ -25,7 +25,7 @@ def context(*told: str) -> tuple[np.ndarray, np.ndarray]:
     return VOCABULARY.encode([token for token, _ in tokens]), np.array([own for _, own in tokens])
 
 
-LOOKED = ("[task] put the left [w1] box next to the tea and red box [go]", "+PLAN [w1] box LOOK END", "[see] OK [go]")
+LOOKED = ("[task] put the left [w1] box next to the tea and red box [go]", "+LOOK END", "[see] OK [go]")
 POINTED = (*LOOKED, "+POINT VLM box END", "p1 p2 [go]")
 TAKEN = (*POINTED, "+TAKE p1 END", "OK OK [go]")
 ROOMY = (*TAKEN, "+ROOM VLM ON tea box END", "p3 [go]")
@@ -71,6 +71,45 @@ def test_a_plan_comes_before_anything_else() -> None:
 )  # fmt: skip
 def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
     assert not allows(GRAMMAR, POINTED, tuple(said.split()))
+
+
+PLANNED = (LOOKED[0], "+PLAN left box ON tea box LOOK END", "[see] OK [go]")
+
+
+@pytest.mark.parametrize(
+    ("plan", "asked", "else_"),
+    [
+        ("left box ON tea box", "POINT VLM left box; ROOM ROBOREFER ON tea box", "POINT VLM box; ROOM VLM ON tea"),
+        ("[w1] box BETWEEN tea and red box", "ROOM VLM BETWEEN tea and red box", "ROOM VLM BETWEEN tea and box"),
+        ("box ANYWHERE", "POINT VLM box; ROOM VLM ANYWHERE", "ROOM VLM ON tea box; POINT VLM red box"),
+        ("red box", "POINT ROBOREFER red box", "ROOM VLM ANYWHERE; POINT VLM box; POINT VLM red"),
+        # a place that cannot be asked for: as if there were no plan for it
+        ("box BETWEEN tea", "POINT VLM box; ROOM VLM BETWEEN tea and box; ROOM VLM ON tea", "POINT VLM tea"),
+        ("box ON", "POINT VLM box; ROOM VLM ON tea box", "POINT VLM tea"),
+    ],
+)  # fmt: skip
+def test_what_is_asked_for_is_what_was_planned(plan: str, asked: str, else_: str) -> None:
+    planned = (LOOKED[0], f"+PLAN {plan} LOOK END", "[see] OK [go]", "+LOOK END", "[see] OK [go]")
+    for question in asked.split("; "):
+        assert allows(GRAMMAR, planned, tuple(question.split())), question
+    for question in else_.split("; "):
+        assert not allows(GRAMMAR, planned, tuple(question.split())), question
+
+
+def test_another_sentence_has_another_plan() -> None:
+    again = (*PLANNED, "+DONE END", "[task] pick up the red box [go]")
+    assert allows(GRAMMAR, again, ("POINT", "VLM", "red", "box"))
+    replanned = (*again, "+PLAN red box LOOK END", "[see] OK [go]")
+    assert not allows(GRAMMAR, replanned, ("POINT", "VLM", "left", "box"))
+    assert not allows(GRAMMAR, replanned, ("ROOM", "VLM", "ON", "tea", "box"))
+    assert allows(GRAMMAR, again, ("ROOM", "VLM", "ON", "tea", "box")), "it was not said that nothing is put down"
+
+
+def test_what_was_written_against_the_plan_is_read_all_the_same() -> None:
+    tokens, sampled = context(*PLANNED, "+POINT VLM tea box END", "p1 [go]", "+TAKE p1 END")
+    masks = GRAMMAR.masks(tokens, sampled)
+    assert masks[np.arange(len(masks)), tokens[sampled]].all()
+    assert masks[-2].sum() == 1, "of the register"
 
 
 def test_a_motion_is_called_when_it_can_be_run() -> None:
@@ -166,7 +205,7 @@ def test_masks_are_those_of_the_turns_and_have_what_was_written() -> None:
     assert masks.shape == (int(sampled.sum()), len(VOCABULARY))
     assert masks[np.arange(len(masks)), tokens[sampled]].all(), "also p1, which no grammar allows there"
     begin = GRAMMAR.turn(*context(*POINTED))
-    assert (masks[9] == begin.mask).all()
+    assert (masks[6] == begin.mask).all()
     assert GRAMMAR.masks(tokens[:4], sampled[:4]).shape == (0, len(VOCABULARY))
 
 
