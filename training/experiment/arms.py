@@ -53,12 +53,11 @@ ARMS: Mapping[str, ExperimentArm] = {
 """By name, in the order of the table."""
 
 OF_RECIPE: Mapping[str, ExperimentArm] = {
-    "dirl": ExperimentArm("DIRL", rl="gae"),
+    "dirl": ExperimentArm("DIRL", rl="grpo"),
     "peria": ExperimentArm("PERIA", stage1=False, rl="or_gigpo"),
     "last": ExperimentArm("LAST", stage1=False, rl="grpo"),
 }
-"""What a recipe has of stages and advantages; all work the tools of SpaceTools here. DIRL itself has GRPO, the arm
-"grpo": of so few rollouts a critic tells more."""
+"""What a recipe has of stages and advantages; all work the tools of SpaceTools here."""
 
 
 def arms_named(names: tuple[str, ...]) -> tuple[str, ...]:

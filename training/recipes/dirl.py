@@ -111,6 +111,6 @@ DIRL = TrainingRecipe(
     totals=_totals,
     adds=("spacetools.format",),
     training=TRAINING,
-    tiny="All three stages, on deeds with tools that err: hits and misses, SFT, RL in physics with a critic.",
+    tiny="All three stages, on deeds with tools that err: a pointer by hits and misses, SFT, then GRPO in physics.",
 )  # fmt: skip
 """SpaceTools' recipe."""

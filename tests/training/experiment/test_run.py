@@ -69,8 +69,8 @@ def test_a_smoke_goes_through_all_stages_and_is_gone_on_with_without_doing_anyth
 ) -> None:
     folder = tmp_path / "run"
     result = run_tiny("dirl", folder, 0, sizes=SMOKE, workers=1)
-    assert list(result["tables"]) == ["Scripted policies, by the pointers", "Stage 2: SFT", "Stage 3: GAE"]
-    assert set(result["tables"]["Stage 3: GAE"]) == {"sampled", "greedy"}
+    assert list(result["tables"]) == ["Scripted policies, by the pointers", "Stage 2: SFT", "Stage 3: GRPO"]
+    assert set(result["tables"]["Stage 3: GRPO"]) == {"sampled", "greedy"}
     assert all(Path(result[name]).is_file() for name in ("policy", "pointer"))
     written = (folder / "tables.md").read_text()
     assert written.count("| policy | n |") == 3
@@ -115,7 +115,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def test_every_arm_of_every_seed_is_a_part_of_its_row(quick: list[str], tmp_path: Path) -> None:
     result = run_arms(tmp_path / "arms", (0, 2), evaluated=5)
     assert list(result["arms"]) == list(ARMS)
-    assert len(quick) == 2 * (2 + 2 * 9)  # scripted ones are not sampled
+    assert len(quick) == 2 * (2 + 2 * 8)  # scripted ones are not sampled
     assert quick[:4] == ["0 unchecked 0", "0 always 0", "0 sft-sampled 1", "0 sft-greedy 0"]
     sft = result["arms"]["sft"]
     assert (sft["sampled"]["n"], len(sft["sampled"]["seeds"])) == (2, 2)
@@ -178,6 +178,6 @@ def test_sizes_are_scaled_but_never_below_a_smoke() -> None:
 
 def test_recipes_differ_in_their_stages() -> None:
     assert {name: (arm.stage1, arm.rl) for name, arm in OF_RECIPE.items()} == {
-        "dirl": (True, "gae"), "peria": (False, "or_gigpo"), "last": (False, "grpo"),
+        "dirl": (True, "grpo"), "peria": (False, "or_gigpo"), "last": (False, "grpo"),
     }  # fmt: skip
     assert run.ARMS is ARMS
