@@ -121,7 +121,7 @@ class PolicySettings(OptimiserSettings):
     """
 
     optimiser: OptimiserName = "sgd"
-    learning_rate: float = 0.14
+    learning_rate: float = 0.08
     warm_up_steps: int = 2
     advantages: AdvantageName = "grpo"
     epochs: int = 4
