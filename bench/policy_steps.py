@@ -30,8 +30,8 @@ from training.advantages.grpo import members
 from training.rewards.stages import WEIGHTS
 from training.rollouts.credit import credited
 from training.steps import ScoredRollout
-from training.trainer.critic import LinearCritic
-from training.trainer.objective import turn_advantages
+from training.trainer.critic import LinearCritic, means_of_others
+from training.trainer.objective import mismatch_of, turn_advantages
 from training.trainer.reading import records_of_folder
 from training.trainer.rows import Floats, Row
 from training.trainer.settings import PolicySettings
@@ -122,8 +122,7 @@ class _Drawn:
                 rollouts.append(replace(scored, prompt=f"{number} {record.group}"))
         if not rows:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "There are no rollouts of the small policy in these folders.")
-        pairs_of = zip(rows, learner.logprobs(rows), strict=True)
-        mismatch = float(np.concatenate([np.abs(row.logprobs - own)[row.sampled] for row, own in pairs_of]).mean())
+        mismatch = mismatch_of(learner, rows)
         if not mismatch <= PolicySettings().largest_mismatch:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
@@ -137,7 +136,10 @@ class _Drawn:
         with tempfile.TemporaryDirectory() as folder:
             values = LinearCritic(Path(folder)).values(0, self.learner.states(self.rows), self.rollouts)
         say("judge")
-        judge = self._gradients(blocks, self._left_out_means())
+        rests = means_of_others(self.rollouts)
+        judge = self._gradients(
+            blocks, [np.full(len(one.turns), one.total - rest) for one, rest in zip(self.rollouts, rests, strict=True)]
+        )
         whole, rows = judge.sum(0), []
         size = blocks.shape[1]
         for name, settings in ADVANTAGES.items():
@@ -153,15 +155,6 @@ class _Drawn:
             rows.append({"name": name, "n": len(gains), "gain": round(float(np.mean(gains)), 5),
                          "standard_error": round(error, 5), **told})  # fmt: skip
         return rows
-
-    def _left_out_means(self) -> list[FloatArray]:
-        """Of each turn, the reward of its rollout less the mean of the rest of its group."""
-        totals = np.array([one.total for one in self.rollouts])
-        found = [np.zeros(len(one.turns)) for one in self.rollouts]
-        for group in self.groups:
-            for k in group:
-                found[k] += totals[k] - (totals[group].sum() - totals[k]) / (len(group) - 1)
-        return found
 
     def _gradients(self, blocks: NDArray[np.int64], advantages: Sequence[FloatArray]) -> Floats:
         """(B, P): of each block, a group's mean rollout, summed over its groups."""

@@ -57,12 +57,13 @@ class LinearCritic:
                 written.
         """
         features, returns = _features(states, rollouts), [rollout.returns(1.0) for rollout in rollouts]
-        own = [_Sums.of(*_joined(features, returns, group)) for group in members([r.prompt for r in rollouts])]
+        groups = members([rollout.prompt for rollout in rollouts])
+        own = [_Sums.of(*_joined(features, returns, group)) for group in groups]
         before = [self._read(k) for k in range(max(0, iteration + 1 - REMEMBERED), iteration)]
         self._write(iteration, np.concatenate(features), np.concatenate(returns))
         everything = sum(own, sum((_Sums.of(*turns) for turns in before), _Sums.none(features[0].shape[1])))
         found: list[FloatArray] = [np.zeros(0)] * len(rollouts)
-        for group, sums in zip(members([r.prompt for r in rollouts]), own, strict=True):
+        for group, sums in zip(groups, own, strict=True):
             fit = (everything - sums).fit()
             for k in group:
                 found[k] = fit(features[k])
@@ -89,6 +90,16 @@ class LinearCritic:
                 ErrorCode.INVALID_ARGUMENT, f"{path} is gone or damaged, and the critic needs it.",
                 "Begin again in a new folder.",
             ) from error  # fmt: skip
+
+
+def means_of_others(rollouts: Sequence[ScoredRollout]) -> FloatArray:
+    """(N,): of each rollout the mean reward of the rest of its group; of all rollouts where it is alone."""
+    totals = np.array([rollout.total for rollout in rollouts])
+    rest = np.zeros(len(rollouts))
+    for group in members([rollout.prompt for rollout in rollouts]):
+        others = totals[group].sum() - totals[group]
+        rest[group] = others / (len(group) - 1) if len(group) > 1 else totals.mean()
+    return rest
 
 
 def explained(values: Sequence[FloatArray], rollouts: Sequence[ScoredRollout]) -> float:
@@ -155,13 +166,8 @@ class _Fit:
 
 def _features(states: Sequence[NDArray[np.float32]], rollouts: Sequence[ScoredRollout]) -> list[FloatArray]:
     """(T, D + 4) of each rollout; see the module."""
-    totals = np.array([rollout.total for rollout in rollouts])
-    rest = np.zeros(len(rollouts))
-    for group in members([rollout.prompt for rollout in rollouts]):
-        others = totals[group].sum() - totals[group]
-        rest[group] = others / (len(group) - 1) if len(group) > 1 else totals.mean()
     found = []
-    for state, rollout, mean in zip(states, rollouts, rest, strict=True):
+    for state, rollout, mean in zip(states, rollouts, means_of_others(rollouts), strict=True):
         rewards = np.array([turn.reward for turn in rollout.turns])
         time = np.arange(len(rewards)) / _TURNS
         before = np.cumsum(rewards) - rewards

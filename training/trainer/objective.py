@@ -81,7 +81,7 @@ def update(
     telling = [row for row in rows if row.advantages.any()]
     if not telling:
         return {"rows": 0.0}
-    mismatch = _mismatch(learner, telling)
+    mismatch = mismatch_of(learner, telling)
     if not mismatch <= settings.largest_mismatch:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
@@ -98,7 +98,8 @@ def update(
     return {**means, "rows": float(len(telling)), "steps": float(len(steps)), "mismatch": mismatch}
 
 
-def _mismatch(learner: Learner, rows: Sequence[Row]) -> float:
+def mismatch_of(learner: Learner, rows: Sequence[Row]) -> float:
+    """Mean difference of a token's log-probability as it was sampled and as the learner computes it [nat]."""
     pairs = zip(rows, learner.logprobs(rows), strict=True)
     differences = [np.abs(row.logprobs - own)[row.sampled] for row, own in pairs]
     return float(np.concatenate(differences).mean())

@@ -174,7 +174,7 @@ class _Callable:
             case v.GRASP:
                 return self.graspable and not self.holding
             case v.ROOM:
-                return not self.planned or self.placing
+                return self.placing
         return True
 
 
