@@ -1,48 +1,53 @@
 """Which tokens may come next in a turn: the dialect's grammar, for guided sampling.
 
 A turn of guided tokens is a move that can be called: what is taken is a point of a thing, and what is put down goes to
-a point of free room, both since the newest look; a plan comes before anything else and is of the operator's words, and
-what is asked for is what was planned; a grasp is executed once there is one and the hand is empty, a motion that failed
-is not tried again as it was, nobody is asked the same more often in a row than the tools answer, and no token comes
-where it means nothing. What a move is worth is not the grammar's to say. The distribution that a guided policy samples
-from, and that its trainer moves, is over the tokens that are allowed.
+a point of free room, both since the newest look; a plan comes before anything else, its phrases are quoted from what
+the operator said, word after word, and what is asked for is what was planned; a grasp is executed once there is one and
+the hand is empty, a motion that failed is not tried again as it was, nobody is asked the same more often in a row than
+the tools answer, or about a picture that is kept no more, and no token comes where it means nothing. What a move is
+worth is not the grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is
+over the tokens that are allowed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_node.memory import Memory
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import REASONS, Plan, parse_move
+from agent_node.policies.tiny.quotation import AND, Quotation
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from tool_nodes.results import ErrorCode
 from tool_nodes.toolbox.limits import CallLimits
 from tool_nodes.types import BoolArray
 
 _State = Literal[
-    "turn", "move", "target", "target or more", "reference or more", "asked", "asked for room", "relation", "word",
-    "word or end", "first of two", "first of two or and", "reference", "reference or end", "thing", "room",
-    "reason", "end",
+    "turn", "move", "phrase", "more or place", "more or and", "more or move", "more or end", "asked", "asked for room",
+    "relation", "thing", "room", "reason", "end",
 ]  # fmt: skip
-"""Where in a turn the next token stands."""
+"""Where in a turn the next token stands; "more" is the next word of a phrase."""
 
 _AFTER_MOVE: dict[str, _State] = {
-    v.PLAN: "target", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "thing", v.NEXT: "end",
+    v.PLAN: "phrase", v.LOOK: "end", v.POINT: "asked", v.ROOM: "asked for room", v.TAKE: "thing", v.NEXT: "end",
     v.GRASP: "end", v.PLACE: "room", v.DONE: "end", v.REFUSE: "reason",
 }  # fmt: skip
-_WORDED: frozenset[_State] = frozenset({
-    "target", "word", "target or more", "reference or more", "word or end", "reference or end", "first of two",
-    "first of two or and", "reference",
-})  # fmt: skip
+_WORDED: frozenset[_State] = frozenset({"phrase", "more or place", "more or and", "more or move", "more or end"})
 """Where a word may stand."""
-_AND = "and"
 _ANSWERED = CallLimits().repeats
 """So often in a row the tools answer the same question."""
+_LOOKS_AT = frozenset({v.POINT, v.ROOM, v.TAKE, v.NEXT})
+"""Moves about the newest picture of the camera."""
+_NEWER = Memory().pictures
+"""A picture that has so many newer ones is kept no more [-]; almost every answer brings one."""
+_ANYWHERE, _BETWEEN = (
+    next(token for token, name in v.RELATION_TOKENS.items() if name == relation) for relation in ("anywhere", "between")
+)
 
 
 class TurnGrammar:
@@ -60,15 +65,10 @@ class TurnGrammar:
         self._fixed = lru_cache(maxsize=8192)(self._fixed_mask)
         self._words = lru_cache(maxsize=256)(self._word_mask)
 
-    def mask(self, state: _State, known: _Known) -> BoolArray:
-        """(V,): which tokens may stand there."""
+    def mask(self, state: _State, known: _Known, words: frozenset[str]) -> BoolArray:
+        """(V,): which tokens may stand there, `words` where one may stand."""
         fixed = self._fixed(state, known.callable)
-        if state not in _WORDED:
-            return fixed
-        words = self._words(known.said - {_AND} if state in ("first of two", "reference") else known.said)
-        if state in ("first of two or and", "reference or end"):
-            words = words | self._words(frozenset({_AND}))
-        return fixed | words
+        return fixed | self._words(words) if state in _WORDED else fixed
 
     def turn(self, tokens: Tokens, sampled: NDArray[np.bool_]) -> GuidedTurn:
         """The turn that comes after a context: its tokens (L,), and which of them a policy wrote (L,)."""
@@ -97,9 +97,9 @@ class TurnGrammar:
         masks[np.arange(len(masks)), tokens[sampled]] = True
         return masks
 
-    def _word_mask(self, said: frozenset[str]) -> BoolArray:
-        """(V,): the words of a sentence; any word but "and" where it has none, since one has to come."""
-        return np.array([token in said if said else token not in v.FIXED and token != _AND for token in self.tokens])
+    def _word_mask(self, words: frozenset[str]) -> BoolArray:
+        """(V,): those tokens."""
+        return np.array([token in words for token in self.tokens])
 
     def _fixed_mask(self, state: _State, known: _Callable) -> BoolArray:
         """(V,): tokens that are no words."""
@@ -110,22 +110,24 @@ class TurnGrammar:
         match state:
             case "turn":
                 return move
-            case "move" | "reference or more":
+            case "move" | "more or move":
                 return move and token != v.PLAN
-            case "target or more":
-                return token in v.RELATION_TOKENS or (move and token != v.PLAN)
+            case "more or place":
+                return token in known.relations or (move and token != v.PLAN)
+            case "more or and":
+                return token == AND
             case "asked" | "asked for room":
                 move_asked = v.POINT if state == "asked" else v.ROOM
                 return token in v.POINTERS and (move_asked, token) != known.answered
             case "relation":
-                return token in v.RELATION_TOKENS
+                return token in known.relations
             case "thing":
                 return token in known.things
             case "room":
                 return token in known.rooms
             case "reason":
                 return token in REASONS
-            case "end" | "word or end" | "reference or end":
+            case "end" | "more or end":
                 return token == v.END
         return False
 
@@ -143,32 +145,44 @@ class _Callable:
     Attributes:
         things: Registers of points that were asked for with POINT since the newest look.
         rooms: Those of ROOM, without those where something could not be put down.
+        blocked: These others.
         planned: The plan's place, before anything else, is over.
         placing: The plan says where to, or there is none.
-        holding: The hand holds something.
+        holding: The hand holds something; None where nothing told.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
         answered: A move and its pointer who was asked the same as often in a row as the tools answer; else ().
+        newer: Pictures since the newest one of the camera.
+        worded: The operator said a word that can be asked for.
+        relations: Tokens of the places that can be said in the operator's words.
     """
 
     things: frozenset[str] = frozenset()
     rooms: frozenset[str] = frozenset()
+    blocked: frozenset[str] = frozenset()
     planned: bool = False
     placing: bool = True
-    holding: bool = False
+    holding: bool | None = None
     outlined: bool = False
     graspable: bool = False
     answered: tuple[str, ...] = ()
+    newer: int = 0
+    worded: bool = False
+    relations: frozenset[str] = frozenset({_ANYWHERE})
 
     def allows(self, move: str) -> bool:
         """Whether a move may be called."""
+        if move in _LOOKS_AT and self.newer >= _NEWER:
+            return False
         match move:
             case v.PLAN:
-                return not self.planned
+                return self.worded and not self.planned
+            case v.POINT:
+                return self.worded
             case v.TAKE:
                 return bool(self.things)
             case v.PLACE:
-                return bool(self.rooms)
+                return bool(self.rooms) and self.holding is not False
             case v.NEXT:
                 return self.outlined
             case v.GRASP:
@@ -184,10 +198,12 @@ class _Known:
 
     Attributes:
         callable: What may be called.
-        said: The operator's words, slots among them.
+        said: The operator's sentences.
         moved: How the policy's newest move begins.
         register: The newest one that was named.
+        told: The newest one that was told.
         same: The next register is where a point of before is.
+        pointed: This answer has given points.
         plan: Of what the operator said last; None before it.
         turn: What the policy has written of its newest turn, or all of it.
         before: The turn before that one.
@@ -195,10 +211,12 @@ class _Known:
     """
 
     callable: _Callable = _Callable()
-    said: frozenset[str] = frozenset()
+    said: Quotation = field(default_factory=Quotation)
     moved: str = ""
     register: str = ""
+    told: str = ""
     same: bool = False
+    pointed: bool = False
     plan: Plan | None = None
     turn: tuple[str, ...] = ()
     before: tuple[str, ...] = ()
@@ -217,14 +235,21 @@ class _Known:
                 now = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
             self.register = token if token in _REGISTERS else self.register
         elif token in _REGISTERS:
-            if not self.same and self.moved == v.POINT:
+            if self.same and token in now.blocked:
+                now = replace(now, rooms=now.rooms - {self.told}, blocked=now.blocked | {self.told})
+            elif not self.same and self.moved == v.POINT:
                 now = replace(now, things=now.things | {token})
             elif not self.same and self.moved == v.ROOM:
                 now = replace(now, rooms=now.rooms | {token})
+            self.told = self.told if self.same else token
         elif token == v.TASK:
             now, self.plan = replace(now, planned=False, placing=True), None
-        elif token == v.SEE and self.moved == v.LOOK:
-            now = replace(now, things=frozenset(), rooms=frozenset())  # see `context.ContextReader`
+            self.said = self.said.heard(token)
+        elif token == v.SEE:
+            now = replace(now, newer=0)
+            if self.moved == v.LOOK:
+                none = frozenset[str]()
+                now = replace(now, things=none, rooms=none, blocked=none)  # see `context.ContextReader`
         elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
             now = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
         elif token == v.HOLDS:
@@ -233,10 +258,14 @@ class _Known:
             now = replace(now, holding=False)
         elif token in _ERRORS:
             if self.moved == v.PLACE:
-                now = replace(now, rooms=now.rooms - {self.register})
-            now = replace(now, holding=now.holding and token not in _LET_GO)
+                now = replace(now, rooms=now.rooms - {self.register}, blocked=now.blocked | {self.register})
+            now = replace(now, holding=now.holding if token not in _LET_GO else False)
         elif token not in v.FIXED or token in _SLOTS:
-            self.said |= {token}
+            self.said = self.said.heard(token)
+            now = replace(now, worded=bool(self.said.begun().nexts), relations=_places(self.said))
+        if not own and (token == v.OK or (token in (*_REGISTERS, v.MORE) and not self.pointed)):
+            now = replace(now, newer=now.newer + 1)
+        self.pointed = not own and (self.pointed or token in _REGISTERS)
         self.callable, self.same = now, token == v.SAME
 
     def _count(self, token: str) -> None:
@@ -266,24 +295,58 @@ class GuidedTurn:
         self._state: _State = "turn"
         self._asks = ""
         self._planned: tuple[str, ...] = ()
+        self._quotation = known.said
+        self._closings: tuple[_State, ...] = ()
 
     @property
     def mask(self) -> BoolArray:
         """(V,): which tokens may come next."""
         if self._planned:
             return self._grammar.only(self._planned[0])
-        return self._grammar.mask(self._state, self._known)
+        return self._grammar.mask(self._state, self._known, self._quotation.words)
 
     def take(self, token: int) -> None:
-        """Go on by a token."""
+        """Go on by a token; one that is not allowed leads anywhere."""
         said = self._grammar.tokens[token]
-        self._state = _next(self._state, said)
         if said in (v.POINT, v.ROOM):
             self._asks = said
         if self._planned:
             self._planned = self._planned[1:] if said == self._planned[0] else ()
         elif said in v.POINTERS and self._asks:
             self._planned = _planned(self._asks, said, self._known.plan)
+        self._go_on(said)
+
+    def _go_on(self, said: str) -> None:
+        """To where the next token stands."""
+        if said in _AFTER_MOVE:
+            self._state = _AFTER_MOVE[said]
+            if said == v.PLAN:
+                self._quote(self._quotation.begun(), "more or place")
+        elif said in v.RELATION_TOKENS:
+            self._place(v.RELATION_TOKENS[said])
+        elif self._state == "asked":
+            self._quote(self._quotation.begun(), "more or end")
+        elif self._state == "more or and" and said == AND:
+            self._quote(self._quotation.second_of_two(), *self._closings[1:])
+        elif self._state in _WORDED:
+            self._quotation = self._quotation.quoted(said)
+            self._state = self._closings[0]
+        else:
+            self._state = _AFTER.get(self._state, self._state)
+
+    def _place(self, relation: str) -> None:
+        """A place is said: in a question, or else in a plan."""
+        closing: _State = "more or end" if self._state == "relation" else "more or move"
+        if relation == "anywhere":
+            self._state = "end" if closing == "more or end" else "move"
+        elif relation == "between":
+            self._quote(self._quotation.first_of_two(), "more or and", closing)
+        else:
+            self._quote(self._quotation.begun(), closing)
+
+    def _quote(self, begun: Quotation, *closings: _State) -> None:
+        """A phrase begins; after each of its words stands the first of the closings."""
+        self._state, self._quotation, self._closings = "phrase", begun, closings
 
 
 def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
@@ -295,29 +358,19 @@ def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
     relation = plan.relation.upper()
     if not relation or parse_move((v.ROOM, pointer, relation, *plan.reference)) is None:
         return ()
-    if plan.relation == "between" and _AND not in plan.reference:
+    if plan.relation == "between" and AND not in plan.reference:
         return ()
     return (relation, *plan.reference, v.END)
 
 
-def _next(state: _State, token: str) -> _State:
-    """Where the token after this one stands; a token that is not allowed leads anywhere."""
-    if token in _AFTER_MOVE:
-        return _AFTER_MOVE[token]
-    if token in v.RELATION_TOKENS:
-        if state != "relation":
-            return "reference or more"
-        relation = v.RELATION_TOKENS[token]
-        return "end" if relation == "anywhere" else "first of two" if relation == "between" else "reference"
-    if token == _AND and state in ("first of two or and", "reference or end"):
-        return "reference"
-    return _AFTER.get(state, state)
+def _places(said: Quotation) -> frozenset[str]:
+    """Tokens of the places that can be said in these words."""
+    referred = set(v.RELATION_TOKENS) - {_ANYWHERE, _BETWEEN} if said.begun().nexts else set()
+    return frozenset({_ANYWHERE} | referred | ({_BETWEEN} if said.first_of_two().nexts else set()))
 
 
 _AFTER: dict[_State, _State] = {
-    "target": "target or more", "asked": "word", "asked for room": "relation", "word": "word or end",
-    "first of two": "first of two or and", "reference": "reference or end", "thing": "end", "room": "end",
-    "reason": "end",
+    "asked for room": "relation", "thing": "end", "room": "end", "reason": "end",
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""
 _REGISTERS = frozenset(f"p{k}" for k in range(1, v.REGISTERS + 1))

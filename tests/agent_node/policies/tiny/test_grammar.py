@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from agent_node.memory import Memory
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.tiny.dialect import Move, Plan, Registers, parse_move, render_turn, spell_move
 from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
@@ -25,7 +26,7 @@ def context(*told: str) -> tuple[np.ndarray, np.ndarray]:
     return VOCABULARY.encode([token for token, _ in tokens]), np.array([own for _, own in tokens])
 
 
-LOOKED = ("[task] put the left [w1] box next to the tea and red box [go]", "+LOOK END", "[see] OK [go]")
+LOOKED = ("[task] put the left [w1] box next to the tea box and the red box [go]", "+LOOK END", "[see] OK [go]")
 POINTED = (*LOOKED, "+POINT VLM box END", "p1 p2 [go]")
 TAKEN = (*POINTED, "+TAKE p1 END", "OK OK [go]")
 ROOMY = (*TAKEN, "+ROOM VLM ON tea box END", "p3 [go]")
@@ -44,8 +45,8 @@ def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...])
     "move",
     [
         Move("look"), Move("next"), Move("grasp"),
-        Move("point", "vlm", ("left", "box")), Move("room", "roborefer", (), "anywhere"),
-        Move("room", "vlm", ("tea", "box"), "on"), Move("room", "vlm", ("tea", "and", "red", "box"), "between"),
+        Move("point", "vlm", ("left", "[w1]")), Move("room", "roborefer", (), "anywhere"),
+        Move("room", "vlm", ("tea", "box"), "on"), Move("room", "vlm", ("tea", "box", "and", "red", "box"), "between"),
         Move("take", register=2), Move("place", register=3), Move("done"), Move("refuse", why="AMBIGUOUS"),
     ],
 )  # fmt: skip
@@ -66,7 +67,9 @@ def test_a_plan_comes_before_anything_else() -> None:
         "TAKE p3", "PLACE", "TAKE p1 p2", "PLAN LOOK", "PLAN box", "LOOK LOOK", "POINT box", "POINT VLM", "REFUSE box",
         "REFUSE TIMEOUT", "ROOM VLM box", "ROOM VLM ANYWHERE box", "ROOM VLM BETWEEN box", "ROOM VLM ON and box",
         "ROOM VLM BETWEEN box and", "POINT VLM [w2]", "POINT VLM cola", "PLAN box ON cola LOOK",
-        "box", "OK", "PLAN box PLAN box LOOK", "[see]",
+        "box", "OK", "[see]", "POINT VLM left box", "POINT VLM red box tea", "POINT VLM box and",
+        "ROOM VLM ON tea box and red",
+        "ROOM VLM BETWEEN box and tea", "ROOM VLM BETWEEN red and box", "ROOM VLM BETWEEN tea and red and box",
     ],
 )  # fmt: skip
 def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
@@ -105,6 +108,65 @@ def test_another_sentence_has_another_plan() -> None:
     assert allows(GRAMMAR, again, ("ROOM", "VLM", "ON", "tea", "box")), "it was not said that nothing is put down"
 
 
+@pytest.mark.parametrize(
+    "plan",
+    [
+        "PLAN left box LOOK", "PLAN box ON LOOK", "PLAN box ANYWHERE box LOOK", "PLAN box BETWEEN tea LOOK",
+        "PLAN box BETWEEN tea and tea box LOOK", "PLAN box BETWEEN tea and red and box LOOK", "PLAN LOOK",
+        "PLAN box ON tea and red LOOK", "PLAN box PLAN box LOOK",
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_asked_for_is_not_written(plan: str) -> None:
+    assert not allows(GRAMMAR, LOOKED[:1], tuple(plan.split()))
+    for right in ("PLAN box LOOK", "PLAN left [w1] box ANYWHERE LOOK", "PLAN tea BETWEEN tea and red box LOOK"):
+        assert allows(GRAMMAR, LOOKED[:1], tuple(right.split()))
+
+
+@pytest.mark.parametrize(
+    ("sentence", "right"),
+    [
+        ("", {"ROOM VLM ANYWHERE"}),
+        ("tea and", {"ROOM VLM ANYWHERE", "POINT VLM tea", "ROOM VLM ON tea"}),
+        ("and tea", {"ROOM VLM ANYWHERE", "POINT VLM tea", "ROOM VLM ON tea"}),
+        ("tea and box", {"ROOM VLM ANYWHERE", "POINT VLM tea", "ROOM VLM ON tea", "ROOM VLM BETWEEN tea and box"}),
+    ],
+)
+def test_a_place_between_needs_two_references(sentence: str, right: set[str]) -> None:
+    known = (f"[task] {sentence} [go]", "+LOOK END", "[see] OK [go]")
+    said = ("POINT VLM tea", "ROOM VLM ANYWHERE", "ROOM VLM ON tea", "ROOM VLM BETWEEN tea and box")
+    assert {one for one in said if allows(GRAMMAR, known, tuple(one.split()))} == right
+
+
+def test_what_was_said_before_can_still_be_quoted() -> None:
+    again = (*LOOKED, "+DONE END", "[task] put it on the cola [go]", "+LOOK END", "[see] OK [go]")
+    assert allows(GRAMMAR, again, ("POINT", "VLM", "red", "box"))
+    assert not allows(GRAMMAR, again, ("POINT", "VLM", "box", "put")), "two sentences are no phrase"
+    assert not allows(GRAMMAR, again, ("ROOM", "VLM", "BETWEEN", "box", "and", "cola"))
+
+
+@pytest.mark.parametrize(
+    ("answered", "pictures"), [("p1 p2", 1), ("p1 SAME p2", 1), ("MORE", 1), ("OBJECT_NOT_FOUND", 0), ("", 0)]
+)  # fmt: skip
+def test_no_question_is_about_a_picture_that_is_kept_no_more(answered: str, pictures: int) -> None:
+    old = [*POINTED]
+    for pointer in ("VLM", "ROBOREFER") * 5:
+        old += [f"+POINT {pointer} box END", f"{answered} [go]"]
+        newer = 2 + pictures * (len(old) // 2 - 2)  # the depth's, the first answer's, and these
+        mask = GRAMMAR.turn(*context(*old)).mask
+        for move in ("POINT", "ROOM", "TAKE"):
+            assert mask[VOCABULARY.id(move)] == (newer < Memory().pictures), newer
+        assert mask[VOCABULARY.id("LOOK")]
+    assert pictures == 0 or newer == Memory().pictures
+    assert allows(GRAMMAR, (*old, "+LOOK END", "[see] OK [go]"), ("POINT", "VLM", "box"))
+
+
+def test_an_outline_and_a_grasp_bring_a_picture_each() -> None:
+    eleven = (*TAKEN, *("+TAKE p1 END", "OK OK [go]") * 3, "+NEXT END", "OK [go]")
+    for more, kept in ((("+NEXT END", "NO_GRASP [go]"), True), (("+NEXT END", "OK [go]"), False)):
+        mask = GRAMMAR.turn(*context(*eleven, *more)).mask
+        assert {bool(mask[VOCABULARY.id(move)]) for move in ("TAKE", "NEXT", "POINT", "ROOM")} == {kept}
+
+
 def test_what_was_written_against_the_plan_is_read_all_the_same() -> None:
     tokens, sampled = context(*PLANNED, "+POINT VLM tea box END", "p1 [go]", "+TAKE p1 END")
     masks = GRAMMAR.masks(tokens, sampled)
@@ -126,8 +188,8 @@ def test_a_motion_is_called_when_it_can_be_run() -> None:
         ((*TAKEN, "+GRASP END", "HOLDS [see] [go]"), "TAKE NEXT"),
         (held, "TAKE PLACE NEXT"),
         ((*held, "+NEXT END", "OK [go]"), "TAKE PLACE NEXT"),
-        ((*held, "+PLACE p3 END", "OBJECT_DROPPED [go]", "+NEXT END", "OK [go]"), "TAKE PLACE NEXT GRASP"),
-        ((*held, "+PLACE p3 END", "PLACED [see] [go]", "+NEXT END", "OK [go]"), "TAKE PLACE NEXT GRASP"),
+        ((*held, "+PLACE p3 END", "OBJECT_DROPPED [go]", "+NEXT END", "OK [go]"), "TAKE NEXT GRASP"),
+        ((*held, "+PLACE p3 END", "PLACED [see] [go]", "+NEXT END", "OK [go]"), "TAKE NEXT GRASP"),
         (refused, "TAKE PLACE NEXT"),
         ((*refused, "+PLACE p4 END", "PLACE_BLOCKED [go]"), "TAKE NEXT"),
         ((*refused, "+LOOK END", "[see] OK [go]"), "NEXT"),
@@ -136,6 +198,14 @@ def test_a_motion_is_called_when_it_can_be_run() -> None:
         allowed = [move for move in ("TAKE", "PLACE", "NEXT", "GRASP") if mask[VOCABULARY.id(move)]]
         assert allowed == moves.split(), after
     assert not allows(GRAMMAR, refused, ("PLACE", "p3"))
+    again = (
+        *refused,
+        "+ROOM VLM ON tea box END",
+        "p5 LIKE SAME p3 [go]",
+        "+ROOM VLM ON tea box END",
+        "p6 SAME p5 [go]",
+    )
+    assert [k for k in range(1, 17) if allows(GRAMMAR, again, ("PLACE", f"p{k}"))] == [4], "p5 and p6 are where p3 is"
     assert allows(GRAMMAR, refused, ("PLACE", "p4"))
 
 
