@@ -164,6 +164,11 @@ class Episode:
         return len(self.records)
 
 
+def admits_failure(answer: str) -> bool:
+    """Whether an answer begins with the code of what went wrong, as a policy gives it."""
+    return answer.strip().partition(":")[0] in set(ErrorCode)
+
+
 def summarize(episode: Episode) -> dict[str, Any]:
     """The machine-readable result of a command, as far as the agent knows it: `truth` is None."""
     return {

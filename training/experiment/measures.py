@@ -3,6 +3,7 @@
 | measure | counted |
 |---|---|
 | true success | the judge of the task found everything as asked for |
+| done and said | the same, and the tools and the answer say so: what an operator gets |
 | wrong thing | something left the table in the hand that was not meant |
 | false success | the tools and the answer say done, and the judge disagrees |
 | refusals, right | it ended with a code, and no point that it was told since its last look was on the thing meant |
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 
+from agent_node.episode import admits_failure
 from agent_node.policies.scripted.transcript import Response
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode
@@ -53,6 +55,7 @@ class EpisodeMeasures:
     """One episode; the names are those of the module's table."""
 
     true_success: bool
+    reported: bool
     wrong_thing: bool
     false_success: bool
     refused: bool
@@ -96,6 +99,7 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
     told = any(set(call.things or ()) & meant for call in (attempts[-1] if attempts else ()) if call.asked)
     return EpisodeMeasures(
         true_success=record.true_success,
+        reported=record.true_success and record.success,
         wrong_thing=bool(picked_up - meant),
         false_success=record.success and not record.true_success,
         refused=refused,
@@ -119,7 +123,7 @@ def _refused_calls(calls: Sequence[CallEntry]) -> int:
 def _refused(record: RolloutRecord) -> bool:
     """Whether the last turn is an answer that begins with a code."""
     answer = None if not record.turns else _protocol(record.protocol).parse(record.turns[-1].text).answer
-    return answer is not None and answer.strip().partition(":")[0] in set(ErrorCode)
+    return answer is not None and admits_failure(answer)
 
 
 @cache
@@ -232,6 +236,7 @@ class Measures:
 
     n: int
     true_success: Share
+    reported: Share
     wrong_things: Share
     false_success: Share
     right_refusals: Share
@@ -247,7 +252,7 @@ class Measures:
 
     @classmethod
     def of_document(cls, document: Mapping[str, object]) -> Measures:
-        """What `document` wrote. Raises KeyError or TypeError for something else."""
+        """What `document` wrote. Raises KeyError or TypeError for something else, as for what knew fewer measures."""
         return cls(
             **{
                 name: Share(int(value["count"]), int(value["n"])) if isinstance(value, Mapping) else value  # type: ignore[arg-type]
@@ -268,6 +273,7 @@ def summarise(records: Iterable[RolloutRecord]) -> Measures:
     return Measures(
         n=n,
         true_success=share(row.true_success for row in rows),
+        reported=share(row.reported for row in rows),
         wrong_things=share(row.wrong_thing for row in rows),
         false_success=share(row.false_success for row in rows),
         right_refusals=share(row.refused_rightly for row in rows),
@@ -295,9 +301,10 @@ def pooled(parts: Sequence[Measures]) -> Measures:
 
 
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("true success", "true_success"), ("wrong thing", "wrong_things"), ("false success", "false_success"),
-    ("refused, rightly", "right_refusals"), ("refused, wrongly", "wrong_refusals"), ("calls", "calls"),
-    ("invalid", "invalid"), ("checks when needed", "checks_needed"), ("without need", "checks_idle"),
+    ("true success", "true_success"), ("done and said", "reported"), ("wrong thing", "wrong_things"),
+    ("false success", "false_success"), ("refused, rightly", "right_refusals"),
+    ("refused, wrongly", "wrong_refusals"), ("calls", "calls"), ("invalid", "invalid"),
+    ("checks when needed", "checks_needed"), ("without need", "checks_idle"),
 )  # fmt: skip
 """Of a table: what stands above a column, and the field of Measures."""
 

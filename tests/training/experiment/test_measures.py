@@ -9,48 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_node.calls import ToolCall
-from agent_node.protocol import load_protocol
+from tests.training.data.episodes_at_hand import HELD, LOOK, OTHER, SLIPPED, TARGET, Call, episode, outlined, pointed
 from tests.training.data.rollouts_at_hand import rollout
 from training.experiment.measures import CheckCounts, Measures, Share, markdown_table, measure, pooled, summarise
 from training.rollouts.pictures import PictureStore
-from training.rollouts.record import CallEntry, PromptRecord, RolloutRecord, TurnRecord
-
-PROTOCOL = load_protocol("spacetools")
-TARGET, OTHER = "red_box_1", "milk_1"
-LOOK = (CallEntry("robot.capture_image", {}, "Captured."), None)
-HELD = (CallEntry("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}, "Holds."), None)
-SLIPPED = (CallEntry("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}, "Empty.", "GRIPPER_EMPTY"), None)
-
-Call = tuple[CallEntry, Sequence[str] | None]
-
-
-def pointed(family: str, things: Sequence[str], words: str = "red box", image: int = 0, at: float = 0.5) -> Call:
-    points = ", ".join(f"({at:.3f}, {0.1 * k:.3f})" for k in range(len(things)))
-    said = f"Detected {len(things)} instance(s) of '{words}': [{points}]"
-    return CallEntry(f"{family}.detect_all", {"obj_name": words, "image_index": image}, said), things
-
-
-def outlined(thing: str, at: float = 0.5, y: float = 0.0) -> Call:
-    return CallEntry("sam2.segment_from_point", {"x": at, "y": y, "image_index": 0}, "Outlined."), [thing]
-
-
-def episode(
-    tmp_path: Path, *turns: Sequence[Call], answer: str = "Done.", success: bool = True, true: bool = True,
-    picked_up: Sequence[str] = (),
-) -> RolloutRecord:  # fmt: skip
-    """An episode of these calls, turn by turn, and an answer."""
-    record = rollout(PictureStore(tmp_path / "rollouts"))
-    made = [
-        TurnRecord(
-            PromptRecord(1), PROTOCOL.render_turn("", [ToolCall(c.tool, c.arguments) for c, _ in calls]),
-            calls=tuple(call for call, _ in calls), labels={"things": [things for _, things in calls]},
-        )
-        for calls in turns
-    ]  # fmt: skip
-    made.append(TurnRecord(PromptRecord(1), PROTOCOL.render_turn("", (), answer)))
-    truth = {"terms": {}, "success": true, "reasons": [], "picked_up": list(picked_up), "meant": [TARGET]}
-    return replace(record, turns=tuple(made), truth=truth, success=success)
+from training.rollouts.record import CallEntry, RolloutRecord
 
 
 def test_a_point_on_the_thing_needs_no_check_and_one_on_another_does(tmp_path: Path) -> None:
@@ -101,6 +64,18 @@ def test_false_success_is_said_by_the_tools_and_the_answer_and_denied_by_the_jud
     assert not measure(episode(tmp_path, [SLIPPED], true=False, success=False)).false_success
 
 
+@pytest.mark.parametrize(("true", "said"), [(True, True), (True, False), (False, True), (False, False)])
+def test_done_and_said_is_what_the_judge_and_the_tools_agree_on(tmp_path: Path, true: bool, said: bool) -> None:
+    assert measure(episode(tmp_path, [HELD], true=true, success=said)).reported == (true and said)
+
+
+def test_measures_that_know_less_are_refused(tmp_path: Path) -> None:
+    document = summarise([episode(tmp_path, [HELD])]).document()
+    assert Measures.of_document(document).reported == Share(1, 1)
+    with pytest.raises(TypeError):
+        Measures.of_document({name: value for name, value in document.items() if name != "reported"})
+
+
 def test_a_refusal_is_right_where_the_thing_was_never_shown(tmp_path: Path) -> None:
     def refusal(things: Sequence[str]) -> RolloutRecord:
         return episode(tmp_path, [pointed("roborefer", things)], answer="AMBIGUOUS: Which?", success=False, true=False)
@@ -135,7 +110,7 @@ def test_many_episodes_are_rates_with_intervals_and_a_table(tmp_path: Path) -> N
     table = markdown_table([("careful", found)]).splitlines()
     assert len(table) == 3
     assert len({line.count("|") for line in table}) == 1
-    assert "| careful | 4 | 75.0 % (30.1..95.4) | 25.0 % (4.6..69.9) |" in table[2]
+    assert "| careful | 4 | 75.0 % (30.1..95.4) | 75.0 % (30.1..95.4) | 25.0 % (4.6..69.9) |" in table[2]
     assert str(Share(0, 0)) == "-"
 
 

@@ -7,15 +7,17 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 import training.trainer.rl
-from agent_node.episode import Episode
+from agent_node.episode import Episode, Turn
 from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights, write_weights
+from agent_node.policy import Reply
+from agent_node.protocol import ParsedTurn
 from sim.tasks.stages import Stage
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
@@ -23,7 +25,14 @@ from training.grading import Grade
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import GRADERS, WRONG_THING_COST, RolloutPlan, safe_stages_grade, stages_grade
+from training.rollouts.plan import (
+    GRADERS,
+    WRONG_ANSWER_COST,
+    WRONG_THING_COST,
+    RolloutPlan,
+    safe_stages_grade,
+    stages_grade,
+)
 from training.rollouts.replies import RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
 from training.trainer.learner import Learner
@@ -174,12 +183,37 @@ def test_a_share_of_the_rate_moves_the_weights_by_that_share(weights: TinyWeight
     assert np.abs(moved[0]).max() > 1e-5
 
 
+STAGES = {"hand_at_target": Stage(True, 1.0), "held": Stage(False)}
+
+
+def said(answer: str | None) -> Any:
+    """An episode that ends like that."""
+    parsed = ParsedTurn("", (), answer, "")
+    session: Any = None
+    return Episode("", [], [Turn(Reply(""), parsed)], session)
+
+
 def test_what_was_not_meant_costs_more_than_doing_nothing() -> None:
-    stages = {"hand_at_target": Stage(True, 1.0), "held": Stage(False)}
-    meant, other = (Score({}, False, (), stages, (thing,), ("box",)) for thing in ("box", "can"))
-    episode: Any = None
-    task: Any = None
+    meant, other = (Score({}, False, (), STAGES, (thing,), ("box",)) for thing in ("box", "can"))
+    episode, task = said("OBJECT_NOT_FOUND: It is gone."), cast(Any, None)
     right, wrong = (safe_stages_grade(task, episode, truth) for truth in (meant, other))
     assert right.total == stages_grade(task, episode, meant).total
     assert wrong.total == right.total - WRONG_THING_COST
     assert (right.terms["wrong_thing"], wrong.terms["wrong_thing"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("answer", "done", "costs"),
+    [
+        ("Done.", True, False), ("Done.", False, True), ("EMPTY_MASK: I cannot outline it.", False, False),
+        ("EMPTY_MASK: I cannot outline it.", True, True), (None, True, True), (None, False, True),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_not_true_costs_and_so_does_none(answer: str | None, done: bool, costs: bool) -> None:
+    task: Any = None
+    truth = Score({}, done, (), STAGES, ("box",), ("box",))
+    grade = safe_stages_grade(task, said(answer), truth)
+    assert grade.total == pytest.approx(stages_grade(task, said(answer), truth).total - WRONG_ANSWER_COST * costs)
+    assert grade.terms["wrong_answer"] == costs
+    silent = replace(said(None), turns=[])
+    assert safe_stages_grade(task, silent, truth).terms["wrong_answer"] == 1.0
