@@ -1,11 +1,13 @@
 """`toolhand bench steps`: how far a step of RL gets, by the advantages that it is made of.
 
-Groups of rollouts of one policy are cut into blocks. Of each block a step is made, as long as changes the policy by a
-given divergence; what it gains in reward is told, to first order, by the groups of all other blocks:
+A step of N groups of rollouts, as long as changes the policy by a given divergence, gains in reward, to first order and
+on average over all groups i and others j that one policy has drawn,
 
-    gain = d . mean_others( sum_t (R - mean of the rest of its group) grad log pi(t) )
+    gain = length . mean_ij( judge_i . g_j ) / sqrt(E |mean of N of g|^2)
 
-This judge is the plain gradient of the reward, whatever advantages the step was made of, and of other tasks.
+g_j is the gradient by the advantages in question, judge_i = sum_t (R - mean of the rest of the group) grad log pi(t)
+the plain gradient of the reward, whatever advantages the step was made of, and always of another task. The standard
+error is the jackknife's over groups: each serves in many pairs, which therefore are not independent.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ from tool_nodes.types import FloatArray
 from training.advantages.grpo import members
 from training.rewards.stages import WEIGHTS
 from training.rollouts.credit import credited
+from training.rollouts.record import RolloutRecord
 from training.steps import ScoredRollout
 from training.trainer.critic import LinearCritic, means_of_others
 from training.trainer.objective import mismatch_of, turn_advantages
+from training.trainer.privileged import with_truths
 from training.trainer.reading import records_of_folder
 from training.trainer.rows import Floats, Row
 from training.trainer.settings import PolicySettings
@@ -50,6 +54,8 @@ ADVANTAGES: Mapping[str, PolicySettings] = {
     "GAE, lambda 0": PolicySettings(advantages="gae", gae_lambda=0.0),
 }
 """What is compared; the critic of GAE is fitted on all groups but a rollout's own."""
+LEAST_GROUPS = 4
+"""Groups from which on there is a standard error [-]."""
 PROBES = 64
 """Rollouts on which the divergence of a step is measured [-]; chosen by hand: some thousand tokens."""
 TRIAL = 0.03
@@ -61,7 +67,6 @@ def bench_steps(
     weights: Path,
     groups: int = 20,
     kl: float = 0.004,
-    seed: int = 0,
     as_json: AsJson = False,
 ) -> int:
     """Measure how far a step of RL gets, by the advantages that it is made of, on rollouts of one policy.
@@ -71,25 +76,18 @@ def bench_steps(
         weights: Of the small policy that drew them.
         groups: Of a step.
         kl: Divergence of a step [nat a token].
-        seed: Of the blocks.
     """
-    if groups < 1 or not 0 < kl < 1 or seed < 0:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "groups must be 1 or more, kl above 0 and below 1, and the seed 0 or more."
-        )
+    if groups < 1 or not 0 < kl < 1:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "groups must be 1 or more, and kl above 0 and below 1.")
     began = time.monotonic()
     drawn = _Drawn.read(folders, read_weights(weights))
-    blocks = np.random.default_rng((seed, 71)).permutation(len(drawn.groups))[: len(drawn.groups) // groups * groups]
-    if len(blocks) < 2 * groups:
+    if len(drawn.groups) < LEAST_GROUPS:
         raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"{len(drawn.groups)} groups are no two blocks of {groups}.",
-            "Collect more, or take smaller steps.",
+            ErrorCode.INVALID_ARGUMENT, f"These are {len(drawn.groups)} groups: it takes {LEAST_GROUPS} or more."
         )
-    rows = drawn.compared(blocks.reshape(-1, groups), kl)
     document = {
-        "bench": "steps", "machine": machine(), "seeds": [seed], "rollouts": len(drawn.rows),
-        "groups": len(drawn.groups), "groups_a_step": groups, "kl": kl, "rows": rows,
+        "bench": "steps", "machine": machine(), "seeds": [], "rollouts": len(drawn.rows),
+        "groups": len(drawn.groups), "groups_a_step": groups, "kl": kl, "rows": drawn.compared(groups, kl),
         "wall_s": round(time.monotonic() - began, 1),
     }  # fmt: skip
     publish(document, _report, as_json)
@@ -103,6 +101,7 @@ class _Drawn:
     weights: TinyWeights
     learner: Learner
     rows: list[Row]
+    records: list[RolloutRecord]
     rollouts: list[ScoredRollout]
     groups: list[list[int]]
 
@@ -111,7 +110,7 @@ class _Drawn:
         from training.trainer.learner import Learner
 
         learner = Learner(weights, PolicySettings())
-        rows, rollouts = list[Row](), list[ScoredRollout]()
+        rows, records, rollouts = list[Row](), list[RolloutRecord](), list[ScoredRollout]()
         for number, folder in enumerate(folders):
             pairs, bad = records_of_folder(folder, weights)
             for why, count in bad.items():
@@ -119,6 +118,7 @@ class _Drawn:
             for record, row in pairs:
                 scored = credited(record, WEIGHTS)
                 rows.append(row)
+                records.append(record)
                 rollouts.append(replace(scored, prompt=f"{number} {record.group}"))
         if not rows:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "There are no rollouts of the small policy in these folders.")
@@ -129,44 +129,35 @@ class _Drawn:
                 f"The rollouts were drawn by other weights: log-probabilities differ by {mismatch:.3g} a token.",
             )
         groups = [group for group in members([one.prompt for one in rollouts]) if len(group) > 1]
-        return cls(weights, learner, rows, rollouts, groups)
+        return cls(weights, learner, rows, records, rollouts, groups)
 
-    def compared(self, blocks: NDArray[np.int64], kl: float) -> list[dict[str, Any]]:
-        """A row of each kind of advantage; `blocks` (B, N) are indices of groups."""
+    def compared(self, groups: int, kl: float) -> list[dict[str, Any]]:
+        """A row of each kind of advantage, for steps of so many groups."""
         with tempfile.TemporaryDirectory() as folder:
-            values = LinearCritic(Path(folder)).values(0, self.learner.states(self.rows), self.rollouts)
+            states = with_truths(self.learner.states(self.rows), self.records)
+            values = LinearCritic(Path(folder)).values(0, states, self.rollouts)
         say("judge")
         rests = means_of_others(self.rollouts)
         judge = self._gradients(
-            blocks, [np.full(len(one.turns), one.total - rest) for one, rest in zip(self.rollouts, rests, strict=True)]
+            [np.full(len(one.turns), one.total - rest) for one, rest in zip(self.rollouts, rests, strict=True)]
         )
-        whole, rows = judge.sum(0), []
-        size = blocks.shape[1]
+        rows = []
         for name, settings in ADVANTAGES.items():
             say(name)
             found, told = turn_advantages(self.rollouts, settings, values)
-            steps = self._gradients(blocks, found)
-            gains = []
-            for own, step in zip(judge, steps, strict=True):
-                others = (whole - own) / (size * (len(blocks) - 1))
-                direction = step / max(float(np.linalg.norm(step)), 1e-12)
-                gains.append(float(others @ direction) * self._length(direction, kl))
-            error = float(np.std(gains, ddof=1)) / len(gains) ** 0.5
-            rows.append({"name": name, "n": len(gains), "gain": round(float(np.mean(gains)), 5),
-                         "standard_error": round(error, 5), **told})  # fmt: skip
+            steps = self._gradients(found)
+            gain, error = _gain(judge @ steps.T, steps @ steps.T, groups)
+            length = self._length(_direction(steps.sum(0)), kl)
+            rows.append({"name": name, "n": len(steps), "gain": round(gain * length, 5),
+                         "standard_error": round(error * length, 5), **told})  # fmt: skip
         return rows
 
-    def _gradients(self, blocks: NDArray[np.int64], advantages: Sequence[FloatArray]) -> Floats:
-        """(B, P): of each block, a group's mean rollout, summed over its groups."""
+    def _gradients(self, advantages: Sequence[FloatArray]) -> Floats:
+        """(N, P): of each group, a mean rollout."""
         found = []
-        for block in blocks:
-            total = np.zeros(0)
-            for number in block:
-                group = self.groups[int(number)]
-                rows = [self.rows[k].with_advantages(advantages[k]) for k in group]
-                own = self.learner.policy_gradient(rows) / len(group)
-                total = own if not len(total) else total + own
-            found.append(total)
+        for group in self.groups:
+            rows = [self.rows[k].with_advantages(advantages[k]) for k in group]
+            found.append(self.learner.policy_gradient(rows) / len(group))
         return np.stack(found)
 
     def _length(self, direction: Floats, kl: float) -> float:
@@ -185,13 +176,32 @@ class _Drawn:
         return TRIAL * float(np.sqrt(kl / max(float(np.mean(np.exp(change) - 1.0 - change)), 1e-12)))
 
 
+def _gain(judged: Floats, steps: Floats, groups: int) -> tuple[float, float]:
+    """(gain of a step of length 1, its standard error) by (N, N) products of judge and step, and of step and step."""
+
+    def of(some: NDArray[np.intp]) -> float:
+        cross, own, count = judged[np.ix_(some, some)], steps[np.ix_(some, some)], len(some)
+        others = (own.sum() - np.trace(own)) / (count * (count - 1))
+        norm = (np.trace(own) / count + (groups - 1) * others) / groups
+        mean = (cross.sum() - np.trace(cross)) / (count * (count - 1))
+        return float(mean / np.sqrt(max(norm, 1e-24)))
+
+    every = np.arange(len(judged))
+    without = np.array([of(np.delete(every, k)) for k in every])
+    return of(every), float(np.sqrt((len(every) - 1) * without.var()))
+
+
+def _direction(step: Floats) -> Floats:
+    return step / max(float(np.linalg.norm(step)), 1e-12)
+
+
 def _report(document: Mapping[str, Any]) -> str:
     lines = [
         f"{document['rollouts']} rollouts in {document['groups']} groups; steps of {document['groups_a_step']} groups, "
-        f"{document['kl']:g} nat a token (seed {document['seeds'][0]})",
-        f"{'advantages':34}{'steps':>6}{'gain in reward':>18}   standard error",
+        f"{document['kl']:g} nat a token",
+        f"{'advantages':34}{'groups':>7}{'gain in reward':>18}   standard error",
     ]
     for row in document["rows"]:
         more = f"   {row['explained']:.0%} of the variance explained" if "explained" in row else ""
-        lines.append(f"{row['name']:34}{row['n']:>6}{row['gain']:>+18.4f}   {row['standard_error']:.4f}{more}")
+        lines.append(f"{row['name']:34}{row['n']:>7}{row['gain']:>+18.4f}   {row['standard_error']:.4f}{more}")
     return "\n".join([*lines, f"{document['machine']['cpu']}; {document['wall_s']} s"])

@@ -9,10 +9,10 @@ import numpy as np
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
-GAE_LAMBDA = 0.5
+GAE_LAMBDA = 1.0
 """How much of what comes after the next state is told by rewards instead of the critic [-]: 1 is the return less the
-value, 0 the step's own surprise. Chosen among 0.5, 0.9 and 1 by how far a step of the small policy gets, see
-docs/learning.md; 0.95 is usual for critics that are networks."""
+value, 0 the step's own surprise. Below 1 what the critic does not understand becomes a direction: with 0.5 and a linear
+one the small policy learned to check less, see docs/learning.md; 0.95 is usual for critics that are networks."""
 
 
 def gae(

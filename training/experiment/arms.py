@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_nodes.results import ErrorCode, ToolError
+from training.trainer.settings import PolicySettings
 
 Advantage = Literal["grpo", "or_gigpo", "gae"]
 
@@ -24,6 +25,7 @@ class ExperimentArm:
             more steps than stage 3 has.
         sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.
+        rate: Its learning rate. A critic takes a part of the noise away.
         blind: The policy does not see.
     """
 
@@ -34,6 +36,7 @@ class ExperimentArm:
     more_sft: bool = False
     sft_times: int = 1
     rl: Advantage | None = None
+    rate: float = PolicySettings.learning_rate
     blind: bool = False
 
 
@@ -43,7 +46,7 @@ ARMS: Mapping[str, ExperimentArm] = {
     "sft": ExperimentArm("SFT"),
     "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
-    "gae": ExperimentArm("SFT + RL with a critic", rl="gae"),
+    "gae": ExperimentArm("SFT + RL with a critic", rl="gae", rate=0.15),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
     "longer": ExperimentArm("without RL: SFT for six times as long", sft_times=6),

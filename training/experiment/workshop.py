@@ -15,8 +15,8 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -133,7 +133,7 @@ class ExperimentRun:
         from training.trainer.reading import rows_of_folder
         from training.trainer.rows import Row, read_rows, write_rows
 
-        path = self.folder / "teacher" / f"rows{_suffix(arm, rl=False)}.npz"
+        path = self.folder / "teacher" / f"rows{_suffix(replace(arm, sft_times=1), rl=False)}.npz"
         if path.exists():
             return read_rows(path)
         weights, rows, left_out = self._fresh(arm), list[Row](), Counter[str]()
@@ -212,7 +212,11 @@ class ExperimentRun:
         if arm.rl is None or path.exists():
             return begun if arm.rl is None else path
         settings = ReinforceSettings(
-            advantages=arm.rl, iterations=self.sizes.rl_iterations, group=self.sizes.rl_group, workers=self.workers
+            learning_rate=arm.rate,
+            advantages=arm.rl,
+            iterations=self.sizes.rl_iterations,
+            group=self.sizes.rl_group,
+            workers=self.workers,
         )
         with self._step(f"stage 3{_suffix(arm)}"):
             better = reinforce(
@@ -256,7 +260,9 @@ class ExperimentRun:
         folder, count = self.folder / "measured" / name, n or self.sizes.evaluated
         path = folder / "measures.json"
         if path.exists():
-            return Measures.of_document(json.loads(path.read_bytes()))
+            # One that was written before there was another measure is counted anew: the rollouts are still there.
+            with suppress(KeyError, TypeError):
+                return Measures.of_document(json.loads(path.read_bytes()))
         plan = EvaluationPlan(
             **self._fields("evaluation", policy, count, pointer), group=1, settings={"temperature": temperature}
         )

@@ -1,8 +1,9 @@
-"""What a turn may still bring, by a linear critic on the policy's own hidden states. Numpy alone.
+"""What a turn may still bring, by a linear critic on what the policy and the simulator know. Numpy alone.
 
-    V(s_t) = w . [h_t, t, reward before t, mean of the rest of the group, that times t] + b
+    V(s_t) = w . [s_t, t, reward before t, mean of the rest of the group, that times t] + b
 
-h_t is what the policy's last layer has at the token before its turn t. The weights w are those of a ridge regression of
+s_t is what the policy's last layer has at the token before its turn t, and what is true there
+(`training.trainer.privileged`). The weights w are those of a ridge regression of
 returns, fitted anew in each iteration on the turns of that one and of a few before it. The value of a rollout comes
 from a fit without its own group (cross-fitting), so that no turn's advantage is its own prediction.
 """
@@ -43,13 +44,13 @@ class LinearCritic:
         self._folder = folder
 
     def values(
-        self, iteration: int, states: Sequence[NDArray[np.float32]], rollouts: Sequence[ScoredRollout]
+        self, iteration: int, states: Sequence[NDArray[np.floating]], rollouts: Sequence[ScoredRollout]
     ) -> list[FloatArray]:
         """Expected returns before each turn, (T,) each, undiscounted; the turns are remembered.
 
         Args:
             iteration: Its number, from 0.
-            states: (T, D) of each rollout, what the policy had in mind before each of its turns.
+            states: (T, D) of each rollout, what was known before each of its turns.
             rollouts: With a reward for each turn.
 
         Raises:
@@ -164,7 +165,7 @@ class _Fit:
         return (features - self._mean) @ self._weights + self._bias
 
 
-def _features(states: Sequence[NDArray[np.float32]], rollouts: Sequence[ScoredRollout]) -> list[FloatArray]:
+def _features(states: Sequence[NDArray[np.floating]], rollouts: Sequence[ScoredRollout]) -> list[FloatArray]:
     """(T, D + 4) of each rollout; see the module."""
     found = []
     for state, rollout, mean in zip(states, rollouts, means_of_others(rollouts), strict=True):

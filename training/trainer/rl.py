@@ -38,6 +38,7 @@ from training.trainer.checkpoint import identity_of, resumed, save
 from training.trainer.critic import LinearCritic
 from training.trainer.log import POLICY, RunLog, RunReport, write_report, written_to
 from training.trainer.objective import turn_advantages, update
+from training.trainer.privileged import with_truths
 from training.trainer.progress import Progress
 from training.trainer.reading import records_of_folder
 from training.trainer.rows import Row
@@ -133,7 +134,8 @@ def _iteration(
     scored = [credited(record, WEIGHTS) for record in drawn.records]
     values = None
     if settings.advantages == "gae":
-        values = LinearCritic(folder / "critic").values(iteration, learner.states(drawn.rows), scored)
+        states = with_truths(learner.states(drawn.rows), drawn.records)
+        values = LinearCritic(folder / "critic").values(iteration, states, scored)
     advantages, told = turn_advantages(scored, settings, values)
     rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
     read = time.monotonic()

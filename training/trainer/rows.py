@@ -49,7 +49,10 @@ class Row:
 
     @classmethod
     def of(cls, context: TinyContext, logprobs: Sequence[float] | None = None) -> Row:
-        """A row of a context, whose advantages are ones.
+        """A row of a context, whose advantages are ones, up to the last token that was sampled.
+
+        What was answered to the last turn teaches nothing, and may be more than the policy can read: without this cut,
+        a conversation that went on until it was full could not be learned from, and it is the one to be learned from.
 
         Args:
             context: The whole conversation.
@@ -58,14 +61,16 @@ class Row:
         Raises:
             ToolError: INVALID_ARGUMENT where there is another number of them.
         """
-        sampled = np.asarray(context.sampled, bool)
+        written = np.flatnonzero(context.sampled)
+        length = int(written[-1]) + 1 if len(written) else len(context)
+        sampled = np.asarray(context.sampled, bool)[:length]
         known = np.zeros(len(sampled), np.float32)
         if logprobs is not None:
             if len(logprobs) != int(sampled.sum()):
                 raise _wrong(f"{int(sampled.sum())} tokens were sampled, and {len(logprobs)} have log-probabilities")
             known[sampled] = logprobs
         return cls(
-            np.asarray(context.tokens, np.int32), np.asarray(context.eyes, np.float32), sampled,
+            np.asarray(context.tokens[:length], np.int32), np.asarray(context.eyes[:length], np.float32), sampled,
             sampled.astype(np.float32), known,
         )  # fmt: skip
 

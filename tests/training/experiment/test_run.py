@@ -80,6 +80,9 @@ def test_a_smoke_goes_through_all_stages_and_is_gone_on_with_without_doing_anyth
     again = run_tiny("dirl", folder, 0, sizes=SMOKE, workers=2)
     assert again == result
     assert here == asked
+    longer = ExperimentRun(folder, 0, SMOKE).rows(ARMS["longer"])
+    assert here == asked, "a training of more epochs has the same rows"
+    assert longer
     with pytest.raises(ToolError, match="a run of other seed") as caught:
         run_tiny("dirl", folder, 1, sizes=SMOKE)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

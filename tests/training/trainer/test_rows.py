@@ -33,6 +33,17 @@ def test_advantages_go_to_all_that_was_sampled_or_to_each_turn() -> None:
         Row.of(TinyContext(row().tokens, row().eyes, row().sampled), [-1.0])
 
 
+def test_what_comes_after_the_last_sampled_token_is_no_part_of_a_row() -> None:
+    sampled = np.zeros(9, bool)
+    whole = TinyContext(np.arange(9, dtype=np.int32), np.ones((9, WIDTH), np.float32), sampled)
+    assert len(Row.of(whole)) == 9
+    sampled[[2, 5]] = True
+    cut = Row.of(whole, [-1.0, -2.0])
+    assert cut.tokens.tolist() == [0, 1, 2, 3, 4, 5]
+    assert cut.logprobs.tolist() == [0, 0, -1, 0, 0, -2]
+    assert not problem_of(cut, 9, WIDTH, 6), "the answer to the last turn was more than can be read"
+
+
 def changed(**parts: np.ndarray) -> Row:
     return replace(row(), **parts)
 
