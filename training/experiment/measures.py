@@ -29,10 +29,9 @@ from agent_node.policies.scripted.transcript import Response
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.results import ErrorCode
 from training.intervals import wilson
-from training.rollouts.labels import OUTLINE, THINGS
+from training.rollouts.labels import GRASP, OUTLINE, calls_with_things
 from training.rollouts.record import CallEntry, RolloutRecord
 
-GRASP = "robot.execute_grasp"
 _ASKED = {"detect_all", "detect_one"}
 """What pointing tools are called after their family and a dot."""
 _SAME = 0.02
@@ -149,8 +148,7 @@ def _attempts(record: RolloutRecord) -> Iterator[list[_Call]]:
 
 def _calls(record: RolloutRecord) -> Iterator[_Call]:
     for turn in record.turns:
-        things = turn.labels.get(THINGS) or [None] * len(turn.calls)
-        for entry, on in zip(turn.calls, things, strict=True):
+        for entry, on in calls_with_things(turn):
             if entry.run and isinstance(entry.arguments, Mapping):
                 yield _Call(entry, on)
 

@@ -23,7 +23,7 @@ from training.advantages.gigpo import GAMMA, TurnAdvantages, or_gigpo
 from training.advantages.grpo import EPSILON, grpo
 from training.data.formats.sample import PictureSource
 from training.rollouts.credit import credited
-from training.rollouts.labels import THINGS
+from training.rollouts.labels import calls_with_things
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 from training.steps import ScoredRollout
 
@@ -166,9 +166,8 @@ def _move(turn: TurnRecord) -> str:
 
 
 def _results(turn: TurnRecord) -> str:
-    things = turn.labels.get(THINGS) or [None] * len(turn.calls)
     lines = []
-    for call, on in zip(turn.calls, things, strict=True):
+    for call, on in calls_with_things(turn):
         told = call.error_code or ("ok" if on is None else f"on {', '.join(name or 'the table' for name in on)}")
         lines.append(f"<li>{escaped(call.tool.rpartition('.')[2], 60)}: {escaped(told, 120)}</li>")
     return f'<ul class="results">{"".join(lines)}</ul>' if lines else ""

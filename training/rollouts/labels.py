@@ -9,16 +9,19 @@ No policy is told; `training.experiment.measures` counts by them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent_node.episode import Exchange
+from training.rollouts.record import CallEntry, TurnRecord
 from training.session import EpisodeSession
 
 THINGS = "things"
 """Key of the labels."""
 OUTLINE = "sam2.segment_from_point"
 """The tool whose argument is the point that a grasp will be for."""
+GRASP = "robot.execute_grasp"
+"""The tool that takes hold of what was outlined."""
 
 
 def things_of(session: EpisodeSession) -> list[Mapping[str, Any]]:
@@ -28,6 +31,11 @@ def things_of(session: EpisodeSession) -> list[Mapping[str, Any]]:
         calls = [exchange for exchange in turn.exchanges if exchange.call is not None]
         found.append({THINGS: [_things(session, exchange) for exchange in calls]})
     return found
+
+
+def calls_with_things(turn: TurnRecord) -> Iterator[tuple[CallEntry, Sequence[str] | None]]:
+    """Each call of a turn with its entry of the labels, None where there are none."""
+    return zip(turn.calls, turn.labels.get(THINGS) or [None] * len(turn.calls), strict=True)
 
 
 def _things(session: EpisodeSession, exchange: Exchange) -> list[str] | None:

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from tool_nodes.types import FloatArray
 from training.rewards.stages import WEIGHTS
-from training.rollouts.labels import OUTLINE, THINGS
+from training.rollouts.labels import GRASP, OUTLINE, calls_with_things
 from training.rollouts.record import CallEntry, RolloutRecord
 
-GRASP, PLACE, LOOK = "robot.execute_grasp", "robot.place_object_at_2d_location", "robot.capture_image"
+PLACE, LOOK = "robot.place_object_at_2d_location", "robot.capture_image"
 _POINTS = "detect_all"
 """What tools that point at things are called after their family and a dot."""
 
@@ -39,8 +39,7 @@ def truths(record: RolloutRecord) -> FloatArray:
     ended: float | None = None
     for turn in record.turns:
         rows.append([*known.row(), *_reached(record.stages, ended)])
-        things = turn.labels.get(THINGS) or [None] * len(turn.calls)
-        for call, on in zip(turn.calls, things, strict=True):
+        for call, on in calls_with_things(turn):
             known.take(call, on, meant)
         ended = turn.ended_s
     return np.array(rows, np.float64)

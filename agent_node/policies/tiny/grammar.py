@@ -145,34 +145,32 @@ class _Callable:
     Attributes:
         things: Registers of points that were asked for with POINT since the newest look.
         rooms: Those of ROOM, without those where something could not be put down.
-        blocked: These others.
         planned: The plan's place, before anything else, is over.
         placing: The plan says where to, or there is none.
         holding: The hand holds something; None where nothing told.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
         answered: A move and its pointer who was asked the same as often in a row as the tools answer; else ().
-        newer: Pictures since the newest one of the camera.
+        kept: Moves about the newest picture of the camera can be called: it is not too old.
         worded: The operator said a word that can be asked for.
         relations: Tokens of the places that can be said in the operator's words.
     """
 
     things: frozenset[str] = frozenset()
     rooms: frozenset[str] = frozenset()
-    blocked: frozenset[str] = frozenset()
     planned: bool = False
     placing: bool = True
     holding: bool | None = None
     outlined: bool = False
     graspable: bool = False
     answered: tuple[str, ...] = ()
-    newer: int = 0
+    kept: bool = True
     worded: bool = False
     relations: frozenset[str] = frozenset({_ANYWHERE})
 
     def allows(self, move: str) -> bool:
         """Whether a move may be called."""
-        if move in _LOOKS_AT and self.newer >= _NEWER:
+        if move in _LOOKS_AT and not self.kept:
             return False
         match move:
             case v.PLAN:
@@ -202,6 +200,8 @@ class _Known:
         moved: How the policy's newest move begins.
         register: The newest one that was named.
         told: The newest one that was told.
+        blocked: Those of ROOM, since the newest look, where something could not be put down.
+        newer: Pictures since the newest one of the camera.
         same: The next register is where a point of before is.
         pointed: This answer has given points.
         plan: Of what the operator said last; None before it.
@@ -215,6 +215,8 @@ class _Known:
     moved: str = ""
     register: str = ""
     told: str = ""
+    blocked: frozenset[str] = frozenset()
+    newer: int = 0
     same: bool = False
     pointed: bool = False
     plan: Plan | None = None
@@ -235,8 +237,8 @@ class _Known:
                 now = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
             self.register = token if token in _REGISTERS else self.register
         elif token in _REGISTERS:
-            if self.same and token in now.blocked:
-                now = replace(now, rooms=now.rooms - {self.told}, blocked=now.blocked | {self.told})
+            if self.same and token in self.blocked:
+                now = self._without(now, self.told)
             elif not self.same and self.moved == v.POINT:
                 now = replace(now, things=now.things | {token})
             elif not self.same and self.moved == v.ROOM:
@@ -246,10 +248,9 @@ class _Known:
             now, self.plan = replace(now, planned=False, placing=True), None
             self.said = self.said.heard(token)
         elif token == v.SEE:
-            now = replace(now, newer=0)
-            if self.moved == v.LOOK:
-                none = frozenset[str]()
-                now = replace(now, things=none, rooms=none, blocked=none)  # see `context.ContextReader`
+            self.newer = 0
+            if self.moved == v.LOOK:  # registers begin anew, see `context.ContextReader`
+                now, self.blocked = replace(now, things=frozenset(), rooms=frozenset()), frozenset()
         elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
             now = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
         elif token == v.HOLDS:
@@ -258,15 +259,22 @@ class _Known:
             now = replace(now, holding=False)
         elif token in _ERRORS:
             if self.moved == v.PLACE:
-                now = replace(now, rooms=now.rooms - {self.register}, blocked=now.blocked | {self.register})
-            now = replace(now, holding=now.holding if token not in _LET_GO else False)
+                now = self._without(now, self.register)
+            now = replace(now, holding=False if token in _LET_GO else now.holding)
         elif token not in v.FIXED or token in _SLOTS:
             self.said = self.said.heard(token)
+        elif token == v.GO and self.said.said:
             now = replace(now, worded=bool(self.said.begun().nexts), relations=_places(self.said))
-        if not own and (token == v.OK or (token in (*_REGISTERS, v.MORE) and not self.pointed)):
-            now = replace(now, newer=now.newer + 1)
+        if not own and (token == v.OK or (token in _POINTED and not self.pointed)):
+            self.newer += 1
         self.pointed = not own and (self.pointed or token in _REGISTERS)
-        self.callable, self.same = now, token == v.SAME
+        kept = self.newer < _NEWER
+        self.callable, self.same = now if kept == now.kept else replace(now, kept=kept), token == v.SAME
+
+    def _without(self, now: _Callable, room: str) -> _Callable:
+        """Nothing more is put down at that register."""
+        self.blocked |= {room}
+        return replace(now, rooms=now.rooms - {room})
 
     def _count(self, token: str) -> None:
         """Notice the same turn again."""
@@ -363,6 +371,7 @@ def _planned(asks: str, pointer: str, plan: Plan | None) -> tuple[str, ...]:
     return (relation, *plan.reference, v.END)
 
 
+@lru_cache(maxsize=256)
 def _places(said: Quotation) -> frozenset[str]:
     """Tokens of the places that can be said in these words."""
     referred = set(v.RELATION_TOKENS) - {_ANYWHERE, _BETWEEN} if said.begun().nexts else set()
@@ -374,6 +383,8 @@ _AFTER: dict[_State, _State] = {
 }  # fmt: skip
 """After a token that changes nothing else; other states stay."""
 _REGISTERS = frozenset(f"p{k}" for k in range(1, v.REGISTERS + 1))
+_POINTED = _REGISTERS | {v.MORE}
+"""An answer of a pointer has one of these, and a picture."""
 _ERRORS = frozenset(map(str, ErrorCode))
 _LET_GO = frozenset(map(str, (ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING, ErrorCode.GRIPPER_EMPTY)))
 """After these the hand is empty."""
