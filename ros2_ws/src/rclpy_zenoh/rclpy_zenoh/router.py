@@ -12,7 +12,6 @@ import signal
 import socket
 import sys
 import threading
-from types import FrameType
 
 import zenoh
 
@@ -22,6 +21,7 @@ from rclpy_zenoh.wire.options import DEFAULT_PORT
 from rclpy_zenoh.wire.router_process import READY
 
 _ATTEMPTS = 20
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def open_router(port: int) -> tuple[zenoh.Session, int]:
@@ -64,31 +64,27 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--until-stdin-closes", action="store_true", help="also end when standard input does")
     arguments = parser.parse_args(argv)
 
-    stop = threading.Event()
-
-    def on_signal(signum: int, frame: FrameType | None) -> None:
-        stop.set()
-
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
+    # Blocked before the router has threads, which inherit it, and taken one by one below: a handler that sets an event
+    # is never run if the signal comes after the interpreter's last look for one and before the wait begins.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     try:
         router, port = open_router(arguments.port)
     except SessionError as error:
         print(error, file=sys.stderr)
         return 2
     if arguments.until_stdin_closes:
-        threading.Thread(target=_watch_stdin, args=(stop,), daemon=True).start()
+        threading.Thread(target=_watch_stdin, daemon=True).start()
     print(f"{READY}tcp/127.0.0.1:{port}", flush=True)
-    stop.wait()
+    signal.sigwait(_ENDING)
     router.close()
     return 0
 
 
-def _watch_stdin(stop: threading.Event) -> None:
+def _watch_stdin() -> None:
     # Not sys.stdin.read: the interpreter's end would wait a second for the lock that it holds.
     while os.read(sys.stdin.fileno(), 1):
         pass
-    stop.set()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 if __name__ == "__main__":
