@@ -14,7 +14,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -28,14 +28,14 @@ from agent_node.policies.tiny.weights import TinyWeights
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray
-from training.trainer.network import TinyTransformer, chosen_device
-from training.trainer.rows import Floats, Row, RowBatch
+from training.trainer.network import Dropout, TinyTransformer, chosen_device, nothing_dropped
+from training.trainer.rows import Floats, Row, RowBatch, alike
 from training.trainer.settings import OptimiserSettings, PolicySettings
 
 _BETA1 = 0.9
 """How slowly the mean of gradients follows [-]: AdamW's default in torch, and the momentum of SGD."""
-_ROWS_AT_ONCE = 64
-"""Rows of a step without gradients; chosen by hand, a few hundred MB."""
+_ROWS_AT_ONCE = 32
+"""Rows that are read at once where a step has more; chosen by hand: of like lengths, so that little is filled up."""
 
 
 _NEVER = -1e9
@@ -82,12 +82,13 @@ class Learner:
 
     # -- steps -----------------------------------------------------------------------------------------
 
-    def supervise(self, rows: Sequence[Row], rate: float = 1.0) -> dict[str, float]:
+    def supervise(self, rows: Sequence[Row], rate: float = 1.0, dropout: float = 0.0) -> dict[str, float]:
         """One step of SFT.
 
         Args:
             rows: Of the step; a token counts as much as its advantage says.
             rate: Share of the highest learning rate.
+            dropout: Share of numbers that are dropped, drawn anew by the step's number.
 
         Returns:
             "loss" [nat a token] before the step, "accuracy" (share of tokens that were the likeliest), "tokens",
@@ -97,14 +98,19 @@ class Learner:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
         """
         self.network.train()
-        logits, batch = self._scored(rows)
+        drop = Dropout(dropout, torch.Generator(self.device).manual_seed(self.step_number)) if dropout else None
+        logits, batch = self._scored(rows, drop or nothing_dropped)
         chosen = batch.chosen
         tokens = batch.advantages.sum()
         counts = batch.advantages / tokens.clamp(min=1.0)
         loss = (F.cross_entropy(logits, chosen, reduction="none") * counts).sum()
         likeliest = (logits.argmax(-1) == chosen).float()
         figures = {"accuracy": float((likeliest * counts).sum()), "tokens": float(tokens)}
-        return {"loss": self._descend(loss, rate), **figures}
+        self._require_number(loss)
+        self._optimiser.zero_grad(set_to_none=True)
+        loss.backward()
+        self._descend(rate)
+        return {"loss": float(loss.detach()), **figures}
 
     def reinforce(self, rows: Sequence[Row], settings: PolicySettings, rate: float = 1.0) -> dict[str, float]:
         """One step of RL; see the module.
@@ -123,24 +129,37 @@ class Learner:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
         """
         self.network.train()
+        self._optimiser.zero_grad(set_to_none=True)
+        count = sum(int(row.sampled.sum()) for row in rows)
+        parts = []
+        for some in alike(rows, _ROWS_AT_ONCE):
+            loss, told = self._part_of_step(some, settings)
+            self._require_number(loss)
+            (loss / count).backward()
+            parts.append({**told, "loss": float(loss.detach())})
+        self._descend(rate * min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
+        means = {name: sum(part[name] for part in parts) / count for name in parts[0]}
+        return {**means, "tokens": float(count), "gradient": self._gradient}
+
+    def _part_of_step(self, rows: Sequence[Row], settings: PolicySettings) -> tuple[Tensor, dict[str, float]]:
+        """Sums over the sampled tokens of some rows: the loss, and what `reinforce` tells of them."""
         logits, batch = self._scored(rows)
         everything = F.log_softmax(logits, -1)
         logprobs = batch.of_chosen(everything)
         ratio = torch.exp(logprobs - batch.logprobs)
         cut = ratio.clamp(1.0 - settings.clip_low, 1.0 + settings.clip_high)
         gain = torch.minimum(ratio * batch.advantages, cut * batch.advantages)
-        entropy = -(everything.exp() * everything).sum(-1).mean()
-        loss = -gain.mean() - settings.entropy * entropy
-        figures: dict[str, float] = {"tokens": float(len(logprobs)), "entropy": float(entropy.detach())}
+        entropy = -(everything.exp() * everything).sum()
+        loss = -gain.sum() - settings.entropy * entropy
+        told = {"entropy": float(entropy.detach())}
         if settings.kl > 0:
-            drift = _divergence(self._reference_logprobs(batch), logprobs).mean()
+            drift = _divergence(self._reference_logprobs(batch), logprobs).sum()
             loss = loss + settings.kl * drift
-            figures["drift"] = float(drift.detach())
+            told["drift"] = float(drift.detach())
         with torch.no_grad():
-            figures["clipped"] = float((gain < ratio * batch.advantages).float().mean())
-            figures["kl"] = float(_divergence(logprobs, batch.logprobs).mean())  # the samples are the old one's
-        lost = self._descend(loss, rate * min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
-        return {"loss": lost, **figures, "gradient": self._gradient}
+            told["clipped"] = float((gain < ratio * batch.advantages).float().sum())
+            told["kl"] = float(_divergence(logprobs, batch.logprobs).sum())  # the samples are the old one's
+        return loss, told
 
     def policy_gradient(self, rows: Sequence[Row]) -> Floats:
         """(P,): of the sum over all sampled tokens of advantage times log-probability, where the policy is.
@@ -153,11 +172,12 @@ class Learner:
         parts = torch.autograd.grad(gain, list(self.network.parameters()))
         return np.concatenate([part.cpu().numpy().ravel() for part in parts])
 
-    def _descend(self, loss: Tensor, rate: float) -> float:
+    def _require_number(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
             raise _no_number("loss", self.step_number)
-        self._optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+
+    def _descend(self, rate: float) -> None:
+        """A step along the gradients that are there."""
         norm = nn.utils.clip_grad_norm_(self.network.parameters(), self._settings.largest_gradient)
         if not torch.isfinite(norm):
             raise _no_number("gradient", self.step_number)
@@ -166,7 +186,6 @@ class Learner:
         self._optimiser.step()
         self.step_number += 1
         self._gradient = float(norm)
-        return float(loss.detach())
 
     # -- without gradients -----------------------------------------------------------------------------
 
@@ -211,7 +230,9 @@ class Learner:
             count += len(batch.chosen)
         return {"loss": lost / count, "accuracy": right / count}
 
-    def _scored(self, rows: Sequence[Row]) -> tuple[Tensor, _Sampled]:
+    def _scored(
+        self, rows: Sequence[Row], drop: Callable[[Tensor], Tensor] = nothing_dropped
+    ) -> tuple[Tensor, _Sampled]:
         """Logits (N, V) that the N sampled tokens of a batch were drawn from, and these.
 
         Where a grammar guides the policy, logits of tokens that it did not allow are too low to be drawn.
@@ -221,7 +242,7 @@ class Learner:
         tokens = torch.from_numpy(batch.tokens).long().to(self.device)
         eyes = torch.from_numpy(batch.eyes).to(self.device)
         sampled_of = _Sampled(self, batch, tokens, eyes, sampled, self._allowed(rows))
-        hidden = self.network(tokens[:, :-1], eyes[:, :-1])[sampled]
+        hidden = self.network(tokens[:, :-1], eyes[:, :-1], drop)[sampled]
         return sampled_of.guided(self.network.logits(hidden)), sampled_of
 
     def _allowed(self, rows: Sequence[Row]) -> Tensor | None:

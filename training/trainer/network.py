@@ -5,7 +5,7 @@ With gradients it reads whole rows; without, it may keep keys and values of what
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +39,29 @@ def chosen_device(name: str) -> torch.device:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, f"torch has no device {name[:60]!r} here: take auto, cpu or cuda."
         ) from error
+
+
+def nothing_dropped(x: Tensor) -> Tensor:
+    """All of it."""
+    return x
+
+
+@dataclass(frozen=True)
+class Dropout:
+    """Sets a share of all numbers to 0 and makes the others as much larger (Srivastava et al. 2014).
+
+    Attributes:
+        share: Below 1.
+        generator: Of the draws, so that a training that goes on has the same ones.
+    """
+
+    share: float
+    generator: torch.Generator
+
+    def __call__(self, x: Tensor) -> Tensor:
+        """What is left of it."""
+        kept = torch.rand(x.shape, generator=self.generator, device=x.device) >= self.share
+        return x * kept / (1.0 - self.share)
 
 
 class TinyTransformer(nn.Module):
@@ -91,20 +114,21 @@ class TinyTransformer(nn.Module):
         assert isinstance(self.words, Tensor)
         return self.token.weight + self.word(self.words)
 
-    def forward(self, tokens: Tensor, eyes: Tensor) -> Tensor:
+    def forward(self, tokens: Tensor, eyes: Tensor, drop: Callable[[Tensor], Tensor] = nothing_dropped) -> Tensor:
         """Read whole rows from their beginnings.
 
         Args:
             tokens: (B, L) int64; what fills a row up stands at its end, and is seen by nothing before it.
             eyes: (B, L, EYE_WIDTH).
+            drop: What is left of the embeddings, and of what each layer adds, as of GPT-2.
 
         Returns:
             (B, L, width): what `logits` takes.
         """
         places = torch.arange(tokens.shape[1], device=tokens.device)
-        x = F.embedding(tokens, self.embedding()) + self.position(places) + self.eye(eyes)
+        x = drop(F.embedding(tokens, self.embedding()) + self.position(places) + self.eye(eyes))
         for layer in self.layer:
-            x = layer(x)
+            x = layer(x, drop)
         hidden: Tensor = self.norm(x)
         return hidden
 
@@ -155,9 +179,9 @@ class _Layer(nn.Module):
         self.qkv, self.out = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.up, self.down = nn.Linear(width, config.hidden), nn.Linear(config.hidden, width)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
         query, key, value = self._split(x)
-        return self._rest(x, F.scaled_dot_product_attention(query, key, value, is_causal=True))
+        return self._rest(x, F.scaled_dot_product_attention(query, key, value, is_causal=True), drop)
 
     def extend(
         self,
@@ -186,9 +210,9 @@ class _Layer(nn.Module):
         query, key, value = parts.permute(2, 0, 3, 1, 4)
         return query, key, value
 
-    def _rest(self, x: Tensor, mixed: Tensor) -> Tensor:
-        x = x + self.out(mixed.transpose(1, 2).flatten(2))
-        added: Tensor = x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+    def _rest(self, x: Tensor, mixed: Tensor, drop: Callable[[Tensor], Tensor] = nothing_dropped) -> Tensor:
+        x = x + drop(self.out(mixed.transpose(1, 2).flatten(2)))
+        added: Tensor = x + drop(self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh")))
         return added
 
 

@@ -177,6 +177,12 @@ def even_batches(rows: Sequence[Row], most: int, rng: np.random.Generator) -> It
         yield [rows[k] for k in part]
 
 
+def alike(rows: Sequence[Row], most: int) -> list[list[Row]]:
+    """All rows in parts of at most `most`, each of like lengths, so that little is filled."""
+    by_length = sorted(rows, key=len)
+    return [by_length[first : first + most] for first in range(0, len(rows), most)]
+
+
 def batches(rows: Sequence[Row], size: int, rng: np.random.Generator) -> Iterator[list[Row]]:
     """All rows once in random order, `size` at a time; rows of a batch are of like lengths, so that little is filled.
 

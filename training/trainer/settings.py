@@ -70,6 +70,7 @@ class SupervisedSettings(OptimiserSettings):
         epochs: Times that each row is seen.
         batch: Rows of a step; SpaceTools has 8, PERIA 32.
         warm_up: Share of all steps in which the rate rises; after it, it falls to 0 as a cosine (SpaceTools: 0.1).
+        dropout: Share of the network's numbers that each step leaves out.
         held_out: Share of the rows that is not trained on, only measured.
         sentences, conversations: Rows of each epoch that practise copying, see `training.trainer.practice.Renaming`.
 
@@ -82,6 +83,7 @@ class SupervisedSettings(OptimiserSettings):
     epochs: int = 6
     batch: int = 24
     warm_up: float = 0.1
+    dropout: float = 0.0
     held_out: float = 0.05
     sentences: int = 0
     conversations: int = 0
@@ -89,6 +91,7 @@ class SupervisedSettings(OptimiserSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._require(self.epochs >= 1 and self.batch >= 1, "epochs and batch must be 1 or more")
+        self._require(0 <= self.dropout < 1, "dropout must be in 0..1, below 1")
         self._require(0 <= self.warm_up < 1 and 0 <= self.held_out < 1, "warm_up and held_out must be in 0..1, below 1")
         self._require(self.sentences >= 0 and self.conversations >= 0, "sentences and conversations must be 0 or more")
 

@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+import training.trainer.learner
 import training.trainer.rl
 from agent_node.episode import Episode, Turn
 from agent_node.policies.tiny.eyes import EYE_WIDTH
@@ -180,6 +181,30 @@ def test_a_share_of_the_rate_moves_the_weights_by_that_share(weights: TinyWeight
         update(learner, [told], settings, rng, rate)
         moved.append(learner.weights.tensors["token.weight"] - weights.tensors["token.weight"])
     np.testing.assert_allclose(moved[1], 0.25 * moved[0], atol=1e-6)
+    assert np.abs(moved[0]).max() > 1e-5
+
+
+def test_a_step_is_the_same_in_however_many_parts_its_rows_are_read(
+    weights: TinyWeights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    rows = []
+    for length in (12, 5, 9, 7, 12):
+        tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=length - 1)]).astype(np.int32)
+        sampled = np.arange(length) > 2
+        eyes, none = np.zeros((length, EYE_WIDTH), np.float32), np.zeros(length, np.float32)
+        rows.append(Row(tokens, eyes, sampled, none, none).with_advantages(float(rng.normal())))
+    settings = replace(SETTINGS, epochs=1, warm_up_steps=0, kl=0.1, entropy=0.01)
+    logprobs = Learner(weights, settings).logprobs(rows)
+    told = [replace(row, logprobs=own) for row, own in zip(rows, logprobs, strict=True)]
+    figures, moved = [], []
+    for most in (2, 32):
+        monkeypatch.setattr(training.trainer.learner, "_ROWS_AT_ONCE", most)
+        learner = Learner(weights, settings)
+        figures.append(learner.reinforce(told, settings))
+        moved.append(learner.weights.tensors["token.weight"] - weights.tensors["token.weight"])
+    assert figures[0] == pytest.approx(figures[1], rel=1e-4, abs=1e-6)
+    np.testing.assert_allclose(moved[0], moved[1], atol=1e-6)
     assert np.abs(moved[0]).max() > 1e-5
 
 

@@ -25,7 +25,7 @@ from training.trainer.settings import PolicySettings, ReinforceSettings, Supervi
 from training.trainer.sft import schedule, supervise
 from training.trainer.toy import context_of, form_examples, toy_weights
 
-SETTINGS = SupervisedSettings(learning_rate=5e-3, epochs=3, batch=16, held_out=0.1, device="cpu")
+SETTINGS = SupervisedSettings(learning_rate=5e-3, epochs=3, batch=16, dropout=0.1, held_out=0.1, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -165,6 +165,15 @@ def test_events_for_tensorboard_are_written(whole: Path) -> None:
     assert b"held_out_loss" in events.read_bytes()
 
 
+def test_what_is_dropped_is_drawn_by_the_step_and_missing_in_steps_alone(weights: TinyWeights, rows: list[Row]) -> None:
+    first, again, whole = (Learner(weights, SETTINGS) for _ in range(3))
+    told = [learner.supervise(rows[:16], dropout=share) for learner, share in ((first, 0.5), (again, 0.5), (whole, 0))]
+    assert told[0] == told[1]
+    assert told[0]["loss"] != told[2]["loss"]
+    assert told[0]["loss"] != pytest.approx(first.supervise(rows[:16], 0.0, dropout=0.5)["loss"], rel=1e-3)
+    assert again.measure(rows[:16]) == again.measure(rows[:16]), "nothing is dropped where nothing is learned"
+
+
 def test_the_rate_rises_and_falls_to_nothing() -> None:
     rates = [schedule(step, 100, 0.1) for step in range(101)]
     assert np.argmax(rates) == 10
@@ -186,7 +195,8 @@ def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeig
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
     [
-        (SupervisedSettings, "epochs", 0), (SupervisedSettings, "warm_up", 1.0), (SupervisedSettings, "held_out", -0.1),
+        (SupervisedSettings, "epochs", 0), (SupervisedSettings, "warm_up", 1.0), (SupervisedSettings, "dropout", 1.0),
+        (SupervisedSettings, "held_out", -0.1),
         (SupervisedSettings, "learning_rate", 0.0), (PolicySettings, "clip_low", 0.0), (PolicySettings, "kl", -1.0),
         (PolicySettings, "gamma", 1.1), (PolicySettings, "delta", 0.0), (PolicySettings, "advantages", "ppo"),
         (PolicySettings, "optimiser", "adam"), (PolicySettings, "largest_kl", 0.0), (SupervisedSettings, "beta2", 1.0),
