@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +22,7 @@ from dataclasses import replace
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt
+from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
 from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
@@ -47,8 +46,6 @@ TURN_BUDGET = 24
 
 _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""
-
-_CODED_ANSWER = re.compile(rf"^({'|'.join(ErrorCode)})\s*:\s*(.*)$", re.DOTALL)
 
 Listener = Callable[[str, Any], None]
 """Called as things happen: ("thought", str), ("call", ToolCall), ("result", CallRecord), ("answer", str)."""
@@ -294,13 +291,13 @@ class Conversation:
         records = episode.records
         motions = [record for record in records if record.motion]
         errors = [record.result.error.code for record in records if record.result.error is not None]
-        coded = _CODED_ANSWER.match(answer)
+        coded = coded_answer(answer)
         if coded:
-            code = ErrorCode(coded.group(1))
+            code, said = coded
             # Infrastructure errors are never scored, so a policy may not claim one that no tool reported.
             claimed = code in INFRASTRUCTURE_ERRORS and code not in errors
             episode.error_code = ErrorCode.EXECUTION_FAILED if claimed else code
-            episode.answer = coded.group(2).strip()
+            episode.answer = said
         else:
             episode.answer = answer
             episode.success = bool(motions) and motions[-1].result.ok

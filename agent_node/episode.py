@@ -164,9 +164,18 @@ class Episode:
         return len(self.records)
 
 
+def coded_answer(answer: str) -> tuple[ErrorCode, str] | None:
+    """The code of what went wrong that an answer begins with, and what is said after its colon; None without one.
+
+    A code alone is one, too.
+    """
+    code, _, said = (part.strip() for part in answer.partition(":"))
+    return (ErrorCode(code), said) if code in set(ErrorCode) else None
+
+
 def admits_failure(answer: str) -> bool:
     """Whether an answer begins with the code of what went wrong, as a policy gives it."""
-    return answer.strip().partition(":")[0] in set(ErrorCode)
+    return coded_answer(answer) is not None
 
 
 def summarize(episode: Episode) -> dict[str, Any]:

@@ -223,6 +223,8 @@ def test_ctrl_c_is_not_swallowed() -> None:
         ([LOOK, answer("AMBIGUOUS: Which box?")], False, ErrorCode.AMBIGUOUS, "Which box?"),
         ([MOVE, answer("OBJECT_DROPPED : It fell.\nSorry.")], False, ErrorCode.OBJECT_DROPPED, "It fell.\nSorry."),
         ([MOVE, answer("NO_GRASP:")], False, ErrorCode.NO_GRASP, ""),
+        ([MOVE, answer("NO_GRASP")], False, ErrorCode.NO_GRASP, ""),
+        ([MOVE, answer("NO_GRASP left for me.")], True, None, "NO_GRASP left for me."),
         ([MOVE, answer("NO_GRASPS: none left")], True, None, "NO_GRASPS: none left"),
         ([MOVE, answer("Note: done.")], True, None, "Note: done."),
     ],
