@@ -169,7 +169,8 @@ class Learner:
         self.network.train()
         logits, batch = self._scored(rows)
         gain = (batch.of_chosen(F.log_softmax(logits, -1)) * batch.advantages).sum()
-        parts = torch.autograd.grad(gain, list(self.network.parameters()))
+        parameters = dict(self.network.named_parameters())  # torch has them in another order
+        parts = torch.autograd.grad(gain, [parameters[name] for name in self._begun_with.tensors])
         return np.concatenate([part.cpu().numpy().ravel() for part in parts])
 
     def _require_number(self, loss: Tensor) -> None:
