@@ -44,6 +44,9 @@ TURNS = 24
 """Assistant turns of an episode."""
 TIMES = "times.json"
 """Wall time of each step, in the run's folder."""
+_THREADS = 2
+"""Of torch in an update of RL: the processes that draw rollouts stand still meanwhile. A fixed number, as another one
+gives other last digits."""
 NEVER = StopRules(0, 0, 0)
 """An evaluation measures whatever a policy does."""
 
@@ -217,6 +220,7 @@ class ExperimentRun:
             iterations=self.sizes.rl_iterations,
             group=self.sizes.rl_group,
             workers=self.workers,
+            threads=_THREADS,
         )
         with self._step(f"stage 3{_suffix(arm)}"):
             better = reinforce(
