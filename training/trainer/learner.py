@@ -36,8 +36,8 @@ _BETA1 = 0.9
 """How slowly the mean of gradients follows [-]: AdamW's default in torch, and the momentum of SGD."""
 _ROWS_AT_ONCE = 32
 """Rows that are read at once where a step has more; chosen by hand: of like lengths, so that little is filled up."""
-
-
+_SEEDS = 2**62
+"""Seeds of torch that are drawn from [-]; chosen by hand, within its 64 bits."""
 _NEVER = -1e9
 """Logit of a token that is not allowed: its share is 0, and so is that times its logarithm, which minus infinity would
 not give."""
@@ -82,13 +82,21 @@ class Learner:
 
     # -- steps -----------------------------------------------------------------------------------------
 
-    def supervise(self, rows: Sequence[Row], rate: float = 1.0, dropout: float = 0.0) -> dict[str, float]:
+    def dropout(self, share: float, rng: np.random.Generator) -> Callable[[Tensor], Tensor]:
+        """What `supervise` leaves out in a step, by a generator; of 0 it is nothing, and nothing is drawn."""
+        if not share:
+            return nothing_dropped
+        return Dropout(share, torch.Generator(self.device).manual_seed(int(rng.integers(_SEEDS))))
+
+    def supervise(
+        self, rows: Sequence[Row], rate: float = 1.0, drop: Callable[[Tensor], Tensor] = nothing_dropped
+    ) -> dict[str, float]:
         """One step of SFT.
 
         Args:
             rows: Of the step; a token counts as much as its advantage says.
             rate: Share of the highest learning rate.
-            dropout: Share of numbers that are dropped, drawn anew by the step's number.
+            drop: What is left of the network's numbers, as of `dropout`.
 
         Returns:
             "loss" [nat a token] before the step, "accuracy" (share of tokens that were the likeliest), "tokens",
@@ -98,8 +106,7 @@ class Learner:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
         """
         self.network.train()
-        drop = Dropout(dropout, torch.Generator(self.device).manual_seed(self.step_number)) if dropout else None
-        logits, batch = self._scored(rows, drop or nothing_dropped)
+        logits, batch = self._scored(rows, drop)
         chosen = batch.chosen
         tokens = batch.advantages.sum()
         counts = batch.advantages / tokens.clamp(min=1.0)

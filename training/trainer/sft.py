@@ -112,7 +112,7 @@ def _epoch(
     began, figures = time.monotonic(), []
     for number, batch in enumerate(some):
         rate = schedule(epoch * len(some) + number, settings.epochs * len(some), settings.warm_up)
-        figures.append(learner.supervise(batch, rate, settings.dropout))
+        figures.append(learner.supervise(batch, rate, learner.dropout(settings.dropout, rng)))
         told = f"loss {figures[-1]['loss']:.3f}"
         progress.during(epoch + 1, (number + 1) / len(some), told)
     spent = time.monotonic() - began
