@@ -148,6 +148,25 @@ def test_signal_handlers_are_put_back(domain):
     assert get_current_signal_handlers_options() == SignalHandlerOptions.NO
 
 
+@pytest.mark.parametrize("waiting", ["rclpy.spin(node)", "node.create_rate(0.001).sleep()"])
+def test_a_signal_that_wakes_no_wait_is_handled_all_the_same(program, waiting):
+    """As where it comes just before the wait begins; here another thread takes it, which wakes the main one no more."""
+    started = program(f"""
+        import signal
+        import threading
+        import rclpy
+        rclpy.init()
+        node = rclpy.create_node("n")
+        other = threading.Timer(0.5, lambda: signal.pthread_kill(threading.get_ident(), signal.SIGINT))
+        other.start()
+        try:
+            {waiting}
+        except KeyboardInterrupt:
+            print("interrupted")
+    """)
+    assert started.wait() == (0, "interrupted\n", "")
+
+
 def test_sigint_as_nodes_handle_it(program):
     """KeyboardInterrupt in the main thread, the context is down, a clean end."""
     started = program("""

@@ -11,13 +11,14 @@ import inspect
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import TIMEOUT_MAX, Condition
+from threading import Condition
 from time import monotonic
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from rclpy._deadlock import excludes, refuse_nested_spin
 from rclpy._entity import Entity, Waiting
+from rclpy._patience import LONGEST_WAIT_S
 from rclpy._timer_queue import TimerQueue
 from rclpy.context import Context
 from rclpy.exceptions import NotInitializedException
@@ -259,7 +260,7 @@ class Executor:
                 if end is not None and monotonic() >= end:
                     raise TimeoutException
                 if not self._woken and (left is None or left > 0):
-                    self._changed.wait(left if left is None else min(left, TIMEOUT_MAX))
+                    self._changed.wait(LONGEST_WAIT_S if left is None else min(left, LONGEST_WAIT_S))
 
     def _pop(self) -> Entity | Task | None:
         while self._ready and self._thread_is_idle():

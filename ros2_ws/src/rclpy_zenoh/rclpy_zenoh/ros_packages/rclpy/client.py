@@ -12,6 +12,7 @@ from typing import Any
 from rclpy._deadlock import refuse_deadlock
 from rclpy._entity import Entity, Work
 from rclpy._handle import Handle
+from rclpy._patience import wait_for
 from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
 from rclpy.exceptions import ROSInterruptException
@@ -83,8 +84,8 @@ class Client(Entity):
 
     def _wait(self, answered: threading.Event, timeout_sec: float | None) -> None:
         end = None if timeout_sec is None else monotonic() + timeout_sec
-        if not self.context.ok() or answered.wait(
-            _UNSPUN_WARNING_S if timeout_sec is None else min(_UNSPUN_WARNING_S, timeout_sec)
+        if not self.context.ok() or wait_for(
+            answered, _UNSPUN_WARNING_S if timeout_sec is None else min(_UNSPUN_WARNING_S, timeout_sec)
         ):
             return
         executor = self._executor_of_owner()
@@ -93,7 +94,7 @@ class Client(Entity):
                 f"Client.call() of service '{self.srv_name}' waits for a response, but nobody spins the node: spin it "
                 "in another thread, or use call_async."
             )
-        answered.wait(None if end is None else max(0.0, end - monotonic()))
+        wait_for(answered, None if end is None else max(0.0, end - monotonic()))
 
     def call_async(self, request: Any) -> Future:
         """Call the service; the future completes when an executor receives the response, and never without one.

@@ -10,6 +10,7 @@ from threading import Event, RLock
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rclpy._patience import wait_for
 from rclpy.clock_type import ClockType
 from rclpy.constants import S_TO_NS
 from rclpy.context import Context
@@ -207,7 +208,7 @@ class Clock:
         with self.create_jump_callback(threshold, post_callback=on_jump), context._waking(woken.set):
             while context._valid and not source_changed and self._now_ns() < until.nanoseconds:
                 left = (until.nanoseconds - self._now_ns()) / S_TO_NS if self._follows_wall() else None
-                if woken.wait(left):
+                if wait_for(woken, left):
                     break
         return context.ok() and not source_changed and self._now_ns() >= until.nanoseconds
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rclpy._deadlock import refuse_deadlock
 from rclpy._entity import Entity, Work
 from rclpy._handle import Handle
+from rclpy._patience import wait_for
 from rclpy._rclpy_pybind11 import RCLError
 from rclpy.callback_groups import CallbackGroup
 from rclpy.clock import Clock, ClockChange, TimeJump
@@ -208,7 +209,7 @@ class Rate:
         with self._lock:
             self._num_sleepers += 1
         try:
-            self._event.wait()
+            wait_for(self._event, None)
         finally:
             with self._lock:
                 self._num_sleepers -= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from threading import Event
 from typing import Any
 
+from rclpy._patience import wait_for
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.type_support import check_is_valid_msg_type
@@ -34,7 +35,7 @@ def wait_for_message(
     try:
         with node.context._waking(arrived.set):
             if node.context.ok():
-                arrived.wait(None if time_to_wait < 0 else time_to_wait)
+                wait_for(arrived, None if time_to_wait < 0 else time_to_wait)
         taken = subscription.take_message() if node.context.ok() else None
     finally:
         subscription.close()
