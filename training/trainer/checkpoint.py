@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 def identity_of(
     settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[Row] = ()
 ) -> dict[str, Any]:
-    """What makes a training the same one: settings, seed, first weights and rows, as plain data."""
+    """What makes a training the same one: settings, seed, first weights, and rows with how much each token counts."""
     first = hashlib.sha256(json.dumps([asdict(weights.config), weights.vocabulary.tokens]).encode())
     for name in sorted(weights.tensors):
         first.update(np.ascontiguousarray(weights.tensors[name], np.float32).tobytes())
     data = hashlib.sha256()
     for row in rows:
-        data.update(row.tokens.tobytes() + row.sampled.tobytes() + row.eyes.tobytes())
+        data.update(b"".join(part.tobytes() for part in (row.tokens, row.sampled, row.eyes, row.advantages)))
     return {"settings": asdict(settings), "seed": seed, "first weights": first.hexdigest(), "rows": data.hexdigest()}
 
 

@@ -50,8 +50,8 @@ def supervise(
 
     Raises:
         ToolError: UNAVAILABLE without torch; INTERNAL for a loss that is no number; INVALID_ARGUMENT where no row can
-            be trained on, half of them or more cannot, the folder holds another training or a damaged checkpoint, or
-            it cannot be written.
+            be trained on, half of them or more cannot, a token counts less than 0 times, the folder holds another
+            training or a damaged checkpoint, or it cannot be written.
     """
     from training.trainer.learner import Learner
     from training.trainer.practice import Renaming, sentence_rows
@@ -62,6 +62,11 @@ def supervise(
             ErrorCode.INVALID_ARGUMENT,
             f"{sum(bad.values())} of {len(rows)} rows cannot be trained on, most of them since "
             f"{bad.most_common(1)[0][0]}.",
+        )
+    if any(row.advantages.min() < 0 for row in sound):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            "A token of SFT must count 0 times or more: less than that, its loss would fall for ever.",
         )
     order = np.random.default_rng([seed, 61]).permutation(len(sound)).tolist()
     apart = int(settings.held_out * len(sound))

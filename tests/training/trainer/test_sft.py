@@ -111,6 +111,8 @@ def test_a_folder_of_another_training_or_with_a_damaged_checkpoint_is_refused(
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     with pytest.raises(ToolError, match="holds a training of other first weights, rows"):
         supervise(toy_weights(5), rows[:-1], SETTINGS, whole, seed=1)
+    with pytest.raises(ToolError, match="holds a training of other rows"):
+        supervise(weights, [row.with_advantages(0.5) for row in rows], SETTINGS, whole, seed=1)
     (tmp_path / CHECKPOINT).write_bytes((whole / CHECKPOINT).read_bytes()[:-1000])
     with pytest.raises(ToolError, match="damaged or of another network"):
         supervise(weights, rows, SETTINGS, tmp_path, seed=1)
@@ -147,6 +149,13 @@ def test_rows_that_do_not_fit_are_left_out_and_said_or_refused(
     assert "- 3 left out: a row has tokens that are not in the vocabulary of" in (tmp_path / REPORT).read_text()
     with pytest.raises(ToolError, match="20 of 40 rows cannot be trained on"):
         supervise(weights, [*rows[:20], *strange[:20]], SETTINGS, tmp_path / "other", seed=1)
+
+
+def test_tokens_that_count_less_than_nothing_are_refused(weights: TinyWeights, rows: list[Row], tmp_path: Path) -> None:
+    with pytest.raises(ToolError, match="must count 0 times or more") as caught:
+        supervise(weights, [*rows, rows[0].with_advantages(-0.5)], SETTINGS, tmp_path, seed=1)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert not list(tmp_path.iterdir())
 
 
 def test_events_for_tensorboard_are_optional(
