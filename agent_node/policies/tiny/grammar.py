@@ -4,9 +4,10 @@ A turn of guided tokens is a move that can be called: what is taken is a point o
 a point of free room, both since the newest look; a plan comes before anything else, its phrases are quoted from what
 the operator said, word after word, and what is asked for is what was planned; a grasp is executed once there is one and
 the hand is empty, a motion that failed is not tried again as it was, nobody is asked the same more often in a row than
-the tools answer, or about a picture that is kept no more, and no token comes where it means nothing. What a move is
-worth is not the grammar's to say. The distribution that a guided policy samples from, and that its trainer moves, is
-over the tokens that are allowed.
+the tools answer, or about a picture that is kept no more, or again for words that he has said he does not know, and no
+token comes where it means nothing. Nothing is called done that the tools have not said: the hand holds something, or
+where the plan has a place something was put down. What else a move is worth is not the grammar's to say. The
+distribution that a guided policy samples from, and that its trainer moves, is over the tokens that are allowed.
 """
 
 from __future__ import annotations
@@ -45,6 +46,9 @@ _LOOKS_AT = frozenset({v.POINT, v.ROOM, v.TAKE, v.NEXT})
 """Moves about the newest picture of the camera."""
 _NEWER = Memory().pictures
 """A picture that has so many newer ones is kept no more [-]; almost every answer brings one."""
+_POINTERS = frozenset(v.POINTERS)
+_STRANGE = str(ErrorCode.NOT_RECOGNISED)
+"""What a pointer answers to words that it does not know."""
 _ANYWHERE, _BETWEEN = (
     next(token for token, name in v.RELATION_TOKENS.items() if name == relation) for relation in ("anywhere", "between")
 )
@@ -118,7 +122,8 @@ class TurnGrammar:
                 return token == AND
             case "asked" | "asked for room":
                 move_asked = v.POINT if state == "asked" else v.ROOM
-                return token in v.POINTERS and (move_asked, token) != known.answered
+                known_to = state == "asked for room" or token not in known.unknowing
+                return token in v.POINTERS and known_to and (move_asked, token) != known.answered
             case "relation":
                 return token in known.relations
             case "thing":
@@ -126,7 +131,7 @@ class TurnGrammar:
             case "room":
                 return token in known.rooms
             case "reason":
-                return token in REASONS
+                return token in ({_STRANGE} if known.hopeless else REASONS)
             case "end" | "more or end":
                 return token == v.END
         return False
@@ -146,8 +151,10 @@ class _Callable:
         things: Registers of points that were asked for with POINT since the newest look.
         rooms: Those of ROOM, without those where something could not be put down.
         planned: The plan's place, before anything else, is over.
-        placing: The plan says where to, or there is none.
+        placing: The plan says where to; None where there is no plan.
         holding: The hand holds something; None where nothing told.
+        put_down: And it has put something down since the operator spoke, and taken nothing up after it.
+        unknowing: Pointers who do not know the words of what is asked for, and nothing has moved since they said so.
         outlined: There is an outline, so that a next grasp can be asked for.
         graspable: There is a grasp that was not tried yet.
         answered: A move and its pointer who was asked the same as often in a row as the tools answer; else ().
@@ -159,8 +166,10 @@ class _Callable:
     things: frozenset[str] = frozenset()
     rooms: frozenset[str] = frozenset()
     planned: bool = False
-    placing: bool = True
+    placing: bool | None = None
     holding: bool | None = None
+    put_down: bool = False
+    unknowing: frozenset[str] = frozenset()
     outlined: bool = False
     graspable: bool = False
     answered: tuple[str, ...] = ()
@@ -168,15 +177,29 @@ class _Callable:
     worded: bool = False
     relations: frozenset[str] = frozenset({_ANYWHERE})
 
+    @property
+    def hopeless(self) -> bool:
+        """No pointer knows what is asked for, and nothing was pointed at or is held: what is left is to say so."""
+        return self.unknowing == _POINTERS and not self.things and not self.holding
+
+    @property
+    def ended(self) -> bool:
+        """The tools have said what the end of the plan is: a thing in the hand, or one put down."""
+        if self.placing is None:
+            return bool(self.holding) or self.put_down
+        return self.put_down if self.placing else bool(self.holding)
+
     def allows(self, move: str) -> bool:
         """Whether a move may be called."""
+        if self.hopeless:
+            return move == v.REFUSE
         if move in _LOOKS_AT and not self.kept:
             return False
         match move:
             case v.PLAN:
                 return self.worded and not self.planned
             case v.POINT:
-                return self.worded
+                return self.worded and self.unknowing != _POINTERS
             case v.TAKE:
                 return bool(self.things)
             case v.PLACE:
@@ -186,7 +209,9 @@ class _Callable:
             case v.GRASP:
                 return self.graspable and not self.holding
             case v.ROOM:
-                return self.placing
+                return self.placing is not False
+            case v.DONE:
+                return self.ended
         return True
 
 
@@ -233,6 +258,8 @@ class _Known:
             if token in v.MOVES:
                 self.moved = token
                 now = replace(now, planned=True)
+            if token in (v.GRASP, v.PLACE):
+                now = replace(now, unknowing=frozenset())
             if token in (v.TAKE, v.NEXT, v.GRASP):
                 now = replace(now, graspable=False, outlined=now.outlined and token != v.TAKE)
             self.register = token if token in _REGISTERS else self.register
@@ -245,7 +272,7 @@ class _Known:
                 now = replace(now, rooms=now.rooms | {token})
             self.told = self.told if self.same else token
         elif token == v.TASK:
-            now, self.plan = replace(now, planned=False, placing=True), None
+            now, self.plan = replace(now, planned=False, placing=None, put_down=False, unknowing=frozenset()), None
             self.said = self.said.heard(token)
         elif token == v.SEE:
             self.newer = 0
@@ -254,10 +281,12 @@ class _Known:
         elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
             now = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
         elif token == v.HOLDS:
-            now = replace(now, holding=True)
+            now = replace(now, holding=True, put_down=False)
         elif token == v.PLACED:
-            now = replace(now, holding=False)
+            now = replace(now, holding=False, put_down=True)
         elif token in _ERRORS:
+            if token == _STRANGE and self.moved == v.POINT:
+                now = replace(now, unknowing=now.unknowing | _POINTERS.intersection(self.before))
             if self.moved == v.PLACE:
                 now = self._without(now, self.register)
             now = replace(now, holding=False if token in _LET_GO else now.holding)

@@ -47,7 +47,7 @@ def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...])
         Move("look"), Move("next"), Move("grasp"),
         Move("point", "vlm", ("left", "[w1]")), Move("room", "roborefer", (), "anywhere"),
         Move("room", "vlm", ("tea", "box"), "on"), Move("room", "vlm", ("tea", "box", "and", "red", "box"), "between"),
-        Move("take", register=2), Move("place", register=3), Move("done"), Move("refuse", why="AMBIGUOUS"),
+        Move("take", register=2), Move("place", register=3), Move("refuse", why="AMBIGUOUS"),
     ],
 )  # fmt: skip
 def test_every_kind_of_move_is_allowed(move: Move) -> None:
@@ -209,6 +209,43 @@ def test_a_motion_is_called_when_it_can_be_run() -> None:
     assert allows(GRAMMAR, refused, ("PLACE", "p4"))
 
 
+PICKED, PLACED = ("+GRASP END", "HOLDS [see] [go]"), ("+PLACE p3 END", "PLACED [see] [go]")
+PLAN_PICK = (LOOKED[0], "+PLAN box LOOK END", "[see] OK [go]", *POINTED[3:], *TAKEN[-2:])
+PLAN_PLACE = (LOOKED[0], "+PLAN box ON tea box LOOK END", "[see] OK [go]", *ROOMY[3:])
+
+
+@pytest.mark.parametrize(
+    ("told", "may_be_done"),
+    [
+        (LOOKED, False), (TAKEN, False), ((*TAKEN, *PICKED), True), ((*ROOMY, *PICKED, *PLACED), True),
+        (PLAN_PICK, False), ((*PLAN_PICK, *PICKED), True), ((*PLAN_PICK, "+GRASP END", "GRIPPER_EMPTY [go]"), False),
+        ((*PLAN_PLACE, *PICKED), False), ((*PLAN_PLACE, *PICKED, "+PLACE p3 END", "OBJECT_DROPPED [go]"), False),
+        ((*PLAN_PLACE, *PICKED, *PLACED), True), ((*PLAN_PLACE, *PICKED, *PLACED, *TAKEN[-2:], *PICKED), False),
+        ((*ROOMY, *PICKED, *PLACED, "+DONE END", LOOKED[0]), False),  # another sentence
+    ],
+)  # fmt: skip
+def test_nothing_is_done_that_the_tools_have_not_said(told: tuple[str, ...], may_be_done: bool) -> None:
+    assert allows(GRAMMAR, told, ("DONE",)) == may_be_done
+    assert allows(GRAMMAR, told, ("REFUSE", "AMBIGUOUS"))
+
+
+def test_who_does_not_know_the_words_is_not_asked_for_them_again() -> None:
+    one = (*LOOKED, "+POINT VLM box END", "NOT_RECOGNISED [go]", "+LOOK END", "[see] OK [go]")
+    assert not allows(GRAMMAR, one, ("POINT", "VLM", "box"))
+    assert allows(GRAMMAR, one, ("POINT", "ROBOREFER", "box"))
+    assert allows(GRAMMAR, one, ("ROOM", "VLM", "ANYWHERE"))
+    assert allows(GRAMMAR, one, ("REFUSE", "AMBIGUOUS"))
+    nobody = (*one, "+POINT ROBOREFER box END", "NOT_RECOGNISED [go]")
+    mask = GRAMMAR.turn(*context(*nobody)).mask
+    assert [GRAMMAR.tokens[k] for k in np.flatnonzero(mask)] == ["REFUSE"]
+    assert allows(GRAMMAR, nobody, ("REFUSE", "NOT_RECOGNISED"))
+    assert not allows(GRAMMAR, nobody, ("REFUSE", "AMBIGUOUS"))
+    assert allows(GRAMMAR, (*nobody, "+REFUSE NOT_RECOGNISED END", LOOKED[0]), ("POINT", "VLM", "box"))
+    assert allows(GRAMMAR, (*TAKEN, *PICKED, *one[3:], *nobody[-2:]), ("DONE",)), "what is in the hand stays there"
+    moved = (*POINTED, *one[3:5], *TAKEN[-2:], *PICKED)
+    assert allows(GRAMMAR, moved, ("POINT", "VLM", "box")), "something has moved"
+
+
 def test_things_are_taken_and_room_is_filled() -> None:
     again = (*ROOMY, "+POINT ROBOREFER box END", "p4 SAME p3 [go]")
     for move, allowed in (("TAKE", {1, 2, 4}), ("PLACE", {3})):
@@ -256,7 +293,7 @@ def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
         kinds.add(move.kind)
         parsed = PROTOCOL.parse(render_turn(tokens, registers))
         assert parsed.calls or parsed.answer is not None, tokens
-    assert len(kinds) == 9, kinds
+    assert len(kinds) == 8, kinds
 
 
 def test_something_is_allowed_whatever_was_said() -> None:
