@@ -122,8 +122,8 @@ class TurnGrammar:
                 return token == AND
             case "asked" | "asked for room":
                 move_asked = v.POINT if state == "asked" else v.ROOM
-                known_to = state == "asked for room" or token not in known.unknowing
-                return token in v.POINTERS and known_to and (move_asked, token) != known.answered
+                in_vain = state == "asked" and token in known.unknowing
+                return token in v.POINTERS and not in_vain and (move_asked, token) != known.answered
             case "relation":
                 return token in known.relations
             case "thing":
