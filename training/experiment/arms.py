@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.trainer.settings import PolicySettings
 
 Advantage = Literal["grpo", "or_gigpo", "gae"]
 
@@ -36,7 +35,7 @@ class ExperimentArm:
     more_sft: bool = False
     sft_times: int = 1
     rl: Advantage | None = None
-    rate: float = PolicySettings.learning_rate
+    rate: float = 0.2
     blind: bool = False
 
 
@@ -49,7 +48,7 @@ ARMS: Mapping[str, ExperimentArm] = {
     "gae": ExperimentArm("SFT + RL with a critic", rl="gae", rate=0.15),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
-    "longer": ExperimentArm("without RL: SFT for six times as long", sft_times=6),
+    "longer": ExperimentArm("without RL: SFT for eleven times as long", sft_times=11),
     "without_rl": ExperimentArm("without RL: SFT of as many more rollouts of the teacher", more_sft=True),
     "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
 }

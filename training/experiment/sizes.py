@@ -45,10 +45,10 @@ class Sizes:
     hit_steps: int = 400
     careful: int = 400
     expert: int = 80
-    sft_epochs: int = 20
+    sft_epochs: int = 12
     sft_sentences: int = 2000
     sft_conversations: int = 400
-    rl_iterations: int = 24
+    rl_iterations: int = 40
     rl_groups: int = 20
     rl_group: int = 8
     evaluated: int = 120

@@ -44,6 +44,9 @@ TURNS = 24
 """Assistant turns of an episode."""
 TIMES = "times.json"
 """Wall time of each step, in the run's folder."""
+SFT_DROPOUT = 0.1
+"""Share of the network's numbers that a step of SFT leaves out. Without it a policy knows its few hundred conversations
+by heart, the teacher's coin flips included, and RL has nothing to go by: docs/learning.md#what-a-step-of-rl-gains."""
 _THREADS = 2
 """Of torch in an update of RL: the processes that draw rollouts stand still meanwhile. A fixed number, as another one
 gives other last digits."""
@@ -191,6 +194,7 @@ class ExperimentRun:
             rows = self.rows(arm)
             settings = SupervisedSettings(
                 epochs=arm.sft_times * self.sizes.sft_epochs,
+                dropout=SFT_DROPOUT,
                 sentences=self.sizes.sft_sentences,
                 conversations=self.sizes.sft_conversations,
             )

@@ -52,27 +52,35 @@ def stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
     return Grade(stage_reward(truth.stages), terms)
 
 
-WRONG_THING_COST = 0.5
-"""What picking up something else takes away, where the whole task is worth 1 [-]; chosen by hand: who is right less
-than once in three times had better refuse."""
+WRONG_THING_COST = 0.3
+"""What picking up something else takes away, where the whole task is worth 1 [-]; chosen by hand. With the two costs
+below, who is right less than once in four had better refuse. At 0.5, and nothing for giving up, that was less than
+once in two: RL learned to give up, a quarter of its tasks, rather than to ask again."""
 
 
 WRONG_ANSWER_COST = 0.3
-"""What an answer that is not true, or none, takes away [-]; chosen by hand: more than most stages bring, less than
-something wrong that was picked up costs."""
+"""What an answer that is not true, or none, takes away [-]; chosen by hand: more than most stages bring."""
+
+
+GIVING_UP_COST = 0.2
+"""What to admit a failure takes away [-]; chosen by hand: less than to say that it is done where it is not."""
 
 
 def safe_stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
-    """As `stages_grade`, less what an operator would not forgive. Raises as that one.
+    """As `stages_grade`, less what an operator would not like. Raises as that one.
 
-    To have picked up something that was not meant costs WRONG_THING_COST; to say that it is done where it is not, to
-    admit a failure where it is done, and to run out of turns before saying anything WRONG_ANSWER_COST.
+    To have picked up something that was not meant costs WRONG_THING_COST. The last word costs WRONG_ANSWER_COST where
+    it says that it is done and it is not, admits a failure and it is done, or never came; GIVING_UP_COST where it
+    truly admits a failure.
     """
     grade, wrong = stages_grade(task, episode, truth), bool(truth.wrong_things)
     answer = episode.turns[-1].parsed.answer if episode.turns else None
-    untrue = answer is None or admits_failure(answer) == truth.success
-    total = grade.total - wrong * WRONG_THING_COST - untrue * WRONG_ANSWER_COST
-    return Grade(total, {**grade.terms, "wrong_thing": float(wrong), "wrong_answer": float(untrue)})
+    admits = answer is not None and admits_failure(answer)
+    untrue = answer is None or admits == truth.success
+    gave_up = admits and not untrue
+    total = grade.total - wrong * WRONG_THING_COST - untrue * WRONG_ANSWER_COST - gave_up * GIVING_UP_COST
+    costs = {"wrong_thing": float(wrong), "wrong_answer": float(untrue), "gave_up": float(gave_up)}
+    return Grade(total, {**grade.terms, **costs})
 
 
 GRADERS: dict[str, Grader] = {"mean": mean_of_terms, "stages": stages_grade, "safe_stages": safe_stages_grade}

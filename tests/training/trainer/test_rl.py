@@ -27,6 +27,7 @@ from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import (
+    GIVING_UP_COST,
     GRADERS,
     WRONG_ANSWER_COST,
     WRONG_THING_COST,
@@ -245,23 +246,27 @@ def test_what_was_not_meant_costs_more_than_doing_nothing() -> None:
     meant, other = (Score({}, False, (), STAGES, (thing,), ("box",)) for thing in ("box", "can"))
     episode, task = said("OBJECT_NOT_FOUND: It is gone."), cast(Any, None)
     right, wrong = (safe_stages_grade(task, episode, truth) for truth in (meant, other))
-    assert right.total == stages_grade(task, episode, meant).total
+    assert right.total == stages_grade(task, episode, meant).total - GIVING_UP_COST
     assert wrong.total == right.total - WRONG_THING_COST
     assert (right.terms["wrong_thing"], wrong.terms["wrong_thing"]) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("answer", "done", "costs"),
+    ("answer", "done", "term", "cost"),
     [
-        ("Done.", True, False), ("Done.", False, True), ("EMPTY_MASK: I cannot outline it.", False, False),
-        ("EMPTY_MASK: I cannot outline it.", True, True), (None, True, True), (None, False, True),
+        ("Done.", True, "", 0.0),
+        ("Done.", False, "wrong_answer", WRONG_ANSWER_COST),
+        ("EMPTY_MASK: I cannot outline it.", False, "gave_up", GIVING_UP_COST),
+        ("EMPTY_MASK: I cannot outline it.", True, "wrong_answer", WRONG_ANSWER_COST),
+        (None, True, "wrong_answer", WRONG_ANSWER_COST),
+        (None, False, "wrong_answer", WRONG_ANSWER_COST),
     ],
-)  # fmt: skip
-def test_an_answer_that_is_not_true_costs_and_so_does_none(answer: str | None, done: bool, costs: bool) -> None:
+)
+def test_the_last_word_costs_unless_it_is_truly_done(answer: str | None, done: bool, term: str, cost: float) -> None:
     task: Any = None
     truth = Score({}, done, (), STAGES, ("box",), ("box",))
     grade = safe_stages_grade(task, said(answer), truth)
-    assert grade.total == pytest.approx(stages_grade(task, said(answer), truth).total - WRONG_ANSWER_COST * costs)
-    assert grade.terms["wrong_answer"] == costs
+    assert grade.total == pytest.approx(stages_grade(task, said(answer), truth).total - cost)
+    assert {name for name in ("wrong_answer", "gave_up") if grade.terms[name]} == ({term} if term else set())
     silent = replace(said(None), turns=[])
     assert safe_stages_grade(task, silent, truth).terms["wrong_answer"] == 1.0

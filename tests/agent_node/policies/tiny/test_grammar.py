@@ -7,7 +7,7 @@ import pytest
 
 from agent_node.memory import Memory
 from agent_node.policies.options import PolicyOptions
-from agent_node.policies.tiny.dialect import Move, Plan, Registers, parse_move, render_turn, spell_move
+from agent_node.policies.tiny.dialect import REASONS, Move, Plan, Registers, parse_move, render_turn, spell_move
 from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
 from agent_node.policies.tiny.policy import TinyPolicy
 from agent_node.policies.tiny.vocabulary import END, default_vocabulary
@@ -51,7 +51,7 @@ def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...])
     ],
 )  # fmt: skip
 def test_every_kind_of_move_is_allowed(move: Move) -> None:
-    assert allows(GRAMMAR, ROOMY, spell_move(move))
+    assert allows(GRAMMAR, (*ROOMY, "+ROOM VLM ON tea box END", "EMPTY [go]"), spell_move(move))
 
 
 def test_a_plan_comes_before_anything_else() -> None:
@@ -226,7 +226,48 @@ PLAN_PLACE = (LOOKED[0], "+PLAN box ON tea box LOOK END", "[see] OK [go]", *ROOM
 )  # fmt: skip
 def test_nothing_is_done_that_the_tools_have_not_said(told: tuple[str, ...], may_be_done: bool) -> None:
     assert allows(GRAMMAR, told, ("DONE",)) == may_be_done
-    assert allows(GRAMMAR, told, ("REFUSE", "AMBIGUOUS"))
+
+
+ASKED, ASKED_TOO = "+POINT VLM box END", "+POINT ROBOREFER box END"
+AGAIN = ("+LOOK END", "[see] OK [go]")
+DROPPED = (*TAKEN, "+GRASP END", "OBJECT_DROPPED [go]")
+SLIPPED = (*TAKEN[-2:], "+GRASP END", "GRIPPER_EMPTY [go]")
+
+
+@pytest.mark.parametrize(
+    ("told", "reasons"),
+    [
+        (LOOKED[:1], "NOT_UNDERSTOOD"),
+        (LOOKED, ""),
+        ((*LOOKED, ASKED, "p1 [go]"), ""),
+        ((*LOOKED, ASKED, "p1 LIKE [go]", ASKED_TOO, "p2 LIKE SAME p1 [go]"), ""),
+        ((*LOOKED, ASKED, "p1 UNLIKE [go]"), "AMBIGUOUS"),
+        (POINTED, "AMBIGUOUS"),
+        ((*LOOKED, ASKED, "p1 [go]", ASKED_TOO, "p2 [go]"), "AMBIGUOUS"),
+        ((*LOOKED, ASKED, "EMPTY [go]"), "OBJECT_NOT_FOUND"),
+        ((*LOOKED, ASKED, "OBJECT_NOT_FOUND [go]", ASKED_TOO, "p1 [go]"), "AMBIGUOUS"),  # one of them does see it
+        ((*LOOKED, ASKED, "p1 [go]", ASKED_TOO, "OBJECT_NOT_FOUND [go]"), "AMBIGUOUS"),
+        ((*LOOKED, ASKED, "EMPTY [go]", *AGAIN), ""),
+        ((*LOOKED, ASKED, "NOT_RECOGNISED [go]"), "NOT_RECOGNISED"),
+        ((*LOOKED, ASKED, "p1 [go]", "+TAKE p1 END", "EMPTY [go]"), "EMPTY_MASK"),
+        ((*LOOKED, ASKED, "p1 [go]", "+TAKE p1 END", "OK NO_GRASP [go]"), "NO_GRASP"),
+        ((*LOOKED, ASKED, "p1 [go]", "+TAKE p1 END", "OK NO_GRASP [go]", "+TAKE p1 END", "OK OK [go]"), ""),
+        ((*TAKEN, "+ROOM VLM ON box END", "p3 [go]"), ""),  # which thing is meant is no question of room
+        ((*DROPPED, *AGAIN), ""),
+        (
+            (*DROPPED, *AGAIN, *TAKEN[3:], "+GRASP END", "GRIPPER_EMPTY [go]"),
+            "AMBIGUOUS EXECUTION_FAILED GRIPPER_EMPTY",
+        ),
+        ((*DROPPED, *AGAIN, ASKED, "p1 [go]", *SLIPPED, *AGAIN), "EXECUTION_FAILED"),
+        ((*DROPPED, *AGAIN, *DROPPED[3:], "+REFUSE OBJECT_DROPPED END", LOOKED[0]), "NOT_UNDERSTOOD"),
+        ((*LOOKED, *PICKED), "EXECUTION_FAILED"),  # no tool says whether it is what was meant
+        ((LOOKED[0], *(2 * ("+LOOK END", "UNAVAILABLE [go]"))), "EXECUTION_FAILED"),
+    ],
+)
+def test_a_refusal_says_why_in_what_the_tools_have_said(told: tuple[str, ...], reasons: str) -> None:
+    allowed = [code for code in sorted(REASONS) if allows(GRAMMAR, told, ("REFUSE", code))]
+    assert allowed == reasons.split()
+    assert bool(GRAMMAR.turn(*context(*told)).mask[VOCABULARY.id("REFUSE")]) == bool(reasons)
 
 
 def test_who_does_not_know_the_words_is_not_asked_for_them_again() -> None:
@@ -234,7 +275,6 @@ def test_who_does_not_know_the_words_is_not_asked_for_them_again() -> None:
     assert not allows(GRAMMAR, one, ("POINT", "VLM", "box"))
     assert allows(GRAMMAR, one, ("POINT", "ROBOREFER", "box"))
     assert allows(GRAMMAR, one, ("ROOM", "VLM", "ANYWHERE"))
-    assert allows(GRAMMAR, one, ("REFUSE", "AMBIGUOUS"))
     nobody = (*one, "+POINT ROBOREFER box END", "NOT_RECOGNISED [go]")
     mask = GRAMMAR.turn(*context(*nobody)).mask
     assert [GRAMMAR.tokens[k] for k in np.flatnonzero(mask)] == ["REFUSE"]
@@ -244,6 +284,19 @@ def test_who_does_not_know_the_words_is_not_asked_for_them_again() -> None:
     assert allows(GRAMMAR, (*TAKEN, *PICKED, *one[3:], *nobody[-2:]), ("DONE",)), "what is in the hand stays there"
     moved = (*POINTED, *one[3:5], *TAKEN[-2:], *PICKED)
     assert allows(GRAMMAR, moved, ("POINT", "VLM", "box")), "something has moved"
+
+
+def test_what_neither_pointer_finds_in_several_pictures_is_not_there() -> None:
+    missed = ("OBJECT_NOT_FOUND [go]", *AGAIN)
+    thrice = (*LOOKED, ASKED_TOO, *missed, ASKED, *missed, ASKED, *missed)
+    four, seen = (*thrice, ASKED, missed[0]), (*thrice, ASKED, "p1 [go]", *AGAIN, ASKED, missed[0])
+    mask = GRAMMAR.turn(*context(*four)).mask
+    assert [GRAMMAR.tokens[k] for k in np.flatnonzero(mask)] == ["REFUSE"]
+    assert [code for code in REASONS if allows(GRAMMAR, four, ("REFUSE", code))] == ["OBJECT_NOT_FOUND"]
+    one_pointer = (*LOOKED, *(4 * (ASKED, *missed)))
+    same_picture = (*LOOKED, ASKED_TOO, missed[0], *(3 * (ASKED, missed[0])))
+    for told in (thrice, seen, one_pointer, same_picture, (*four, "+REFUSE OBJECT_NOT_FOUND END", *LOOKED)):
+        assert allows(GRAMMAR, told, ("POINT", "ROBOREFER", "box")), told
 
 
 def test_things_are_taken_and_room_is_filled() -> None:
@@ -283,7 +336,7 @@ def test_whatever_is_drawn_from_it_is_a_move_that_can_be_called() -> None:
     registers = Registers(((0.2, 0.3), (0.4, 0.5), (0.6, 0.5)), 1, ("frobnicator",))
     kinds = set()
     for _ in range(400):
-        turn, said = GRAMMAR.turn(*context(*ROOMY)), []
+        turn, said = GRAMMAR.turn(*context(*ROOMY, "+ROOM VLM ON tea box END", "EMPTY [go]")), []
         while not said or said[-1] != VOCABULARY.id(END):
             said.append(int(rng.choice(np.flatnonzero(turn.mask))))
             turn.take(said[-1])
