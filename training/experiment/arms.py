@@ -24,7 +24,7 @@ class ExperimentArm:
             more steps than stage 3 has.
         sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.
-        rate: Its learning rate; each arm's is one that has been tried, docs/learning.md#the-small-experiment.
+        rate: Its learning rate; 0.2 moves the policy after SFT by 0.005 nat a token in an iteration of GRPO.
         blind: The policy does not see.
     """
 
