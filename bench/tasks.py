@@ -84,7 +84,7 @@ def run_task(job: TaskJob) -> TaskRecord:
     environment = _environment(job.perception, difficulty)
     blind = _unseen(environment, task, job.seed)
     record = TaskRecord(
-        job.kind, job.seed, blind_score=own_reward(blind), blind_success=blind.success, made_s=round(made_s, 4)
+        job.kind, job.seed, blind_score=own_reward(blind), blind_success=blind.success, made_s=round(made_s, 6)
     )
     try:
         score = _played(environment, TeacherPolicy(suites=SUITES), task, job.seed)
@@ -153,7 +153,7 @@ def rows_of_kinds(records: Sequence[TaskRecord]) -> list[dict[str, Any]]:
                 "low": round(low, 4),
                 "high": round(high, 4),
             }
-        row["made_s"] = round(float(np.mean([r.made_s for r in records if r.kind == kind])), 3)
+        row["made_s"] = round(float(np.mean([r.made_s for r in records if r.kind == kind])), 5)
         row["calls"] = round(float(np.mean([r.calls for r in scored])), 1) if scored else None
         rows.append(row)
     return rows
@@ -200,7 +200,7 @@ def bench_tasks(
         "seeds": [seeds[0], seeds[-1]],
         "machine": machine(),
         "rows": rows_of_kinds(records),
-        "made_s": round(float(np.mean([record.made_s for record in records])), 3),
+        "made_s": round(float(np.mean([record.made_s for record in records])), 5),
         "unscored": sum(record.score is None for record in records),
         "failures": [{"kind": r.kind, "seed": r.seed, "why": r.why} for r in records if not r.success],
         "unscored_why": dict(Counter(record.why for record in records if record.score is None)),
