@@ -55,7 +55,7 @@ def stages_grade(task: Task, episode: Episode, truth: Score) -> Grade:
 WRONG_THING_COST = 0.3
 """What picking up something else takes away, where the whole task is worth 1 [-]; chosen by hand. With the two costs
 below, who is right less than once in four had better refuse. At 0.5, and nothing for giving up, that was less than
-once in two: RL learned to give up, a quarter of its tasks, rather than to ask again."""
+once in two: RL learned to give up, wrongly in one task of six, rather than to ask again."""
 
 
 WRONG_ANSWER_COST = 0.3

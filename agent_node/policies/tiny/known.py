@@ -67,7 +67,7 @@ class Possible:
         kept: Moves about the newest picture of the camera can be called: it is not too old.
         worded: The operator said a word that can be asked for.
         relations: Tokens of the places that can be said in the operator's words.
-        told: Codes of REASONS that answers have given since the newest look, and nothing has mended since. A motion
+        codes: Of REASONS, that answers have given since the newest look, and nothing has mended since. A motion
             that failed once is to be tried anew: its code is here from the second failure on.
         doubtful: What the newest question asks for was pointed at in two places, or by one pointer and not by the
             other, or where it does not look like it.
@@ -88,7 +88,7 @@ class Possible:
     kept: bool = True
     worded: bool = False
     relations: frozenset[str] = frozenset({_ANYWHERE})
-    told: frozenset[str] = frozenset()
+    codes: frozenset[str] = frozenset()
     doubtful: bool = False
     failed: bool = False
 
@@ -102,7 +102,7 @@ class Possible:
             # Whether what is held was meant no tool says.
             _DID_NOT_WORK: self.failed or bool(self.holding),
         }  # fmt: skip
-        return self.told | {code for code, true in may.items() if true}
+        return self.codes | {code for code, true in may.items() if true}
 
     @property
     def hopeless(self) -> bool:
@@ -212,7 +212,7 @@ class Known:
             self.register = token if token in _REGISTERS else self.register
         elif token in _REGISTERS:
             self.places += -1 if self.same else 1
-            now, self.misses = replace(now, told=now.told - {_UNSEEN}, missed=False), frozenset()
+            now, self.misses = replace(now, codes=now.codes - {_UNSEEN}, missed=False), frozenset()
             if self.same and token in self.blocked:
                 now = self._without(now, self.told)
             elif not self.same and self.moved == v.POINT:
@@ -222,20 +222,20 @@ class Known:
             self.told = self.told if self.same else token
         elif token == v.TASK:
             now, self.plan = replace(now, planned=False, placing=None, put_down=False, unknowing=frozenset()), None
-            now, self.failures = replace(now, told=frozenset(), failed=False, missed=False), 0
+            now, self.failures = replace(now, codes=frozenset(), failed=False, missed=False), 0
             self.misses = frozenset()
             self._ask_anew()
             self.said = self.said.heard(token)
         elif token == v.SEE:
             self.newer = 0
             if self.moved == v.LOOK:  # registers begin anew, see `context.ContextReader`
-                now, self.blocked = replace(now, things=frozenset(), rooms=frozenset(), told=frozenset()), frozenset()
+                now, self.blocked = replace(now, things=frozenset(), rooms=frozenset(), codes=frozenset()), frozenset()
                 self._ask_anew()
         elif token == v.OK and self.moved in (v.TAKE, v.NEXT):
             now = replace(now, outlined=True, graspable=now.outlined)  # the outline's, then the grasp's
-            now = replace(now, told=now.told - _OF_OUTLINES if now.graspable else now.told)
+            now = replace(now, codes=now.codes - _OF_OUTLINES if now.graspable else now.codes)
         elif token == v.HOLDS:
-            now = replace(now, holding=True, put_down=False, told=frozenset())
+            now = replace(now, holding=True, put_down=False, codes=frozenset())
         elif token == v.PLACED:
             now = replace(now, holding=False, put_down=True)
         elif token in _ERRORS:
@@ -244,9 +244,10 @@ class Known:
             if self.moved == v.PLACE:
                 now = self._without(now, self.register)
             now = self._failed(replace(now, holding=False if token in _LET_GO else now.holding), token)
-        elif token in (v.EMPTY, v.UNLIKE):
-            self.unlike = self.unlike or token == v.UNLIKE
-            now = self._failed(now, _EMPTY_MEANS.get(self.moved, "")) if token == v.EMPTY else now
+        elif token == v.EMPTY:
+            now = self._failed(now, _EMPTY_MEANS.get(self.moved, ""))
+        elif token == v.UNLIKE:
+            self.unlike = True
         elif token not in v.FIXED or token in _SLOTS:
             self.said = self.said.heard(token)
         elif token == v.GO and self.said.said:
@@ -271,7 +272,7 @@ class Known:
         now = replace(now, failed=self.failures > 1)
         if code not in REASONS or (motion and not now.failed) or (code == _UNSEEN and self.places):
             return now
-        return replace(now, told=now.told | {code})
+        return replace(now, codes=now.codes | {code})
 
     def _ask_anew(self) -> None:
         """Nothing was answered yet: another thing is asked for, or it is seen anew."""
