@@ -19,7 +19,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
 from training.experiment.sizes import Sizes, scaled
-from training.experiment.workshop import TIMES, ExperimentRun
+from training.experiment.workshop import CONSTANTS, TIMES, ExperimentRun
 
 ABOUT, RESULT, TABLES = "experiment.json", "result.json", "tables.md"
 """Files of a run, in its folder: what it is of, what came of it, and the tables."""
@@ -58,7 +58,7 @@ def run_tiny(
     """
     arm = arm_of_recipe(recipe)
     sizes = _checked(seed, workers, scaled(sizes or Sizes(), scale, evaluated))
-    _claim(folder, {"recipe": recipe, "seed": seed, "sizes": sizes.document()})
+    _claim(folder, {"recipe": recipe, "seed": seed, "sizes": sizes.document(), "constants": CONSTANTS})
     shop = ExperimentRun(folder, seed, sizes, workers)
     tables: dict[str, TableRows] = {}
 
@@ -115,7 +115,7 @@ def run_arms(
     if not seeds or len(set(seeds)) != len(seeds):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "There must be a seed or more, each once.")
     fixed = _checked(min(seeds), workers, scaled(sizes or Sizes(), scale, evaluated))
-    _claim(folder, {"seeds": list(seeds), "sizes": fixed.document()})
+    _claim(folder, {"seeds": list(seeds), "sizes": fixed.document(), "constants": CONSTANTS})
     rows: dict[str, dict[str, list[Measures]]] = {name: {"sampled": [], "greedy": []} for name in chosen}
     stopped: dict[str, dict[str, str]] = {}
     for seed in seeds:

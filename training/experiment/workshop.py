@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,12 +25,12 @@ from agent_node.runs.folder import write_json
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.results import ErrorCode, ToolError
-from training.experiment.arms import ExperimentArm
+from training.experiment.arms import ARMS, ExperimentArm
 from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import StopRules, collect
-from training.rollouts.plan import RolloutPlan
+from training.rollouts.plan import GIVING_UP_COST, WRONG_ANSWER_COST, WRONG_THING_COST, RolloutPlan
 from training.rollouts.record import RolloutRecord
 
 if TYPE_CHECKING:
@@ -47,6 +47,14 @@ TIMES = "times.json"
 SFT_DROPOUT = 0.1
 """Share of the network's numbers that a step of SFT leaves out. Without it a policy knows its few hundred conversations
 by heart, the teacher's coin flips included, and RL has nothing to go by: docs/learning.md#what-a-step-of-rl-gains."""
+CONSTANTS: Mapping[str, float] = {
+    "sft_dropout": SFT_DROPOUT,
+    "wrong_thing_cost": WRONG_THING_COST,
+    "wrong_answer_cost": WRONG_ANSWER_COST,
+    "giving_up_cost": GIVING_UP_COST,
+    **{f"{name}_rate": arm.rate for name, arm in ARMS.items() if arm.rl},
+}
+"""What decides a training beside its seed and sizes: a folder that was begun with others is not gone on with."""
 _THREADS = 2
 """Of torch in an update of RL: the processes that draw rollouts stand still meanwhile. A fixed number, as another one
 gives other last digits."""

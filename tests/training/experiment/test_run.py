@@ -153,6 +153,18 @@ def test_a_folder_of_other_arms_and_bad_numbers_are_refused(quick: list[str], tm
     assert not (tmp_path / "new").exists()
 
 
+def test_a_folder_that_was_begun_with_other_constants_is_not_gone_on_with(
+    quick: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    run_arms(tmp_path / "arms", (0,), names=("sft",))
+    done = list(quick)
+    monkeypatch.setattr(run, "CONSTANTS", {**workshop.CONSTANTS, "sft_dropout": 0.5})
+    with pytest.raises(ToolError, match="a run of other constants") as caught:
+        run_arms(tmp_path / "arms", (0,), names=("sft", "grpo"))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert quick == done
+
+
 # -- sizes ---------------------------------------------------------------------------------------------
 
 
