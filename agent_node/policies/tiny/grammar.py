@@ -108,10 +108,10 @@ class TurnGrammar:
                 return token in known.relations or (move and token != v.PLAN)
             case "more or and":
                 return token == AND
-            case "asked" | "asked for room":
-                move_asked = v.POINT if state == "asked" else v.ROOM
-                in_vain = state == "asked" and token in known.unknowing
-                return token in v.POINTERS and not in_vain and (move_asked, token) != known.answered
+            case "asked":
+                return token in known.askable
+            case "asked for room":
+                return token in v.POINTERS and (v.ROOM, token) != known.answered
             case "relation":
                 return token in known.relations
             case "thing":

@@ -93,6 +93,11 @@ class Possible:
     failed: bool = False
 
     @property
+    def askable(self) -> frozenset[str]:
+        """Pointers who can be asked for the thing: who know its words, and were not asked for it too often in a row."""
+        return _POINTERS - self.unknowing - frozenset(self.answered[1:] if self.answered[:1] == (v.POINT,) else ())
+
+    @property
     def reasons(self) -> frozenset[str]:
         """What a refusal may say: what is true by what the tools have told."""
         if self.hopeless:
@@ -126,7 +131,7 @@ class Possible:
             case v.PLAN:
                 return self.worded and not self.planned
             case v.POINT:
-                return self.worded and self.unknowing != _POINTERS
+                return self.worded and bool(self.askable)
             case v.TAKE:
                 return bool(self.things)
             case v.PLACE:

@@ -68,8 +68,8 @@ class TinyPolicy:
         The same conversation, seed and temperature give the same turn, whatever was asked before.
 
         Raises:
-            ToolError: TURN_BUDGET where the conversation or a budget of the options leaves no token; and as
-                `context.read_context`.
+            ToolError: TURN_BUDGET where the conversation or a budget of the options leaves no token; INTERNAL where
+                the grammar does; and as `context.read_context`.
         """
         began = time.monotonic()
         context = self._reader.read(conversation)
@@ -122,7 +122,10 @@ class TinyPolicy:
         blank = np.zeros((1, EYE_WIDTH), np.float32)
         while True:
             if guide is not None:
-                logits = np.where(guide.mask, logits, np.float32(-np.inf))
+                allowed = guide.mask
+                if not allowed.any():
+                    raise ToolError(ErrorCode.INTERNAL, "The dialect leaves nothing to say here: its grammar is wrong.")
+                logits = np.where(allowed, logits, np.float32(-np.inf))
             log_p = log_softmax(logits)
             token = drawn_token(logits, self._options.temperature or 0.0, rng)
             tokens.append(token)

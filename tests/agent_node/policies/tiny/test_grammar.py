@@ -8,12 +8,14 @@ import pytest
 from agent_node.memory import Memory
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.tiny.dialect import REASONS, Move, Plan, Registers, parse_move, render_turn, spell_move
-from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
+from agent_node.policies.tiny.grammar import GuidedTurn, TurnGrammar, grammar_of
+from agent_node.policies.tiny.known import Known
 from agent_node.policies.tiny.policy import TinyPolicy
-from agent_node.policies.tiny.vocabulary import END, default_vocabulary
+from agent_node.policies.tiny.vocabulary import DONE, END, MOVES, REFUSE, default_vocabulary
 from agent_node.policies.tiny.weights import fresh_weights
 from agent_node.protocol import load_protocol
 from tests.agent_node.policies.tiny.talks import Talk
+from tool_nodes.results import ErrorCode, ToolError
 
 VOCABULARY = default_vocabulary()
 GRAMMAR = grammar_of(VOCABULARY)
@@ -359,6 +361,54 @@ def test_something_is_allowed_whatever_was_said() -> None:
                 turn.take(int(rng.choice(np.flatnonzero(turn.mask))))
 
 
+ANSWERS = {
+    "LOOK": ("[see] OK", "UNAVAILABLE"),
+    "POINT": ("p1", "p1 p2", "p3 SAME p1", "p2 UNLIKE", "MORE", "EMPTY", "OBJECT_NOT_FOUND", "NOT_UNDERSTOOD"),
+    "ROOM": ("p4", "p1 SAME p4", "EMPTY", "PLACE_BLOCKED", "OBJECT_NOT_FOUND"),
+    "TAKE": ("OK OK", "OK NO_GRASP", "EMPTY", "EMPTY_MASK"),
+    "NEXT": ("OK OK", "NO_GRASP"),
+    "GRASP": ("HOLDS [see]", "GRIPPER_EMPTY", "PLAN_FAILED"),
+    "PLACE": ("PLACED [see]", "PLACED UNVERIFIED [see]", "OBJECT_DROPPED", "NOT_HOLDING", "PLACE_BLOCKED"),
+}
+"""What tools tell of each move; besides, any of them can say NOT_RECOGNISED, or run out of time."""
+
+
+def test_something_is_allowed_whatever_the_tools_answer() -> None:
+    """Conversations of random turns, half of them said once more, as a policy does that knows no better."""
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        known, turn = Known(), list[str]()
+        for token in LOOKED[0].split():
+            known.read(token, own=False)
+        for _ in range(16):
+            guided, said = GuidedTurn(GRAMMAR, known), list[str]()
+            again = iter(turn if rng.random() < 0.5 else ())
+            while not said or said[-1] != END:
+                assert guided.mask.any(), (turn, said)
+                token = next(again, "")
+                if not token or not guided.mask[VOCABULARY.id(token)]:
+                    again, token = iter(()), GRAMMAR.tokens[int(rng.choice(np.flatnonzero(guided.mask)))]
+                said.append(token)
+                guided.take(VOCABULARY.id(token))
+            for token in said:
+                known.read(token, own=True)
+            move = next(token for token in reversed(said) if token in MOVES)
+            if move in (DONE, REFUSE):
+                break
+            told = rng.choice([*ANSWERS[move], "NOT_RECOGNISED", "TIMEOUT"])
+            for token in (*told.split(), "[go]"):
+                known.read(token, own=False)
+            turn = said
+
+
+def test_who_may_not_be_asked_again_leaves_no_question_where_the_other_does_not_know_the_words() -> None:
+    strange = (*LOOKED, "+POINT ROBOREFER box END", "NOT_RECOGNISED [go]")
+    thrice = (*strange, *(3 * ("+POINT VLM box END", "NOT_UNDERSTOOD [go]")))
+    assert allows(GRAMMAR, thrice[:-2], ("POINT", "VLM", "box"))
+    assert not GRAMMAR.turn(*context(*thrice)).mask[VOCABULARY.id("POINT")]
+    assert allows(GRAMMAR, thrice, ("LOOK",))
+
+
 def test_masks_are_those_of_the_turns_and_have_what_was_written() -> None:
     tokens, sampled = context(*POINTED, "+TAKE p2 END", "OK OK [go]", "+p1 END")
     masks = GRAMMAR.masks(tokens, sampled)
@@ -378,3 +428,11 @@ def test_a_guided_policy_that_knows_nothing_still_moves() -> None:
         assert parsed.calls or parsed.answer is not None or cut
         assert reply.logprobs is not None
         assert np.isfinite(reply.logprobs).all()
+
+
+def test_a_grammar_that_leaves_nothing_to_say_is_told_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(GuidedTurn, "mask", property(lambda self: np.zeros(len(VOCABULARY), bool)))
+    talk = Talk("pick up the red box", VOCABULARY)
+    with pytest.raises(ToolError, match="leaves nothing to say") as caught:
+        TinyPolicy(fresh_weights(1), PolicyOptions(temperature=1.0)).respond(talk.messages)
+    assert caught.value.code is ErrorCode.INTERNAL
