@@ -24,7 +24,8 @@ class ExperimentArm:
             more steps than stage 3 has.
         sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.
-        rate: Its learning rate; 0.2 moves the policy after SFT by 0.005 nat a token in an iteration of GRPO.
+        rate: Its learning rate; 0.1 moves the policy after SFT by 0.003 nat a token in an iteration of GRPO, 0.2 by
+            0.006, which gained less: docs/learning.md#what-a-step-of-rl-gains.
         blind: The policy does not see.
     """
 
@@ -35,7 +36,7 @@ class ExperimentArm:
     more_sft: bool = False
     sft_times: int = 1
     rl: Advantage | None = None
-    rate: float = 0.2
+    rate: float = 0.1
     blind: bool = False
 
 
@@ -46,6 +47,8 @@ ARMS: Mapping[str, ExperimentArm] = {
     "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
     "gae": ExperimentArm("SFT + RL with a critic", rl="gae", rate=0.15),
+    "sft_without_stage1": ExperimentArm("without stage 1: SFT alone", stage1=False),
+    "sft_blind": ExperimentArm("blind: SFT alone", blind=True),
     "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
     "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
     "longer": ExperimentArm("without RL: SFT for eleven times as long", sft_times=11),

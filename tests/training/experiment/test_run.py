@@ -118,7 +118,7 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def test_every_arm_of_every_seed_is_a_part_of_its_row(quick: list[str], tmp_path: Path) -> None:
     result = run_arms(tmp_path / "arms", (0, 2), evaluated=5)
     assert list(result["arms"]) == list(ARMS)
-    assert len(quick) == 2 * (2 + 2 * 9)  # scripted ones are not sampled
+    assert len(quick) == 2 * (2 + 2 * 11)  # scripted ones are not sampled
     assert quick[:4] == ["0 unchecked 0", "0 always 0", "0 sft-sampled 1", "0 sft-greedy 0"]
     sft = result["arms"]["sft"]
     assert (sft["sampled"]["n"], len(sft["sampled"]["seeds"])) == (2, 2)
