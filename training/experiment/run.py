@@ -58,7 +58,7 @@ def run_tiny(
     """
     arm = arm_of_recipe(recipe)
     sizes = _checked(seed, workers, scaled(sizes or Sizes(), scale, evaluated))
-    _claim(folder, {"recipe": recipe, "seed": seed, "sizes": sizes.document(), "constants": CONSTANTS})
+    _claim(folder, {"recipe": recipe, "seed": seed, "sizes": sizes.document(), "constants": CONSTANTS}, {"rl": arm})
     shop = ExperimentRun(folder, seed, sizes, workers)
     tables: dict[str, TableRows] = {}
 
@@ -115,7 +115,8 @@ def run_arms(
     if not seeds or len(set(seeds)) != len(seeds):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "There must be a seed or more, each once.")
     fixed = _checked(min(seeds), workers, scaled(sizes or Sizes(), scale, evaluated))
-    _claim(folder, {"seeds": list(seeds), "sizes": fixed.document(), "constants": CONSTANTS})
+    about = {"seeds": list(seeds), "sizes": fixed.document(), "constants": CONSTANTS}
+    _claim(folder, about, {name: ARMS[name] for name in chosen})
     rows: dict[str, dict[str, list[Measures]]] = {name: {"sampled": [], "greedy": []} for name in chosen}
     stopped: dict[str, dict[str, str]] = {}
     for seed in seeds:
@@ -175,25 +176,30 @@ def _checked(seed: int, workers: int, sizes: Sizes) -> Sizes:
     return sizes
 
 
-def _claim(folder: Path, about: Mapping[str, Any]) -> None:
-    """Raises ToolError INVALID_ARGUMENT for a folder of another run, or of other things."""
+def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, ExperimentArm]) -> None:
+    """Raises ToolError INVALID_ARGUMENT for a folder of another run, or of other things.
+
+    Arms may be added to those of a folder, but one that is there keeps the learning rate that it was begun with: its
+    weights and measurements are found by its name.
+    """
     path = folder / ABOUT
     try:
-        there = json.loads(path.read_bytes()) if path.exists() else None
-    except (OSError, ValueError) as error:
+        there = dict(json.loads(path.read_bytes())) if path.exists() else None
+    except (OSError, ValueError, TypeError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
-    if there is None:
-        if folder.exists() and any(folder.iterdir()):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{folder} holds other things and no {ABOUT}: choose a new folder."
-            )
-        write_json(path, dict(about))
-    elif there != about:
-        different = [name for name in about if there.get(name) != about[name]]
+    if there is None and folder.exists() and any(folder.iterdir()):
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds other things and no {ABOUT}: choose a new folder.")
+    begun: Mapping[str, float] = there.pop("rates", {}) if there else {}
+    rates = {**begun, **{name: arm.rate for name, arm in arms.items() if arm.rl}}
+    different = [name for name in about if there is not None and there.get(name) != about[name]]
+    different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]
+    if different or not (there is None or there == about):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder.",
         )
+    if there is None or rates != begun:
+        write_json(path, {**about, "rates": rates})
 
 
 def _times(folder: Path) -> dict[str, float]:

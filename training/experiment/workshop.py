@@ -25,7 +25,7 @@ from agent_node.runs.folder import write_json
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.results import ErrorCode, ToolError
-from training.experiment.arms import ARMS, ExperimentArm
+from training.experiment.arms import ExperimentArm
 from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
@@ -52,9 +52,8 @@ CONSTANTS: Mapping[str, float] = {
     "wrong_thing_cost": WRONG_THING_COST,
     "wrong_answer_cost": WRONG_ANSWER_COST,
     "giving_up_cost": GIVING_UP_COST,
-    **{f"{name}_rate": arm.rate for name, arm in ARMS.items() if arm.rl},
 }
-"""What decides a training beside its seed and sizes: a folder that was begun with others is not gone on with."""
+"""What decides every training beside its seed and sizes: a folder that was begun with others is not gone on with."""
 _THREADS = 2
 """Of torch in an update of RL: the processes that draw rollouts stand still meanwhile. A fixed number, as another one
 gives other last digits."""

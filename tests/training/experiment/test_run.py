@@ -165,6 +165,21 @@ def test_a_folder_that_was_begun_with_other_constants_is_not_gone_on_with(
     assert quick == done
 
 
+def test_an_arm_keeps_its_learning_rate_and_another_is_added_with_its_own(
+    quick: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    folder = tmp_path / "arms"
+    run_arms(folder, (0,), names=("grpo",))
+    faster = {name: replace(arm, rate=0.7) for name, arm in ARMS.items()}
+    monkeypatch.setattr(run, "ARMS", faster)
+    with pytest.raises(ToolError, match=r"a run of other learning rates \(grpo\)") as caught:
+        run_arms(folder, (0,), names=("grpo", "gae"))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert json.loads((folder / run.ABOUT).read_bytes())["rates"] == {"grpo": ARMS["grpo"].rate}
+    run_arms(folder, (0,), names=("gae",))
+    assert json.loads((folder / run.ABOUT).read_bytes())["rates"] == {"grpo": ARMS["grpo"].rate, "gae": 0.7}
+
+
 # -- sizes ---------------------------------------------------------------------------------------------
 
 
