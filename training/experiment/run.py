@@ -26,6 +26,8 @@ ABOUT, RESULT, TABLES = "experiment.json", "result.json", "tables.md"
 
 TableRows = list[tuple[str, Measures]]
 
+_SAME_TASKS = "all seeds have the same tasks, and intervals count each episode as one of its own: they are too narrow"
+
 
 def run_tiny(
     recipe: str,
@@ -185,11 +187,11 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
     path = folder / ABOUT
     try:
         there = dict(json.loads(path.read_bytes())) if path.exists() else None
+        begun: Mapping[str, float] = dict(there.pop("rates", {})) if there else {}
     except (OSError, ValueError, TypeError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
     if there is None and folder.exists() and any(folder.iterdir()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds other things and no {ABOUT}: choose a new folder.")
-    begun: Mapping[str, float] = there.pop("rates", {}) if there else {}
     rates = {**begun, **{name: arm.rate for name, arm in arms.items() if arm.rl}}
     different = [name for name in about if there is not None and there.get(name) != about[name]]
     different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]
@@ -230,6 +232,8 @@ def _write_arms(
                 arms[name][way] = {**whole.document(), "seeds": [one.document() for one in ways[way]]}
                 tables[title].append((ARMS[name].title, whole))
     result = {"arms": arms}
+    if any(len(of_seeds) > 1 for ways in rows.values() for of_seeds in ways.values()):
+        tables = {f"{title} ({_SAME_TASKS})": found for title, found in tables.items()}
     _write_tables(folder / TABLES, {title: found for title, found in tables.items() if found})
     write_json(folder / RESULT, result)
     return result

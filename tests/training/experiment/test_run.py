@@ -124,6 +124,7 @@ def test_every_arm_of_every_seed_is_a_part_of_its_row(quick: list[str], tmp_path
     assert (sft["sampled"]["n"], len(sft["sampled"]["seeds"])) == (2, 2)
     table = (tmp_path / "arms" / "tables.md").read_text()
     assert table.count("SFT + OR-GIGPO") == 2 * 3  # alone, without stage 1, and blind
+    assert table.count("all seeds have the same tasks") == 2
 
 
 def test_a_training_that_stops_itself_is_told_and_the_others_go_on(quick: list[str], tmp_path: Path) -> None:
@@ -138,9 +139,12 @@ def test_a_folder_of_other_arms_and_bad_numbers_are_refused(quick: list[str], tm
     run_arms(tmp_path / "arms", (0,), names=("sft", "grpo"))  # more arms of the same are welcome
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "letter.txt").write_text("Dear")
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / run.ABOUT).write_text('{"seeds": [0], "rates": [0.1]}')
     for problem, wrong in (
         ("a run of other seeds", lambda: run_arms(tmp_path / "arms", (1,))),
         ("holds other things", lambda: run_arms(tmp_path / "other", (1,))),
+        ("cannot be read: choose a new folder", lambda: run_arms(tmp_path / "torn", (0,))),
         ("There is no arm 'best'", lambda: run_arms(tmp_path / "new", (0,), names=("best",))),
         ("a seed or more, each once", lambda: run_arms(tmp_path / "new", (0, 0))),
         ("workers 1 or more", lambda: run_arms(tmp_path / "new", (0,), workers=0)),
