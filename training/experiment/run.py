@@ -185,23 +185,25 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
     weights and measurements are found by its name.
     """
     path = folder / ABOUT
-    try:
-        there = dict(json.loads(path.read_bytes())) if path.exists() else None
-        begun: Mapping[str, float] = dict(there.pop("rates", {})) if there else {}
-    except (OSError, ValueError, TypeError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
-    if there is None and folder.exists() and any(folder.iterdir()):
+    there: dict[str, Any] = dict(about)
+    begun: dict[str, float] = {}
+    if path.exists():
+        try:
+            there = dict(json.loads(path.read_bytes()))
+            begun = dict(there.pop("rates", {}))
+        except (OSError, ValueError, TypeError) as error:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
+    elif folder.exists() and any(folder.iterdir()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds other things and no {ABOUT}: choose a new folder.")
     rates = {**begun, **{name: arm.rate for name, arm in arms.items() if arm.rl}}
-    different = [name for name in about if there is not None and there.get(name) != about[name]]
+    different = [name for name in about if there.get(name) != about[name]]
     different += [f"learning rates ({name})" for name in begun if begun[name] != rates[name]]
-    if different or not (there is None or there == about):
+    if different or there != about:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"{folder} holds a run of other {', '.join(different) or 'settings'}: choose a new folder.",
         )
-    if there is None or rates != begun:
-        write_json(path, {**about, "rates": rates})
+    write_json(path, {**about, "rates": rates})
 
 
 def _times(folder: Path) -> dict[str, float]:
