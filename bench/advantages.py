@@ -13,7 +13,7 @@ import numpy as np
 from agent_node.console.terminal import AsJson, say
 from bench.stats import machine, publish
 from tool_nodes.results import ErrorCode, ToolError
-from training.advantages.gigpo import or_gigpo
+from training.advantages.gigpo import gigpo, or_gigpo
 from training.advantages.grouping import DELTA, observation_groups
 from training.steps import Anchor, ScoredRollout
 
@@ -96,7 +96,7 @@ def bench_advantages(prompts: int = 64, seed: int = 0, as_json: AsJson = False) 
     quick = [observation_groups(anchors) for anchors in by_prompt]
     quick_s = time.process_time() - began
     began = time.process_time()
-    relaxed, exact = or_gigpo(rollouts), or_gigpo(rollouts, delta=None)
+    relaxed, exact = or_gigpo(rollouts, anchor="answered"), gigpo(rollouts)
     both_s = time.process_time() - began
     say("all pairs")
     began = time.process_time()

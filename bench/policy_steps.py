@@ -46,8 +46,11 @@ if TYPE_CHECKING:
 ADVANTAGES: Mapping[str, PolicySettings] = {
     "GRPO": PolicySettings(),
     "GRPO, not divided": PolicySettings(with_std=False),
-    "OR-GIGPO": PolicySettings(advantages="or_gigpo"),
-    "OR-GIGPO, not divided, gamma 1": PolicySettings(advantages="or_gigpo", with_std=False, gamma=1.0),
+    "OR-GIGPO as printed": PolicySettings(advantages="or_gigpo"),
+    "OR-GIGPO, answered": PolicySettings(advantages="or_gigpo", anchor="answered"),
+    "OR-GIGPO, answered, not divided, gamma 1": PolicySettings(
+        advantages="or_gigpo", anchor="answered", with_std=False, gamma=1.0
+    ),
     "GAE, lambda 1": PolicySettings(advantages="gae", gae_lambda=1.0),
     "GAE, lambda 0.9": PolicySettings(advantages="gae", gae_lambda=0.9),
     "GAE, lambda 0.5": PolicySettings(advantages="gae", gae_lambda=0.5),

@@ -265,6 +265,7 @@ def rollouts_group(
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="DIR")],
     group: int = 0,
     out: Path = Path("group.html"),
+    anchor: Literal["returned", "answered"] = "returned",
 ) -> int:
     """Show one group as a page: its rollouts side by side, with stage credit and advantages of each turn.
 
@@ -272,6 +273,8 @@ def rollouts_group(
         folder: As it was collected.
         group: Which one, from 0.
         out: The page.
+        anchor: Which observation OR-GIGPO compares turns by: the one that a turn's call brought, as PERIA prints it, or
+            the one that the turn answered, a variant.
     """
     from training.rollouts.collection import read_shard, shard_path, shard_paths
     from training.rollouts.group_page import write_group_page
@@ -284,7 +287,7 @@ def rollouts_group(
         )
     store = PictureStore(folder)
     records = list(read_shard(path, store, lambda error: say(f"Passed over: {error}")))
-    write_group_page(records, store, out)
+    write_group_page(records, store, out, anchor)
     say(f"Wrote {out}: {len(records)} rollouts of {_short(records[0].text)!r}.")
     return 0
 

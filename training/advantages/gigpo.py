@@ -22,7 +22,10 @@ GAMMA = 0.99
 """Discount of a turn's return [-]; PERIA, Table 5."""
 
 AnchorChoice = Literal["answered", "returned"]
-"""Which observation a turn is compared by: the one that it answered, or the one that its call brought."""
+"""Which observation a turn is compared by: the one that its call brought, as PERIA prints it, or the one that it
+answered, which is the anchor state of GiGPO."""
+PRINTED: AnchorChoice = "returned"
+"""PERIA, section 4.3 and C.3."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ def or_gigpo(
     with_std: bool = True,
     epsilon: float = EPSILON,
     ddof: int = DDOF,
-    anchor: AnchorChoice = "answered",
+    anchor: AnchorChoice = PRINTED,
 ) -> TurnAdvantages:
     """A_t = A_E(tau) + omega A_S(a_t) (PERIA, section 4.3 and C.3).
 
@@ -65,10 +68,10 @@ def or_gigpo(
     the discounted returns of the turns of one prompt whose observations are the same (`observation_groups`); a turn
     that stands alone in its group has none, and neither has a rollout alone in its: 0, not its raw reward.
 
-    Misprint: section 4.3 groups a_t by o_t, which its own history c_(t-1) = (..., o_(t-1)) makes the observation that
-    a_t brought: turns would be compared by what they led to instead of by what they started from. Corrected, and the
-    default here, by the observation that the action answered; `anchor="returned"` is as printed, where the last turn
-    brings none and stands alone.
+    Section 4.3 groups a_t by o_t, which by the history c_(t-1) = (..., o_(t-1)) is the observation that a_t brought;
+    the last turn brings none and stands alone. `anchor="answered"` is a variant of this project: it compares the turns
+    that answered the same observation, as GiGPO does (Feng et al. 2025), so by what they started from in place of what
+    they led to.
 
     Args:
         rollouts: N, of any prompts in any order.
@@ -78,7 +81,7 @@ def or_gigpo(
         with_std: Divide by the standard deviations, or only take the means away.
         epsilon: Added to each standard deviation.
         ddof: See `grpo`.
-        anchor: See above.
+        anchor: Which observation turns are compared by, see above.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a parameter out of range.
@@ -115,8 +118,9 @@ def gigpo(
     epsilon: float = EPSILON,
     ddof: int = DDOF,
 ) -> TurnAdvantages:
-    """GiGPO (Feng et al. 2025, as PERIA's section 4.3 describes it): `or_gigpo` with equal observations alone."""
-    return or_gigpo(rollouts, None, omega, gamma, with_std, epsilon, ddof)
+    """GiGPO (Feng et al. 2025, as PERIA's section 4.3 describes it): equal observations alone, those
+    that were answered."""
+    return or_gigpo(rollouts, None, omega, gamma, with_std, epsilon, ddof, "answered")
 
 
 def _anchor(turn: ScoredTurn, place: tuple[int, int], choice: AnchorChoice) -> Anchor:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tool_nodes.results import ErrorCode, ToolError
+from training.advantages.gigpo import PRINTED, AnchorChoice
 
 Advantage = Literal["grpo", "or_gigpo", "gae"]
 
@@ -24,6 +25,7 @@ class ExperimentArm:
             more steps than stage 3 has.
         sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.
+        anchor: Which observation OR-GIGPO compares turns by.
         rate: Its learning rate; 0.1 moves the policy after SFT by 0.003 nat a token in an iteration of GRPO, 0.2 by
             0.006, which gained less: docs/learning.md#what-a-step-of-rl-gains.
         blind: The policy does not see.
@@ -36,6 +38,7 @@ class ExperimentArm:
     more_sft: bool = False
     sft_times: int = 1
     rl: Advantage | None = None
+    anchor: AnchorChoice = PRINTED
     rate: float = 0.1
     blind: bool = False
 
@@ -45,15 +48,22 @@ ARMS: Mapping[str, ExperimentArm] = {
     "always": ExperimentArm("scripted, always checks", scripted="careful:always"),
     "sft": ExperimentArm("SFT"),
     "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
-    "or_gigpo": ExperimentArm("SFT + OR-GIGPO", rl="or_gigpo"),
+    "or_gigpo": ExperimentArm("SFT + OR-GIGPO, by the observation answered", rl="or_gigpo", anchor="answered"),
+    "or_gigpo_printed": ExperimentArm("SFT + OR-GIGPO as printed", rl="or_gigpo"),
     "gae": ExperimentArm("SFT + RL with a critic", rl="gae", rate=0.15),
     "sft_without_stage1": ExperimentArm("without stage 1: SFT alone", stage1=False),
     "sft_blind": ExperimentArm("blind: SFT alone", blind=True),
-    "without_stage1": ExperimentArm("without stage 1: SFT + OR-GIGPO", stage1=False, rl="or_gigpo"),
-    "without_sft": ExperimentArm("without SFT: OR-GIGPO", sft=False, rl="or_gigpo"),
+    "without_stage1": ExperimentArm(
+        "without stage 1: SFT + OR-GIGPO, by the observation answered", stage1=False, rl="or_gigpo", anchor="answered"
+    ),
+    "without_sft": ExperimentArm(
+        "without SFT: OR-GIGPO, by the observation answered", sft=False, rl="or_gigpo", anchor="answered"
+    ),
     "longer": ExperimentArm("without RL: SFT for eleven times as long", sft_times=11),
     "without_rl": ExperimentArm("without RL: SFT of as many more rollouts of the teacher", more_sft=True),
-    "blind": ExperimentArm("blind: SFT + OR-GIGPO", rl="or_gigpo", blind=True),
+    "blind": ExperimentArm(
+        "blind: SFT + OR-GIGPO, by the observation answered", rl="or_gigpo", anchor="answered", blind=True
+    ),
 }
 """By name, in the order of the table."""
 

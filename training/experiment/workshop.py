@@ -25,6 +25,7 @@ from agent_node.runs.folder import write_json
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.results import ErrorCode, ToolError
+from training.advantages.gigpo import PRINTED
 from training.experiment.arms import ExperimentArm
 from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
@@ -228,6 +229,7 @@ class ExperimentRun:
         settings = ReinforceSettings(
             learning_rate=arm.rate,
             advantages=arm.rl,
+            anchor=arm.anchor,
             iterations=self.sizes.rl_iterations,
             group=self.sizes.rl_group,
             workers=self.workers,
@@ -312,6 +314,7 @@ def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     parts = {
         "start": not arm.stage1, "fresh": not arm.sft, "more": arm.more_sft, "longer": arm.sft_times > 1,
         "blind": arm.blind, arm.rl or "": rl and arm.rl is not None,
+        "printed": rl and arm.rl == "or_gigpo" and arm.anchor == PRINTED,
     }  # fmt: skip
     return "".join(f"-{name}" for name, true in parts.items() if true)
 

@@ -129,6 +129,7 @@ def _step_credit(of: Any, stage: RlStage) -> dict[str, Any]:
             "gamma": of(credit.gamma),
             "delta": of(credit.delta),
             "epsilon": of(credit.epsilon),
+            "anchor": of(credit.anchor),
         },
     }
 

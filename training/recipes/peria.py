@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from agent_node.episode import Episode
+from training.advantages.gigpo import PRINTED
 from training.recipes.recipe import TrainingRecipe, texts_of
 from training.recipes.stages import PaperTraining, RlStage, SftStage, StepCredit, chosen, printed
 from training.rewards import peria
@@ -69,7 +70,11 @@ TRAINING = PaperTraining(
             max_action=printed(4096, RL),
             max_observation=printed(8192, RL),
             credit=StepCredit(
-                omega=printed(1.0, RL), gamma=printed(0.99, RL), epsilon=printed(1e-6, RL), delta=printed(0.9, RL)
+                omega=printed(1.0, RL),
+                gamma=printed(0.99, RL),
+                epsilon=printed(1e-6, RL),
+                delta=printed(0.9, RL),
+                anchor=printed(PRINTED, "section 4.3"),
             ),
         ),
     ),

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Generic, Literal, TypeVar
 
+from training.advantages.gigpo import AnchorChoice
+
 NOT_GIVEN = "not given by the paper; chosen by hand"
 """What stands beside a number that is ours."""
 
@@ -98,12 +100,14 @@ class StepCredit(_Numbers):
         gamma: Discount of its return.
         epsilon: Added to each standard deviation.
         delta: Likeness from which on two observations are one.
+        anchor: Which observation turns are compared by.
     """
 
     omega: Sourced[float]
     gamma: Sourced[float]
     epsilon: Sourced[float]
     delta: Sourced[float]
+    anchor: Sourced[AnchorChoice]
 
 
 @dataclass(frozen=True, kw_only=True)

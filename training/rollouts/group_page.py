@@ -1,8 +1,9 @@
 """The rollouts of one group side by side, with what each turn brought and what two kinds of advantage make of it.
 
 One HTML file without scripts that needs no network. A column is a rollout, a row is a turn; a letter names the
-observation that the turn answered, as OR-GIGPO compares it. GRPO gives all turns of a rollout the same advantage;
-OR-GIGPO adds A_S, by which turns that answered the same observation differ where what came after them differs.
+observation that OR-GIGPO compares the turn by: as printed the one that its call brought, or the one that it answered.
+GRPO gives all turns of a rollout the same advantage; OR-GIGPO adds A_S, by which turns with the same observation differ
+where their returns differ.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from agent_node.runs.report import page
 from agent_node.runs.report_parts import badge_of, escaped, img_of, jpegs_of
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
-from training.advantages.gigpo import GAMMA, TurnAdvantages, or_gigpo
+from training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, TurnAdvantages, or_gigpo
 from training.advantages.grpo import EPSILON, grpo
 from training.data.formats.sample import PictureSource
 from training.rollouts.credit import credited
@@ -44,15 +45,17 @@ class GroupCredit:
         grpo: (N,) advantage of each rollout, the same for all of its turns.
         steps: Advantages by OR-GIGPO.
         returns: N arrays (T_i,), discounted returns R_t.
+        anchor: Which observation its turns are compared by, see `training.advantages.gigpo.or_gigpo`.
     """
 
     rollouts: tuple[ScoredRollout, ...]
     grpo: FloatArray
     steps: TurnAdvantages
     returns: tuple[FloatArray, ...]
+    anchor: AnchorChoice
 
     @classmethod
-    def of(cls, records: Sequence[RolloutRecord]) -> GroupCredit:
+    def of(cls, records: Sequence[RolloutRecord], anchor: AnchorChoice = PRINTED) -> GroupCredit:
         """Raises ToolError INVALID_ARGUMENT for records that are not two or more of one group, or have no turns."""
         rollouts = tuple(credited(record) for record in records)
         if len(rollouts) < 2 or len({rollout.prompt for rollout in rollouts}) != 1:
@@ -60,22 +63,26 @@ class GroupCredit:
                 ErrorCode.INVALID_ARGUMENT, "A page of a group shows two rollouts or more of one task and one seed."
             )
         whole = grpo([rollout.total for rollout in rollouts], epsilon=EPSILON)
-        return cls(rollouts, whole, or_gigpo(rollouts), tuple(rollout.returns(GAMMA) for rollout in rollouts))
+        returns = tuple(rollout.returns(GAMMA) for rollout in rollouts)
+        return cls(rollouts, whole, or_gigpo(rollouts, anchor=anchor), returns, anchor)
 
 
-def write_group_page(records: Sequence[RolloutRecord], pictures: PictureSource, path: Path) -> None:
+def write_group_page(
+    records: Sequence[RolloutRecord], pictures: PictureSource, path: Path, anchor: AnchorChoice = PRINTED
+) -> None:
     """Write the page of one group, atomically.
 
     Args:
         records: Of one group: they began in the same state.
         pictures: Has their pictures; of one that is missing the page says so.
         path: The page.
+        anchor: Which observation OR-GIGPO compares turns by.
 
     Raises:
         ToolError: INVALID_ARGUMENT for records that are not two or more of one group; UNAVAILABLE where the file cannot
             be written.
     """
-    credit = GroupCredit.of(records)
+    credit, did = GroupCredit.of(records, anchor), _DID[anchor]
     gallery = _Gallery(pictures, PICTURES_BYTES // max(1, sum(len(_shown(turn)) for r in records for turn in r.turns)))
     names = _letters(credit.steps.groups)
     longest = max(len(record.turns) for record in records)
@@ -85,24 +92,26 @@ def write_group_page(records: Sequence[RolloutRecord], pictures: PictureSource, 
     body = f"""<header>
 <h1>One group, {len(records)} rollouts</h1>
 <p class="sentence" dir="auto">{escaped(records[0].text, 300)}</p>
-{_LEGEND}
+{_LEGEND.format(did=did)}
 </header>
 <section aria-label="Rollouts"><div class="scroll"><table class="group">
 <thead><tr><th scope="col">turn</th>{"".join(_head(r, credit.grpo[k]) for k, r in enumerate(records))}</tr></thead>
 <tbody>{"".join(f'<tr><th scope="row">{t + 1}</th>{row}</tr>' for t, row in enumerate(rows))}</tbody>
 </table></div></section>
-<section><h2>Turns that answered the same observation</h2>
+<section><h2>Turns that {did} the same observation</h2>
 {_comparisons(records, credit, names)}
 </section>"""
     style = Path(__file__).with_name("group_page.css").read_text(encoding="utf-8")
     write_atomically(path, encode(page(f"Toolhand: a group of {len(records)} rollouts", "", body, style)))
 
 
+_DID: Mapping[AnchorChoice, str] = {"returned": "brought", "answered": "answered"}
+"""What a turn has to do with the observation that it is compared by."""
 _LEGEND = f"""<dl class="legend">
 <dt>r</dt><dd>stage credit: share of the task's stages that were first reached in this turn; the sum is the reward</dd>
 <dt>GRPO</dt><dd>the rollout's reward compared with its group's: one number for all of its turns</dd>
 <dt>A_S</dt><dd>the turn's return (what came from it on, discounted by {GAMMA:g}) compared with those of the turns that
-answered the same observation, which a letter names; 0 for a turn that stands alone</dd>
+{{did}} the same observation, which a letter names; 0 for a turn that stands alone</dd>
 <dt>OR-GIGPO</dt><dd>GRPO's number plus A_S: a good turn of a bad rollout can be worth more than a bad turn of a good
 one</dd></dl>"""
 
@@ -146,7 +155,7 @@ def _cell(
     turn, steps = record.turns[t], credit.steps
     total = float(steps.total[k][t])
     letter = names.get(int(steps.groups[k][t]), "")
-    same = f'<span class="letter" title="the observation that it answered">{letter or "alone"}</span>'
+    same = f'<span class="letter" title="the observation that it {_DID[credit.anchor]}">{letter or "alone"}</span>'
     figures = (
         ("r", f"{credit.rollouts[k].turns[t].reward:.2f}"),
         ("GRPO", _signed(float(credit.grpo[k]))),
@@ -191,7 +200,7 @@ def _sign(value: float) -> str:
 
 
 def _letters(groups: Sequence[NDArray[np.int64]]) -> dict[int, str]:
-    """A name for each observation that two turns or more answered: A to Z, then A2 and so on."""
+    """A name for each observation that two turns or more are compared by: A to Z, then A2 and so on."""
     numbers, counts = np.unique(np.concatenate([np.asarray(group) for group in groups]), return_counts=True)
     shared = [int(number) for number, count in zip(numbers, counts, strict=True) if count > 1]
     return {number: f"{chr(ord('A') + k % 26)}{k // 26 + 1 if k >= 26 else ''}" for k, number in enumerate(shared)}
@@ -216,8 +225,8 @@ def _comparisons(records: Sequence[RolloutRecord], credit: GroupCredit, names: M
         )
         parts.append(
             f'<details class="card observation"><summary><span class="letter">{letter}</span> '
-            f"answered by {len(places)} turns</summary><table><thead><tr>"
+            f"{_DID[credit.anchor]} by {len(places)} turns</summary><table><thead><tr>"
             '<th scope="col">turn</th><th scope="col">what was done</th><th scope="col">return</th>'
             f'<th scope="col">A_S</th></tr></thead><tbody>{rows}</tbody></table></details>'
         )
-    return "".join(parts) or '<p class="soft">No two turns answered the same observation: both advantages agree.</p>'
+    return "".join(parts) or '<p class="soft">No two turns are compared: both advantages agree.</p>'

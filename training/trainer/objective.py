@@ -49,7 +49,9 @@ def turn_advantages(
         deviation = float(np.concatenate(found).std()) + EPSILON if settings.with_std else 1.0
         return [own / deviation for own in found], {"explained": explained(values, rollouts)}
     if settings.advantages == "or_gigpo":
-        compared = or_gigpo(rollouts, settings.delta, settings.omega, settings.gamma, settings.with_std)
+        compared = or_gigpo(
+            rollouts, settings.delta, settings.omega, settings.gamma, settings.with_std, anchor=settings.anchor
+        )
         return list(compared.total), {"credited_turns": compared.share_of_credited_turns}
     totals, prompts = [rollout.total for rollout in rollouts], [rollout.prompt for rollout in rollouts]
     whole = grpo_by_group(totals, prompts, settings.with_std, EPSILON)

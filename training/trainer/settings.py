@@ -15,7 +15,7 @@ from typing import Literal, get_args
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.dapo import CLIP
 from training.advantages.gae import GAE_LAMBDA
-from training.advantages.gigpo import GAMMA, OMEGA
+from training.advantages.gigpo import GAMMA, OMEGA, PRINTED, AnchorChoice
 from training.advantages.grouping import DELTA
 
 AdvantageName = Literal["grpo", "or_gigpo", "gae"]
@@ -115,7 +115,8 @@ class PolicySettings(OptimiserSettings):
         clip_low, clip_high: Epsilon below and above 1 [-]; 0.2 in the papers, DAPO has 0.28 above.
         kl: Weight of the divergence from the policy that the training began with; SpaceTools 1e-4, LAST 0.01, PERIA 0.
         entropy: Weight of the entropy of the next token, which is added; 0 in SpaceTools.
-        omega, gamma, delta: Of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; delta None for GiGPO.
+        omega, gamma, delta, anchor: Of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; GiGPO has no delta and the
+            anchor "answered".
         gae_lambda: Of GAE, see `training.advantages.gae`; its returns are not discounted.
         with_std: Divide advantages by the group's standard deviation, or those of GAE by that of all turns.
         largest_mismatch: Mean difference of the log-probability of a token as it was sampled and as the trainer
@@ -137,6 +138,7 @@ class PolicySettings(OptimiserSettings):
     omega: float = OMEGA
     gamma: float = GAMMA
     delta: float | None = DELTA
+    anchor: AnchorChoice = PRINTED
     gae_lambda: float = GAE_LAMBDA
     with_std: bool = True
     largest_mismatch: float = 0.01
@@ -151,6 +153,9 @@ class PolicySettings(OptimiserSettings):
         self._require(0 < self.clip_low <= 1 and self.clip_high > 0, "clip_low must be in 0..1, clip_high above 0")
         self._require(0 <= self.kl < math.inf and 0 <= self.entropy < math.inf, "kl and entropy must be 0 or more")
         self._require(0 <= self.gamma <= 1 and math.isfinite(self.omega), "gamma must be in 0..1 and omega finite")
+        self._require(
+            self.anchor in get_args(AnchorChoice), f"anchor must be one of {', '.join(get_args(AnchorChoice))}"
+        )
         self._require(self.delta is None or 0 < self.delta <= 1, "delta must be above 0 and at most 1, or None")
         self._require(0 <= self.gae_lambda <= 1, "gae_lambda must be in 0..1")
         self._require(self.largest_mismatch > 0, "largest_mismatch must be above 0")

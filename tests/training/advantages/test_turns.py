@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.advantages.gigpo import TurnAdvantages, gigpo, or_gigpo
+from training.advantages.gigpo import AnchorChoice, TurnAdvantages, gigpo, or_gigpo
 from training.advantages.grouping import alike, common_subsequence, observation_groups
 from training.steps import Anchor, ScoredRollout, ScoredTurn
 
@@ -172,9 +172,9 @@ def test_a_delta_out_of_range_is_an_error(delta: float) -> None:
 
 
 def transcription(
-    rollouts: list[ScoredRollout], delta: float | None, omega: float, gamma: float, epsilon: float
+    rollouts: list[ScoredRollout], delta: float | None, omega: float, gamma: float, epsilon: float, anchor: str
 ) -> list[list[float]]:
-    """PERIA's section 4.3 word by word, with std by N - 1, singletons 0 and the observation that was answered."""
+    """PERIA's section 4.3 word by word, with std by N - 1 and singletons 0, or with the observation answered."""
 
     def standardized(value: float, group: list[float]) -> float:
         return 0.0 if len(group) < 2 else (value - mean(group)) / (stdev(group) + epsilon)
@@ -183,7 +183,10 @@ def transcription(
     for i, own in enumerate(rollouts):
         group_e = [other.total for other in rollouts if other.prompt == own.prompt]
         peers = [(r, t) for r in rollouts if r.prompt == own.prompt for t in range(len(r.turns))]
-        observed = [r.turns[t].anchor for r, t in peers]
+        observed = [
+            r.turns[t].anchor if anchor == "answered" else r.turns[t].returned or Anchor(f"the end of {id(r)}")
+            for r, t in peers
+        ]
         labels = all_pairs([Anchor(a.digest) for a in observed] if delta is None else observed, delta or 1.0)
         row = []
         for t in range(len(own.turns)):
@@ -212,11 +215,14 @@ def transcription(
     st.sampled_from([None, 0.75, 0.9]),
     st.sampled_from([0.0, 1.0, 0.5]),
     st.sampled_from([1.0, 0.99, 0.5]),
+    st.sampled_from(["returned", "answered"]),
 )
-def test_or_gigpo_is_the_papers_text(batch: list, delta: float | None, omega: float, gamma: float) -> None:
+def test_or_gigpo_is_the_papers_text(
+    batch: list, delta: float | None, omega: float, gamma: float, anchor: AnchorChoice
+) -> None:
     rollouts = [rollout(*one) for one in batch]
-    result = or_gigpo(rollouts, delta, omega, gamma, epsilon=1e-6)
-    expected = transcription(rollouts, delta, omega, gamma, 1e-6)
+    result = or_gigpo(rollouts, delta, omega, gamma, epsilon=1e-6, anchor=anchor)
+    expected = transcription(rollouts, delta, omega, gamma, 1e-6, anchor)
     assert [row.tolist() for row in result.total] == [pytest.approx(row, abs=1e-6) for row in expected]
 
 
@@ -235,8 +241,8 @@ def by_hand(**options: object) -> TurnAdvantages:
     )
 
 
-def test_or_gigpo_by_hand() -> None:
-    result = by_hand()
+def test_or_gigpo_by_the_observation_answered_by_hand() -> None:
+    result = by_hand(anchor="answered")
     # rewards 1, 0, 0: mean 1/3, std sqrt(2)/3: (2/3) / (sqrt(2)/3) = sqrt 2, then -1/sqrt 2
     assert result.episode == pytest.approx([2**0.5, -(2**-0.5), -(2**-0.5)])
     # first turns: returns 0.5, 0, 0, the same standardized; second: 1 and 0 are +-1, the third stands alone
@@ -251,23 +257,23 @@ def test_or_gigpo_by_hand() -> None:
 
 
 def test_gigpo_takes_only_equal_observations_for_the_same() -> None:
-    result = by_hand(delta=None)
+    result = by_hand(delta=None, anchor="answered")
     assert [row[1] for row in result.turns] == [0, 0, 0]
     assert result.share_of_credited_turns == pytest.approx(3 / 6)
     rollouts = [rollout("q", ["a", "b"], 1.0), rollout("q", ["a", "bb"], 0.0)]
-    same = gigpo(rollouts).total, or_gigpo(rollouts, delta=None).total
+    same = gigpo(rollouts).total, or_gigpo(rollouts, delta=None, anchor="answered").total
     assert [row.tolist() for row in same[0]] == [row.tolist() for row in same[1]]
 
 
 def test_as_printed_turns_are_compared_by_what_they_led_to() -> None:
-    printed, corrected = by_hand(anchor="returned"), by_hand()
+    printed, answered = by_hand(), by_hand(anchor="answered")
     # first turns brought two readings that are alike and one that is not; last turns brought nothing
     assert [row.tolist() for row in printed.turns] == [
         pytest.approx([1.0, 0.0]),
         pytest.approx([-1.0, 0.0]),
         [0.0, 0.0],
     ]
-    assert corrected.turns[2][0] != 0
+    assert answered.turns[2][0] != 0
 
 
 def test_a_long_rollout_counts_once_in_its_group() -> None:
@@ -283,7 +289,8 @@ def test_one_rollout_alone_is_neither_good_nor_bad() -> None:
 
 
 def test_prompts_never_meet() -> None:
-    result = or_gigpo([rollout(prompt, ["same"], reward) for prompt, reward in zip("ppqq", (1, 0, 5, 5), strict=True)])
+    rollouts = [rollout(prompt, ["same"], reward) for prompt, reward in zip("ppqq", (1, 0, 5, 5), strict=True)]
+    result = or_gigpo(rollouts, anchor="answered")
     assert result.total[0][0] > 0 > result.total[1][0]
     assert [row[0] for row in result.total[2:]] == [0, 0]
     assert [int(row[0]) for row in result.groups] == [0, 0, 1, 1]

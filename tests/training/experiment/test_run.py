@@ -20,7 +20,7 @@ from training.experiment.arms import ARMS, OF_RECIPE
 from training.experiment.measures import Measures, summarise
 from training.experiment.run import run_arms, run_tiny
 from training.experiment.sizes import SMOKE, Sizes, scaled, tasks_for
-from training.experiment.workshop import EvaluationPlan, ExperimentRun
+from training.experiment.workshop import EvaluationPlan, ExperimentRun, _suffix
 from training.rollouts.collection import shard_path, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
@@ -118,12 +118,12 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def test_every_arm_of_every_seed_is_a_part_of_its_row(quick: list[str], tmp_path: Path) -> None:
     result = run_arms(tmp_path / "arms", (0, 2), evaluated=5)
     assert list(result["arms"]) == list(ARMS)
-    assert len(quick) == 2 * (2 + 2 * 11)  # scripted ones are not sampled
+    assert len(quick) == 2 * (2 + 2 * 12)  # scripted ones are not sampled
     assert quick[:4] == ["0 unchecked 0", "0 always 0", "0 sft-sampled 1", "0 sft-greedy 0"]
     sft = result["arms"]["sft"]
     assert (sft["sampled"]["n"], len(sft["sampled"]["seeds"])) == (2, 2)
     table = (tmp_path / "arms" / "tables.md").read_text()
-    assert table.count("SFT + OR-GIGPO") == 2 * 3  # alone, without stage 1, and blind
+    assert table.count("SFT + OR-GIGPO") == 2 * 4  # alone, as printed, without stage 1, and blind
     assert table.count("all seeds have the same tasks") == 2
 
 
@@ -215,3 +215,9 @@ def test_recipes_differ_in_their_stages() -> None:
         "dirl": (True, "grpo"), "peria": (False, "or_gigpo"), "last": (False, "grpo"),
     }  # fmt: skip
     assert run.ARMS is ARMS
+
+
+def test_or_gigpo_as_printed_is_an_arm_of_its_own_and_what_the_paper_s_recipe_has() -> None:
+    printed, variant = ARMS["or_gigpo_printed"], ARMS["or_gigpo"]
+    assert (printed.anchor, variant.anchor, OF_RECIPE["peria"].anchor) == ("returned", "answered", "returned")
+    assert _suffix(printed) != _suffix(variant), "one would take the other's weights"

@@ -57,6 +57,7 @@ RL: dict[tuple[str, str], dict[str, Any]] = {
         "trainer.v1.or_gigpo_sync.gamma": 0.99,
         "trainer.v1.or_gigpo_sync.epsilon": 1.0e-6,
         "trainer.v1.or_gigpo_sync.delta": 0.9,
+        "trainer.v1.or_gigpo_sync.anchor": "returned",  # section 4.3: the observation that the action brought
     },
     ("evic", "rl"): {  # E-ViC, section 4.2, Optimization Protocol
         f"{ACTOR}.optim.lr": 1e-6,

@@ -46,7 +46,7 @@ VERL = {
     "trainer": "project_name experiment_name default_local_dir logger total_epochs total_training_steps "
     "n_gpus_per_node nnodes save_freq test_freq val_before_train",
     "trainer.v1": "trainer_mode",
-    "trainer.v1.or_gigpo_sync": "omega gamma delta epsilon",
+    "trainer.v1.or_gigpo_sync": "omega gamma delta epsilon anchor",
 }
 # Fields of LLaMA-Factory 0.9.5 and of the transformers' arguments that it takes.
 LLAMA_FACTORY = """model_name_or_path stage do_train finetuning_type freeze_vision_tower deepspeed dataset dataset_dir

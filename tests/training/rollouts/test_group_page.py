@@ -82,12 +82,12 @@ def test_grpo_gives_all_turns_of_a_rollout_one_number_and_or_gigpo_tells_them_ap
 def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_and_advantages(tmp_path: Path) -> None:
     records, store = group(tmp_path / "rollouts")
     shorter = replace(records[2], turns=records[2].turns[:2])
-    write_group_page([*records[:2], shorter], store, tmp_path / "page.html")
+    write_group_page([*records[:2], shorter], store, tmp_path / "page.html", "answered")
     page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert page.count("table", class_="group") == 1
     assert page.count("th", scope="col") == 4 + 4 * 3  # the columns, and the heads of three observations
     assert page.count("td", class_="over") == 1
-    credit = GroupCredit.of([*records[:2], shorter])
+    credit = GroupCredit.of([*records[:2], shorter], "answered")
     cells = page.cells[:9]
     for k, row in enumerate(credit.steps.total):
         for t, value in enumerate(row):
@@ -130,3 +130,16 @@ def test_the_command_writes_the_page_of_one_group(tmp_path: Path, capsys: pytest
         assert ended.value.code == status
     assert "One group, 2 rollouts" in out.read_text(encoding="utf-8")
     assert "There is no group 7" in capsys.readouterr().err
+
+
+def test_the_command_compares_turns_as_printed_or_by_what_they_answered(tmp_path: Path) -> None:
+    records, store = group(tmp_path / "rollouts")
+    pages = {}
+    for anchor in ("returned", "answered"):
+        write_group_page(records, store, tmp_path / f"{anchor}.html", anchor)  # type: ignore[arg-type]
+        pages[anchor] = Page((tmp_path / f"{anchor}.html").read_text(encoding="utf-8"))
+    assert "Turns that brought the same observation" in pages["returned"].text
+    assert "Turns that answered the same observation" in pages["answered"].text
+    steps = [GroupCredit.of(records, anchor).steps.turns for anchor in ("returned", "answered")]  # type: ignore[arg-type]
+    assert all(printed[-1] == 0 for printed in steps[0]), "the last turn brings nothing and stands alone"
+    assert any(answered[-1] != 0 for answered in steps[1])
