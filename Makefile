@@ -40,8 +40,9 @@ $(VENV)/.mutants: $(VENV)/.dev
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_OPTIONS) -c constraints.txt -e '.[mutants]'
 	@touch $@
 
+# A graph of its own: whoever else has one on this machine is left alone.
 run: $(VENV)/.core
-	@$(BIN)/toolhand run "$$TASK" --transport ros
+	@$(BIN)/toolhand run "$$TASK" --transport ros --own-graph
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
@@ -48,6 +49,19 @@ ToolboxRole = Annotated[
     Literal["operator", "observer"],
     tyro.conf.arg(help='"operator" has all tools, "observer" none that moves the robot.'),
 ]
+
+
+class DefaultText(str):
+    """What an option has where nothing is typed; the same words typed are a plain str."""
+
+
+class DefaultNumber(int):
+    """As DefaultText."""
+
+
+def typed(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Those options whose value was typed, of those that have such a default."""
+    return {name: value for name, value in options.items() if not isinstance(value, DefaultText | DefaultNumber)}
 
 
 def named_scene(name: str) -> Scene:

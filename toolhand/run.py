@@ -28,7 +28,18 @@ from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.version import version
 from toolhand import options as stations
-from toolhand.options import DEFAULT_ROBOT, Perception, RobotName, SceneName, Seed, Suite, ToolboxRole
+from toolhand.options import (
+    DEFAULT_ROBOT,
+    DefaultNumber,
+    DefaultText,
+    Perception,
+    RobotName,
+    SceneName,
+    Seed,
+    Suite,
+    ToolboxRole,
+    typed,
+)
 from toolhand.repeating import command_line, recorded
 
 Approval = Annotated[
@@ -54,25 +65,32 @@ ProtocolName = Annotated[
     ),
 ]
 
+RUNS_DIR = Path("runs")
+"""Where the folder of a run is made, unless another place is given."""
+
+OF_A_GRAPH = ("scene", "perception", "policy", "protocol", "seed", "suite", "turns", "robot")
+"""Options that a graph was started with: what is typed here must be what it has."""
+
 _DEFAULT_MODEL = ModelSettings()
 
 
 def run(
     text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")],
-    scene: SceneName = "example",
-    perception: Perception = DEFAULT_PRESET,
+    scene: SceneName = DefaultText("example"),
+    perception: Perception = DefaultText(DEFAULT_PRESET),
     ports: PortOptions = AS_PRESET,
-    policy: PolicySpec = "scripted",
-    protocol: ProtocolName = "spacetools",
-    seed: Seed = 0,
-    suite: Suite = "spacetools",
+    policy: PolicySpec = DefaultText("scripted"),
+    protocol: ProtocolName = DefaultText("spacetools"),
+    seed: Seed = DefaultNumber(0),
+    suite: Suite = DefaultText("spacetools"),
     role: ToolboxRole = "operator",
     approval: Approval = "auto",
-    turns: int = 24,
-    runs_dir: Path = Path("runs"),
+    turns: int = DefaultNumber(24),
+    runs_dir: Path = RUNS_DIR,
     animation: bool = True,
     transport: Transport = "process",
-    robot: RobotName = DEFAULT_ROBOT,
+    own_graph: bool = False,
+    robot: RobotName = DefaultText(DEFAULT_ROBOT),
     model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
@@ -87,7 +105,9 @@ def run(
         runs_dir: Where the folder of the run is made.
         animation: Render the motion for the report.
         transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
-            that runs on this ROS domain or of one that is started with the scene and ended again.
+            that runs on this ROS domain or of one that is started with the scene and ended again. A graph that runs
+            with another scene, robot or perception than you name here is left alone.
+        own_graph: With the transport ros, start a graph in any case, on a router and a domain of its own.
     """
     given = dict(locals())  # all options: what is added to them is recorded too
     from agent_node.console.approve import TerminalApprover
@@ -105,6 +125,8 @@ def run(
     from training.goal_from_text import task_from_text
     from training.recorded import motion_log
 
+    if own_graph and transport != "ros":
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "--own-graph is for --transport ros.")
     if turns < 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
     form = load_protocol(protocol)
@@ -125,9 +147,12 @@ def run(
         stations.named_scene(scene)
         ports.require_known(perception)
         load_robot(robot)
+        chosen = typed({name: given[name] for name in OF_A_GRAPH}) | {"ports": ports.chosen}
+        asked = chosen if runs_dir == RUNS_DIR else chosen | {"runs_dir": str(runs_dir)}
         over_ros = run_over_ros(
-            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot
-        )
+            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot,
+            None if own_graph else asked,
+        )  # fmt: skip
         if as_json:
             emit(over_ros.result)
         return INTERRUPTED if over_ros.interrupted else exit_status(over_ros.error_code, over_ros.success)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from agent_node.console.narration import print_summary
@@ -62,6 +63,7 @@ def run_over_ros(
     listener: Listener,
     more: Mapping[str, Any],
     robot: str = DEFAULT_ROBOT,
+    asked: Mapping[str, Any] | None = MappingProxyType({}),
 ) -> RosRun:
     """Send one sentence to the agent's node, judge what came of it, complete its report. Arguments as `toolhand run`.
 
@@ -70,12 +72,15 @@ def run_over_ros(
     Args:
         listener: Hears every step, as of agent_node.conversation.Listener.
         more: Further entries of the result; a graph that runs already reports its own.
+        asked: What a graph that runs must have, see `RunningGraph.require`; None: a graph is started in any case.
 
     Raises:
-        ToolError: UNAVAILABLE where there is no graph and none can be started.
+        ToolError: UNAVAILABLE where there is no graph and none can be started; INVALID_ARGUMENT where one runs that is
+            not what was asked for.
     """
     pip_client = use_client()
     from agent_node.ros.operator import Operator
+    from sim.ros.running import RunningGraph, domain
     from sim.ros.station import RosStation, has_simulator
     from tool_nodes.ros.link import RosLink
 
@@ -86,17 +91,21 @@ def run_over_ros(
     }  # fmt: skip
     with contextlib.ExitStack() as stack:
         environment: Mapping[str, str] = {}
-        if graph_runs(pip_client):
-            say("Using the graph that runs on this domain, with the scene and perception it was started with.")
-            more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
-        else:
+        joined = asked is not None and graph_runs(pip_client)
+        if not joined:
             began = time.monotonic()
             graph = stack.enter_context(started_graph(arguments))
             environment = graph.environment
             say(f"Started a graph of {len(graph.pids())} processes in {time.monotonic() - began:.1f} s.")
         link = stack.enter_context(RosLink(environment))
+        simulated = has_simulator(link)
+        if joined:
+            running = RunningGraph(link, simulated)
+            running.require(asked or {})
+            say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
+            more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
         operator = Operator(link, listener)
-        station = RosStation(link, StationConfig(seed=seed)) if has_simulator(link) else None
+        station = RosStation(link, StationConfig(seed=seed)) if simulated else None
         with Interrupt(operator.cancel) as interrupt:
             outcome = None
             if station is not None:

@@ -123,8 +123,8 @@ def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
         )
     if not use_client():
         raise ToolError(
-            ErrorCode.UNAVAILABLE, "No graph runs on this domain.",
-            "Start one with `ros2 launch toolhand_bringup sim.launch.yaml`.",
+            ErrorCode.UNAVAILABLE, "Where ROS 2 is sourced no graph is started from here, and none is used.",
+            "Start one with `ros2 launch toolhand_bringup sim.launch.yaml` and use it with --transport ros alone.",
         )  # fmt: skip
     from rclpy_zenoh.launch import LaunchError, launch
     from rclpy_zenoh.launch.packages import share_folder

@@ -6,7 +6,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
 
@@ -74,11 +74,24 @@ class RosLink:
             time.sleep(_POLL_S)
         return False
 
+    def served(self, kind: Any, names: Iterable[str]) -> list[str]:
+        """Those services of a type that have a server before discovery counts as over; a client alone is none."""
+        clients = {name: self._client(kind, name) for name in names}
+        end = time.monotonic() + _DISCOVERY_S
+        while True:
+            ready = [name for name, client in clients.items() if client.service_is_ready()]
+            if len(ready) == len(clients) or time.monotonic() >= end:
+                return ready
+            time.sleep(_POLL_S)
+
     def call(self, kind: Any, name: str, request: Any) -> Any:
         """Call a service. Raises ToolError as tool_nodes.ros.calling.call."""
+        return call(self._client(kind, name), request, self.deadlines.response_s, self.deadlines.availability_s)
+
+    def _client(self, kind: Any, name: str) -> Any:
         if name not in self._clients:
             self._clients[name] = self.node.create_client(kind, name, callback_group=ReentrantCallbackGroup())
-        return call(self._clients[name], request, self.deadlines.response_s, self.deadlines.availability_s)
+        return self._clients[name]
 
     def trigger(self, name: str) -> str:
         """Call a std_srvs/Trigger; its message. Raises ToolError, INTERNAL where it does not succeed."""

@@ -159,7 +159,7 @@ def test_a_graph_that_runs_is_used_as_it_is(
         listener=Heard(),
         more={"scene": "3", "seed": 5, "approval": "dry-run", "version": version()},
     )
-    assert "Using the graph that runs on this domain" in capsys.readouterr().err
+    assert "as it was started: scene example, robot gen3, perception sim, seed 0" in capsys.readouterr().err
     assert (run.success, run.error_code) == (False, ErrorCode.NOT_UNDERSTOOD)
     assert not list(tmp_path.iterdir())
     run_dir = Path(run.result["run_dir"])

@@ -1,0 +1,128 @@
+"""A graph that somebody has started: used where it is what was asked for, left alone where it is not."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rclpy_zenoh.launch import LaunchedGraph
+from sim.ros.graph import started_graph
+from sim.ros.station import RemoteWorld
+from sim.scene.files import scene_yaml
+from sim.scene.generator import generate_scene
+from tool_nodes.ros.link import RosLink
+from toolhand import cli
+
+ROOT = Path(__file__).parents[3]
+NONSENSE = "what a lovely day"
+"""Refused by the agent before anything is looked at."""
+
+
+@pytest.fixture(scope="module")
+def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LaunchedGraph, Path]]:
+    """(graph, its folder of runs): not as anything is by default."""
+    runs = tmp_path_factory.mktemp("runs")
+    with started_graph({"scene": "3", "perception": "pixels", "lockstep": "true", "runs_dir": str(runs)}) as graph:
+        yield graph, runs
+
+
+@pytest.fixture
+def beside(stranger: tuple[LaunchedGraph, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The stranger's folder of runs; this process is on the stranger's domain, in a folder of its own."""
+    for name, value in stranger[0].environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.chdir(tmp_path)
+    return stranger[1]
+
+
+def run(*options: str) -> int:
+    return cli._run_command(["run", NONSENSE, "--transport", "ros", "--no-animation", *options], False)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "there"),
+    [
+        (("--scene", "example"), "scene example", "scene 3"),
+        (("--scene", "4"), "scene 4", "scene 3"),
+        (("--robot", "jaco2_j2s7s300"), "robot jaco2_j2s7s300", "robot gen3"),
+        (("--perception", "sim"), "perception sim", "perception pixels"),
+        (("--pointer", "sim"), "pointer sim", "pointer pixels"),
+        (("--seed", "1"), "seed 1", "seed 0"),
+        (("--suite", "all"), "suite all", "suite spacetools"),
+        (("--turns", "5"), "turns 5", "turns 24"),
+        (("--runs-dir", "mine"), "runs_dir mine", "runs_dir /"),
+        (("--scene", "example", "--robot", "gen3", "--perception", "sim"), "scene example and perception sim",
+         "scene 3 and perception pixels"),
+    ],
+)  # fmt: skip
+def test_a_graph_that_is_not_what_was_asked_for_is_left_alone(
+    options: tuple[str, ...], asked: str, there: str, beside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*options) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"INVALID_ARGUMENT: You asked for {asked}, but the graph that runs on ROS domain ")
+    assert f" has {there}" in line
+    assert line.endswith("or give --own-graph for a graph of your own.")
+    assert not list(beside.iterdir())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--scene", "3"),
+        ("--scene", "my.yaml"),
+        ("--robot", str(ROOT / "urdf" / "gen3_robotiq_2f_85")),
+        ("--perception", "pixels", "--segmenter", "pixels+drawings", "--seed", "0"),
+        ("--turns", "24", "--policy", "scripted", "--suite", "spacetools"),
+    ],
+)  # fmt: skip
+def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
+    options: tuple[str, ...], beside: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my.yaml").write_text(scene_yaml(generate_scene(3)))
+    assert run(*options) == 2
+    shown = capsys.readouterr().err
+    assert "as it was started: scene 3, robot gen3, perception pixels, seed 0, policy scripted, approval auto." in shown
+    assert "NOT_UNDERSTOOD" in shown
+    (folder,) = beside.iterdir()
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+
+
+def test_two_graphs_of_ones_own_at_once_leave_each_other_and_a_third_alone(
+    stranger: tuple[LaunchedGraph, Path], beside: Path, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-m", "toolhand", "run", "pick up the red box", "--transport", "ros", "--own-graph"]
+    with RosLink(stranger[0].environment) as link:
+        before = RemoteWorld(link).truth()
+        folders = [tmp_path / "one", tmp_path / "other"]
+        started = []
+        for folder in folders:
+            folder.mkdir()
+            started.append(subprocess.Popen([*words, "--no-animation"], cwd=folder, stderr=subprocess.PIPE, text=True))
+        for process, folder in zip(started, folders, strict=True):
+            _, shown = process.communicate()
+            assert process.returncode == 0, shown
+            assert "Started a graph of" in shown
+            (run_dir,) = (folder / "runs").iterdir()
+            result = json.loads((run_dir / "result.json").read_text())
+            assert (result["scene"], result["truth"]["picked"]) == ("example", True)
+        assert RemoteWorld(link).truth() == before
+    assert not list(beside.iterdir())
+
+
+def test_an_own_graph_is_for_the_transport_ros(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli._run_command(["run", NONSENSE, "--own-graph"], False) == 2
+    assert "--own-graph is for --transport ros." in capsys.readouterr().err
+
+
+def test_make_run_starts_a_graph_of_its_own() -> None:
+    recipe = (ROOT / "Makefile").read_text().partition("\nrun:")[2].partition("\n\n")[0]
+    assert '$(BIN)/toolhand run "$$TASK" --transport ros --own-graph' in recipe
