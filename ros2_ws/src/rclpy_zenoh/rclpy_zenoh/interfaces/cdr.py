@@ -179,8 +179,6 @@ def serialize(msg: Message) -> bytearray:
 def deserialize(data: bytes | bytearray | memoryview, cls: type[Message]) -> Any:
     """The message of class `cls` in a packet; bytes after its end are ignored, as rmw implementations do.
 
-    Sequences of 8-bit integers are read-only views of `data`, which must not be changed afterwards.
-
     Raises:
         InterfaceError: `cls` is no message class, or the packet is no such message.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import struct
 from typing import Any, Protocol
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rclpy_zenoh.interfaces.checks import dtype_of
-from rclpy_zenoh.interfaces.definitions import FieldType, Shape
+from rclpy_zenoh.interfaces.definitions import PRIMITIVES, FieldType, Shape
 from rclpy_zenoh.interfaces.errors import InterfaceError
 
 HEADER = b"\x00\x01\x00\x00"
@@ -162,31 +163,30 @@ class Many:
 
 
 class Numbers(Many):
-    """Numbers as one block of bytes; sequences of 8-bit integers are read as views, the others are copied."""
+    """Numbers as one block of bytes; wire and machine are little-endian."""
 
     def __init__(self, kind: FieldType) -> None:
-        self._dtype = dtype_of(kind.base)
+        self._dtype, self._code = dtype_of(kind.base), PRIMITIVES[kind.base].code
         super().__init__(kind, self._dtype.itemsize)
-        self._share = self._dtype.itemsize == 1 and not self._fixed
 
-    def write(self, value: NDArray[Any], out: bytearray) -> None:
+    def write(self, value: Any, out: bytearray) -> None:
         """Append the numbers."""
-        self._write_count(value.size, out)
-        if value.size:
+        self._write_count(len(value), out)
+        if len(value):
             align(out, self._item)
-            out += value.data
+            out += memoryview(value)
 
-    def read(self, cursor: Cursor) -> NDArray[Any]:
-        """The next numbers. Raises InterfaceError."""
+    def read(self, cursor: Cursor) -> array.array[Any] | NDArray[Any]:
+        """The next numbers: a numpy array where their number is fixed. Raises InterfaceError."""
         count = self._read_count(cursor)
-        if not count:
-            return np.empty(0, self._dtype)
-        cursor.align(self._item)
-        found = np.frombuffer(cursor.view, self._dtype, count, cursor.take(count * self._item))
-        if self._share:
-            found.flags.writeable = False
-            return found
-        return found.copy()
+        if count:
+            cursor.align(self._item)
+        start = cursor.take(count * self._item)
+        if self._fixed:
+            return np.frombuffer(cursor.view, self._dtype, count, start).copy()
+        found = array.array(self._code)
+        found.frombytes(cursor.view[start : start + count * self._item])
+        return found
 
 
 class Bools(Many):

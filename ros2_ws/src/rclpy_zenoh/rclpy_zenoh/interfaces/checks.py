@@ -1,13 +1,15 @@
 """What a field may hold: one checker and one default for each type, as rosidl's generated setters have them.
 
 Numbers are as strict as rosidl's checked setters: an int is no float, a numpy scalar is neither, a `byte` is a `bytes`
-of length 1. A program that passes here passes there.
+of length 1. Keyword arguments of a new message convert sequences and arrays of numbers, as there. A program that
+passes here passes there.
 """
 
 from __future__ import annotations
 
 import array
 import math
+import operator
 import reprlib
 from collections.abc import Callable, Sequence, Set
 from typing import Any
@@ -49,13 +51,18 @@ def dtype_of(base: str) -> np.dtype[Any]:
     return np.dtype("<" + PRIMITIVES[base].code)
 
 
-def checker(kind: FieldType, message: type | None) -> Checker:
-    """The checker of a field type; `message` is the class of its messages where it holds messages."""
+def checker(kind: FieldType, message: type | None, converts: bool = False) -> Checker:
+    """The checker of a field type; `message` is the class of its messages where it holds messages.
+
+    One that converts takes what `array.array` and `numpy.array` make such numbers of, as rosidl's constructors do.
+    """
     one = _check_one(kind, message)
     if kind.shape is Shape.ONE:
         return one
-    many = _check_numbers(kind.base) if kind.base in NUMBERS else _check_list(one)
-    return _check_length(kind, many)
+    if kind.base not in NUMBERS:
+        return _check_length(kind, _check_list(one))
+    many = _check_array if kind.shape is Shape.ARRAY else _check_sequence
+    return _check_length(kind, many(kind.base, converts))
 
 
 def default(field: Field, message: type | None) -> Callable[[], Any]:
@@ -72,8 +79,11 @@ def default(field: Field, message: type | None) -> Callable[[], Any]:
     values = [_zero(kind.base)] * length if field.default is None else list(field.default)
     if kind.base not in NUMBERS:
         return lambda: list(values)
-    dtype = dtype_of(kind.base)
-    return lambda: np.array(values, dtype)
+    if kind.shape is Shape.ARRAY:
+        dtype = dtype_of(kind.base)
+        return lambda: np.array(values, dtype)
+    code = PRIMITIVES[kind.base].code
+    return lambda: array.array(code, values)
 
 
 def _zero(base: str) -> Any:
@@ -188,41 +198,83 @@ def _check_list(one: Checker) -> Checker:
     return check
 
 
-def _check_numbers(base: str) -> Checker:
-    dtype, one = dtype_of(base), _check_one(FieldType(base), None)
-    raw_bytes = base in ("uint8", "char")
-    several = f"must be an array or a list of {base}"
+def _check_array(base: str, converts: bool) -> Checker:
+    """Of arrays of fixed size: stored as numpy arrays."""
+    dtype, listed = dtype_of(base), _check_numbers(base, converts)
 
     def check(value: Any) -> NDArray[Any]:
-        if isinstance(value, np.ndarray):
-            return _fit(value, base, dtype)
-        if isinstance(value, bytes) and raw_bytes:
-            return np.frombuffer(value, dtype)
-        if isinstance(value, bytearray | memoryview) and raw_bytes:
-            return np.frombuffer(bytes(value), dtype)
-        if isinstance(value, array.array):
-            return _fit(np.array(value), base, dtype)
-        if isinstance(value, _RAW) or not isinstance(value, Sequence | Set):
-            raise Refused(several)
-        items = list(value)
-        for item in items:
-            try:
-                one(item)
-            except Refused as reason:
-                raise Refused(f"{several}: each {reason}") from None
-        return np.array(items, dtype)
+        if not isinstance(value, np.ndarray):
+            return np.array(listed(value), dtype)
+        if value.dtype != dtype and not converts:
+            raise Refused(f"must be an array of {base}, not of {value.dtype}")
+        fitting = _fit(value, base, converts)
+        return fitting.copy() if converts else fitting
 
     return check
 
 
-def _fit(value: NDArray[Any], base: str, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _check_sequence(base: str, converts: bool) -> Checker:
+    """Of sequences: stored as `array.array`; an assigned one of the field's type is kept as it is."""
+    code, listed = PRIMITIVES[base].code, _check_numbers(base, converts)
+
+    def check(value: Any) -> array.array[Any]:
+        if isinstance(value, array.array) and not converts and value.typecode != code:
+            raise Refused(f"must be an array.array of type code '{code}', not '{value.typecode}'")
+        stored = listed(value)
+        return stored[:] if converts and stored is value else stored
+
+    return check
+
+
+def _check_numbers(base: str, converts: bool) -> Callable[[Any], array.array[Any]]:
+    """Takes whatever holds such numbers."""
+    code, one = PRIMITIVES[base].code, _check_one(FieldType(base), None)
+    number = (float if base in FLOATS else operator.index) if converts else None
+    several = f"must be an array or a list of {base}"
+
+    def check(value: Any) -> array.array[Any]:
+        if isinstance(value, array.array) and value.typecode == code:
+            return value
+        if isinstance(value, array.array):
+            value = np.array(value)
+        if isinstance(value, np.ndarray):
+            return _array(code, _fit(value, base, converts))
+        if code == "B" and isinstance(value, bytes | bytearray):
+            return array.array(code, value)
+        if isinstance(value, memoryview) and value.ndim != 1:
+            raise Refused(f"must be one-dimensional, not of shape {value.shape}")
+        if isinstance(value, str) or not isinstance(value, Sequence | Set):
+            raise Refused(several)
+        items = list(value)
+        for item in items:
+            try:
+                one(item if number is None or isinstance(item, str | bytes) else number(item))
+            except Refused as reason:
+                raise Refused(f"{several}: each {reason}") from None
+            except (TypeError, OverflowError):
+                raise Refused(f"{several}, and one item is of type {type(item).__name__}") from None
+        return array.array(code, items)
+
+    return check
+
+
+def _array(code: str, values: NDArray[Any]) -> array.array[Any]:
+    """A copy of numbers of the same type."""
+    copy = array.array(code)
+    if values.size:
+        copy.frombytes(values.data.cast("B"))
+    return copy
+
+
+def _fit(value: NDArray[Any], base: str, converts: bool) -> NDArray[Any]:
     """The array as the field stores it: itself where its type is the field's, else a copy that loses nothing."""
+    dtype = dtype_of(base)
     if value.ndim != 1:
         raise Refused(f"must be a one-dimensional array (reshape(-1) flattens), not one of shape {value.shape}")
     if value.dtype == dtype:
         return np.ascontiguousarray(value)
     if base in FLOATS:
-        if value.dtype.kind != "f":
+        if value.dtype.kind not in ("fiu" if converts else "f"):
             raise Refused(f"must be an array of {base}, not of {value.dtype}")
         finite = value[np.isfinite(value)]
         if base == "float32" and finite.size and float(np.abs(finite).max()) > FLOAT32_MAX:

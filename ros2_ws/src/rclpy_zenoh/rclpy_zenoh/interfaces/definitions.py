@@ -49,7 +49,7 @@ INTEGER_RANGES = {
 }
 FLOATS = ("float32", "float64")
 NUMBERS = (*INTEGER_RANGES, *FLOATS)
-"""Primitives whose arrays are numpy arrays."""
+"""Primitives whose arrays are numpy arrays and whose sequences are `array.array`."""
 
 STRINGS = ("string", "wstring")
 

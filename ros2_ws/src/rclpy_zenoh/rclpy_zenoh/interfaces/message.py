@@ -1,15 +1,12 @@
 """Message, service and action classes that behave like the ones rosidl generates.
 
-Differences that matter, all on the strict or on the fast side:
-
-* Arrays and sequences of numbers are numpy arrays. rosidl has `array.array` for sequences: write code that suits both
-  (`len`, indexing, iteration, `numpy.asarray`, `tobytes`, `tolist`), and assign a new list instead of calling `append`.
-* In a received message, sequences of 8-bit integers (pictures, point clouds) are read-only views of the packet.
-* Values are always checked when they are assigned; rosidl checks only where ROS_PYTHON_CHECK_FIELDS is 1.
+Sequences of numbers are `array.array`, arrays of fixed size numpy arrays. Values are always checked when they are
+assigned; rosidl checks only where ROS_PYTHON_CHECK_FIELDS is 1.
 """
 
 from __future__ import annotations
 
+import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
@@ -35,6 +32,7 @@ class FieldSpec:
         kind: Its type.
         message: Class of the messages it holds, or None.
         check: Turns an assigned value into the stored one.
+        convert: The same for a keyword argument.
         default: Makes the value of a new message.
         store: Sets the stored value of a message without a check.
     """
@@ -44,6 +42,7 @@ class FieldSpec:
     kind: FieldType
     message: type[Message] | None
     check: Checker
+    convert: Checker
     default: Callable[[], Any]
     store: Callable[[Any, Any], None]
 
@@ -73,7 +72,7 @@ class Message(Interface):
             raise FieldError(f"{self._type_name_} has no field '{unknown[0]}'; its fields are: {allowed}.")
         for spec in specs:
             if spec.name in values:
-                setattr(self, spec.name, values[spec.name])
+                _store(self, spec, spec.convert, values[spec.name])
             else:
                 spec.store(self, spec.default())
 
@@ -98,7 +97,7 @@ class Message(Interface):
 
 
 def _show(value: Any) -> str:
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray | array.array):
         return repr(value)
     if len(value) <= _SHOWN:
         return repr(value.tolist())
@@ -125,22 +124,27 @@ def message_class(
         slot = f"_{field.name}"
         member = cls.__dict__[slot]
         make = default(field, nested)
-        specs.append(FieldSpec(field.name, slot, field.type, nested, checker(field.type, nested), make, member.__set__))
-        setattr(cls, field.name, _property(definition.name, specs[-1], member.__get__))
+        check, convert = (checker(field.type, nested, converts) for converts in (False, True))
+        specs.append(FieldSpec(field.name, slot, field.type, nested, check, convert, make, member.__set__))
+        setattr(cls, field.name, _property(specs[-1], member.__get__))
         if field.default is not None:
             setattr(cls, f"{field.name.upper()}__DEFAULT", make())
     cls._specs_ = tuple(specs)
     return cls
 
 
-def _property(owner: str, spec: FieldSpec, get: Callable[[Any], Any]) -> property:
+def _property(spec: FieldSpec, get: Callable[[Any], Any]) -> property:
     def assign(message: Message, value: Any) -> None:
-        try:
-            spec.store(message, spec.check(value))
-        except Refused as reason:
-            raise refuse(f"{owner}: field '{spec.name}'", value, reason) from None
+        _store(message, spec, spec.check, value)
 
     return property(get, assign, doc=f"{spec.kind.idl}.")
+
+
+def _store(message: Message, spec: FieldSpec, check: Checker, value: Any) -> None:
+    try:
+        spec.store(message, check(value))
+    except Refused as reason:
+        raise refuse(f"{message._type_name_}: field '{spec.name}'", value, reason) from None
 
 
 def explain(message: Message) -> str:

@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rclpy_zenoh.interfaces import InterfaceError, deserialize, is_message, serialize
@@ -67,16 +66,16 @@ def test_a_wide_string_is_a_length_and_four_bytes_for_each_utf_16_unit() -> None
     assert deserialize(packet, wide).data == "aé😀"
 
 
-def test_a_picture_is_read_without_a_copy_and_cannot_be_written_to() -> None:
+def test_numbers_that_were_read_do_not_hold_on_to_their_packet() -> None:
     image = CATALOGUE.get("sensor_msgs/msg/Image")
-    packet = bytes(serialize(image(height=2, width=2, encoding="mono8", step=2, data=[1, 2, 3, 4])))
+    packet = bytearray(serialize(image(height=2, width=2, encoding="mono8", step=2, data=[1, 2, 3, 4])))
     received = deserialize(packet, image)
-    assert np.shares_memory(received.data, np.frombuffer(packet, np.uint8))
-    with pytest.raises(ValueError, match="read-only"):
-        received.data[0] = 9
+    received.data[0] = 9
+    packet += b"longer"  # fails while something looks at the bytes
+    assert deserialize(packet, image).data.tolist() == [1, 2, 3, 4]
 
 
-def test_other_arrays_of_numbers_are_copies_that_can_be_written_to() -> None:
+def test_numbers_that_were_read_can_be_written_to() -> None:
     state = CATALOGUE.get("sensor_msgs/msg/JointState")
     packet = bytearray(serialize(state(position=[1.0, 2.0])))
     received = deserialize(packet, state)

@@ -6,7 +6,6 @@ import array
 import enum
 from typing import Any
 
-import numpy as np
 from rcl_interfaces.msg import Parameter as ParameterMsg
 from rcl_interfaces.msg import ParameterType, ParameterValue
 
@@ -94,9 +93,6 @@ class Parameter:
         type_ = cls.Type(param_msg.value.type)
         field = _VALUE_FIELDS.get(param_msg.value.type)
         value = None if field is None else getattr(param_msg.value, field)
-        if isinstance(value, np.ndarray):
-            code = {cls.Type.INTEGER_ARRAY: "q", cls.Type.DOUBLE_ARRAY: "d"}.get(type_)
-            value = value.tolist() if code is None else array.array(code, value.tobytes())
         return cls(param_msg.name, type_, value)
 
     def __init__(self, name: str, type_: Type | None = None, value: AllowableParameterValue = None) -> None:
@@ -185,7 +181,7 @@ def parameter_value_to_python(parameter_value: ParameterValue) -> AllowableParam
     value = getattr(parameter_value, _VALUE_FIELDS[parameter_value.type])
     if isinstance(value, (bool, int, float, str)):
         return value
-    return value.tolist() if isinstance(value, np.ndarray) else list(value)
+    return list(value)
 
 
 def parameter_dict_from_yaml_file(
