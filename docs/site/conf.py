@@ -20,7 +20,7 @@ root_doc = "README"
 include_patterns = [
     "README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/**.md", "docs/site/*.rst", "examples/README.md",
     "launch/README.md", "ros2_ws/README.md", "ros2_ws/src/rclpy_zenoh/README.md",
-    "training/README.md", "urdf/README.md",
+    "training/README.md", "urdf/README.md", "agent_node/**.md", "tool_nodes/**.md",
 ]  # fmt: skip
 exclude_patterns = [".venv", ".git", "build", "mutants", "runs", "tests", "**/__pycache__"]
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
@@ -60,6 +60,8 @@ training/README
 docs/learning
 docs/rewards
 docs/data
+agent_node/policies/tiny/tiny
+tool_nodes/perception/learned/pointer
 docs/engines
 docs/serving
 urdf/README
@@ -69,9 +71,11 @@ CONTRIBUTING
 ```
 ```{toctree}
 :hidden:
+:glob:
 :caption: Trust
 docs/safety
 docs/benchmarks
+docs/results/*
 docs/testing
 ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
