@@ -17,7 +17,8 @@ from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ros.messages import nanoseconds
+from tool_nodes.ros.joint_states import measured
+from tool_nodes.ros.messages import BadMessage, nanoseconds
 from tool_nodes.types import FloatArray
 
 STILL_RAD = 0.002
@@ -91,12 +92,13 @@ class ArmTrace:
         )
 
     def _on_message(self, message: Any) -> None:
-        joints = dict(zip(message.name, message.position, strict=False))
-        if not joints.keys() >= set(self._arm_joints):
+        try:
+            joints = measured(message, self._arm_joints)
+        except BadMessage:
+            return  # who moves the arm tells it
+        if len(joints) < len(self._arm_joints):
             return
-        q, stamp_ns = np.array([joints[name] for name in self._arm_joints], float), nanoseconds(message.header.stamp)
-        if not np.isfinite(q).all():
-            return
+        q, stamp_ns = np.array([joints[name][0] for name in self._arm_joints]), nanoseconds(message.header.stamp)
         with self._lock:
             if self._readings and stamp_ns < self._readings[-1][0]:
                 self._readings.clear()  # the robot's clock was set back

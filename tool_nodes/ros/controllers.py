@@ -375,7 +375,7 @@ class RosArm:
 
         reading = self._joints.wait_for(fresh, self._deadlines.availability_s)
         if reading is None:
-            raise silence(self._joints.newest)
+            raise silence(self._joints)
         # Steps that are made from here on are counted from this stamp, less what rounding may take away.
         self._expected_ns, self._epoch = reading.stamp_ns - 100_000, reading.epoch
         return reading

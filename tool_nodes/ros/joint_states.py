@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.ros.messages import nanoseconds
+from tool_nodes.ros.messages import BadMessage, nanoseconds
 from tool_nodes.types import ArmState, FloatArray
 
 GRIPPER_STILL = 0.05
@@ -28,6 +29,34 @@ REST_TRAVEL = 0.008
 """Jaws whose knuckle stayed within REST_TRAVEL [rad] for REST_S [s] are at rest, whatever velocity is reported:
 ros2_kortex reports none. The slowest that a 2F-85 moves is 20 mm/s, 0.047 rad in that time; what it holds lets the
 knuckle tremble by less."""
+
+_TELL_S = 10.0
+"""What is wrong with the joint states is logged once in so long [s]."""
+
+
+def measured(message: Any, joints: Collection[str]) -> dict[str, tuple[float, float]]:
+    """Positions [rad] and velocities [rad/s] of those of `joints` that a JointState names; a velocity that is not given
+    is NaN.
+
+    Whatever a message says of other joints hides none of these: drivers of wheels have velocities, and NaN positions.
+
+    Raises:
+        BadMessage: It names one of `joints` twice, or gives it no finite position. The text is part of a sentence.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    names, positions, velocities = list(message.name), message.position, message.velocity
+    for index, name in enumerate(names):
+        if name not in joints:
+            continue
+        if name in found:
+            raise BadMessage(f"the joint states name {name} twice in one message")
+        if len(positions) != len(names):
+            raise BadMessage(f"the joint states of {name} have {len(names)} names, but {len(positions)} positions")
+        if not math.isfinite(positions[index]):
+            raise BadMessage(f"the joint states give {positions[index]:g} as the position of {name}")
+        velocity = velocities[index] if len(velocities) == len(names) else math.nan
+        found[name] = float(positions[index]), float(velocity)
+    return found
 
 
 @dataclass(frozen=True)
@@ -74,6 +103,9 @@ class JointReading:
 class JointStates:
     """Listens to joint states; one message may have all joints, or each driver sends its own.
 
+    A message that names a joint of the robot twice or without a position is told and leaves none of the robot's joints
+    that it names known: there is no reading until they come again.
+
     Args:
         node: Listens.
         topic: Of sensor_msgs/JointState.
@@ -89,6 +121,9 @@ class JointStates:
         robot: RobotModel | None = None,
     ) -> None:
         self.robot = robot or load_robot()
+        self._node = node
+        self._heard = False
+        self._complaint = ""
         self._listeners: tuple[Callable[[JointReading], None], ...] = (on_reading,)
         self._knuckles: deque[tuple[int, float]] = deque()
         self._watched_since_s = 0.0
@@ -116,6 +151,15 @@ class JointStates:
         with self._arrived:
             return self._newest
 
+    @property
+    def complaint(self) -> str:
+        """Why the last message that names a joint of the robot gave no reading, as part of a sentence; else ""."""
+        with self._arrived:
+            missing = [name for name in self.robot.joints if name not in self._joints]
+            if self._complaint or not self._heard or not missing:
+                return self._complaint
+            return f"joint states come, but none of {', '.join(missing)}"
+
     def wait_for(self, wanted: Callable[[JointReading], bool], timeout_s: float) -> JointReading | None:
         """The newest reading once it is wanted; None if that takes longer than the timeout of wall-clock time."""
         with self._arrived:
@@ -124,17 +168,16 @@ class JointStates:
             return None
 
     def _on_message(self, message: Any) -> None:
-        velocities = message.velocity if len(message.velocity) == len(message.name) else [np.nan] * len(message.name)
-        if len(message.position) != len(message.name) or not np.isfinite(message.position).all():
-            return
-        self._joints.update(
-            {
-                name: (float(position), float(velocity))
-                for name, position, velocity in zip(message.name, message.position, velocities, strict=True)
-            }
-        )
         robot = self.robot
-        if robot.arm_joints[0] not in message.name or not {*robot.joints} <= self._joints.keys():
+        try:
+            found = measured(message, robot.joints)
+        except BadMessage as error:
+            self._refuse(message, str(error))
+            return
+        with self._arrived:
+            self._heard = True
+            self._joints.update(found)
+        if robot.arm_joints[0] not in found or not {*robot.joints} <= self._joints.keys():
             return
         arm = np.array([self._joints[name] for name in robot.arm_joints])
         stamp_ns, before = nanoseconds(message.header.stamp), self._newest
@@ -146,10 +189,17 @@ class JointStates:
             max(0.0, robot.gripper.opening(knuckle)),
         )  # fmt: skip
         with self._arrived:
-            self._newest = reading
+            self._newest, self._complaint = reading, ""
             self._arrived.notify_all()
         for listener in self._listeners:
             listener(reading)
+
+    def _refuse(self, message: Any, why: str) -> None:
+        with self._arrived:
+            self._heard, self._complaint = True, why
+            for name in message.name:
+                self._joints.pop(name, None)
+        self._node.get_logger().warning(f"A message is ignored: {why}.", throttle_duration_sec=_TELL_S)
 
     def _travel(self, stamp_ns: int, knuckle: float) -> float:
         """How far the knuckle moved within REST_S, the newest position that is older included [rad]."""

@@ -236,9 +236,9 @@ class StopNode(Node):
         reading = self.joints.newest
         silent_s = None if reading is None else time.monotonic() - reading.received_s
         if reading is None or silent_s is None:
-            return "no joint states have come yet"
+            return self.joints.complaint or "no joint states have come yet"
         if silent_s > _FROZEN_S:
-            return f"joint states have not come for {silent_s:.1f} s"
+            return self.joints.complaint or f"joint states have not come for {silent_s:.1f} s"
         if not all(cancel.done() for cancel in stopping.cancels):
             return "a controller did not answer the request to cancel its goals"
         if not reading.is_still(self._still_velocity):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
@@ -58,20 +59,27 @@ class RobotTime:
             self.elapsed_s += passed if 0.0 < passed <= JUMP_S else 0.0
             self._last_ns, self._moved_s = now_ns, now
         elif now - self._moved_s > self._patience_s:
-            raise silence(self._joints.newest)
+            raise silence(self._joints)
 
     def _stamp_ns(self) -> int:
         newest = self._joints.newest
         return -1 if newest is None else newest.stamp_ns
 
 
-def silence(newest: JointReading | None) -> ToolError:
+def silence(joints: JointStates) -> ToolError:
     """Why the state of the arm is unknown."""
+    newest, complaint = joints.newest, joints.complaint
+    quiet_s = math.inf if newest is None else time.monotonic() - newest.received_s
+    if complaint and quiet_s >= SILENCE_S:
+        return ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"The position of the arm is unknown: {complaint}.",
+            "Look at what publishes them: ros2 topic echo /joint_states.",
+        )
     if newest is None:
         return ToolError(
             ErrorCode.UNAVAILABLE, "No joint states have come from the arm.", "Look whether its driver runs."
         )
-    quiet_s = time.monotonic() - newest.received_s
     if quiet_s < SILENCE_S:
         what = f"The robot's clock stands still at {newest.stamp_ns / 1e9:.2f} s"
     else:

@@ -43,6 +43,7 @@ class Drivers(Node):
         knuckle_speed: How fast the jaws move [rad/s].
         thing: The knuckle closes no further than this [rad].
         silent: No joint states.
+        beside: Positions of joints of other devices in the same messages, by name [rad].
         frozen: The clock of the robot stands still.
         offset_s: Added to the robot's clock.
         goals: How many goals were accepted.
@@ -63,6 +64,7 @@ class Drivers(Node):
         self.thing = 0.8
         self.silent = self.frozen = False
         self.offset_s = 0.0
+        self.beside: dict[str, float] = {}
         self.goals = self.cancels = 0
         self.jaws_commanded = 0
         self.q = np.asarray(NAMED_STATES["Park"], float).copy()
@@ -99,10 +101,11 @@ class Drivers(Node):
         if self.silent:
             return
         q = nearest_turn(self.q, np.zeros(7)) if self.wrapped else self.q
-        message = JointState(name=[*ARM_JOINTS, GRIPPER_JOINT], position=[*q.tolist(), self.knuckle])
+        names, others = [*self.beside, *ARM_JOINTS, GRIPPER_JOINT], [*self.beside.values()]
+        message = JointState(name=names, position=[*others, *q.tolist(), self.knuckle])
         trembling = 0.1 if self.fault == "restless" else 0.0
         shown = {"measured": (self.knuckle - before) / PERIOD_S, "zero": 0.0, "none": float("nan")}
-        message.velocity = [*(self.qd + trembling).tolist(), shown[self.gripper_velocity]]
+        message.velocity = [*others, *(self.qd + trembling).tolist(), shown[self.gripper_velocity]]
         message.header.stamp = time_message(round((self._now_s + self.offset_s) * 1e9))
         self._joints.publish(message)
 

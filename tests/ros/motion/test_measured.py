@@ -191,6 +191,26 @@ def test_a_stop_waits_for_jaws_whose_velocity_nobody_tells(beside: Beside) -> No
     cell.reset_stop()
 
 
+@pytest.mark.parametrize("position", [float("nan"), float("inf")])
+def test_a_wheel_without_a_position_keeps_no_arm_from_moving_and_stopping(beside: Beside, position: float) -> None:
+    cell = beside()
+    cell.drivers.beside = {"left_wheel_joint": position}
+    arm: RosArm = cell.motion._arm
+    assert arm.follow(a_way(arm)).status is MotionStatus.SUCCEEDED
+    answer = cell.stop()
+    assert answer.success, answer.message
+    cell.reset_stop()
+
+
+def test_a_stop_names_the_joint_that_has_no_position(beside: Beside) -> None:
+    cell = beside()
+    cell.drivers.q = np.where(np.arange(7) == 3, np.nan, cell.drivers.q)
+    answer = cell.stop()
+    assert not answer.success
+    assert "could not be confirmed" in answer.message
+    assert "nan as the position of joint_4" in answer.message
+
+
 # -- the whole motion ------------------------------------------------------------------------------
 
 
