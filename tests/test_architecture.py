@@ -49,6 +49,7 @@ ADAPTERS = {
     "tool_nodes.serve.calling": {"ray"},
     "tool_nodes.serve.cluster": {"ray"},
     "tool_nodes.serve.replicas": {"ray"},
+    "tool_nodes.serve.trust": {"ray"},
     "tool_nodes.serve.ways": {"ray"},
     "training.adapters.on_openenv": {"openenv"},
     "training.adapters.on_trl": {"torch", "trl"},

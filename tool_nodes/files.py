@@ -1,10 +1,97 @@
-"""Files that are whole or as they were before."""
+"""Files that are whole or as they were before; files of others, of which only regular ones are read, and bounded."""
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import uuid
+from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
+
+KIB, MIB, GIB = 2**10, 2**20, 2**30
+"""Units of limits [bytes]."""
+
+
+class FileRefused(OSError):
+    """A file that is not read, though the system would; `strerror` says why, as the end of a sentence."""
+
+    def __init__(self, why: str, path: Path) -> None:
+        super().__init__(errno.EINVAL, why, str(path))
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+
+def read_file(path: Path, limit: int, within: Path | None = None) -> bytes:
+    """All of a regular file, which may have come from anywhere: never waits, and never takes more than the limit.
+
+    Args:
+        path: Of the file; a link is followed.
+        limit: Longest that is read [bytes].
+        within: A folder that links must not lead out of; None lets them lead anywhere.
+
+    Raises:
+        FileRefused: It is a pipe, a device or a socket, longer than the limit, or lies outside.
+        OSError: It is a folder, or cannot be read.
+    """
+    with open_file(path, within) as file:
+        size = os.fstat(file.fileno()).st_size
+        content = b"" if size > limit else file.read(size + 1)
+        while 0 < len(content) <= limit and (more := file.read(min(MIB, limit + 1 - len(content)))):
+            content += more  # it grows, or has no size, as those of /proc
+    if size > limit or len(content) > limit:
+        raise FileRefused(f"it is longer than {_spoken(limit)}", path)
+    return content
+
+
+def read_lines(path: Path, longest: int, within: Path | None = None) -> Iterator[bytes]:
+    """The lines of a regular file, one after the other, without their ends; see `read_file`.
+
+    Args:
+        path: Of the file.
+        longest: Longest line [bytes].
+        within: See `read_file`.
+
+    Raises:
+        FileRefused: As `read_file`, and where a line is longer.
+        OSError: It is a folder, or cannot be read.
+    """
+    with open_file(path, within) as file:
+        while line := file.readline(longest + 2):
+            if len(line.rstrip(b"\r\n")) > longest:
+                raise FileRefused(f"it has a line longer than {_spoken(longest)}", path)
+            yield line.rstrip(b"\r\n")
+
+
+def open_file(path: Path, within: Path | None = None) -> BinaryIO:
+    """A regular file, opened to be read; see `read_file`, of which this has everything but the limit."""
+    if within is not None and not path.resolve().is_relative_to(within.resolve()):
+        raise FileRefused(f"it lies outside {within}", path)
+    _require_regular(os.stat(path), path)  # a device may do something when it is opened
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        _require_regular(os.fstat(handle), path)  # it may have been changed for another one
+        return os.fdopen(handle, "rb")
+    except BaseException:
+        os.close(handle)
+        raise
+
+
+def _require_regular(there: os.stat_result, path: Path) -> None:
+    if stat.S_ISDIR(there.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not stat.S_ISREG(there.st_mode):
+        kinds = {stat.S_IFIFO: "named pipe", stat.S_IFSOCK: "socket"}
+        raise FileRefused(f"it is a {kinds.get(stat.S_IFMT(there.st_mode), 'device')} and no regular file", path)
+
+
+def _spoken(size: int) -> str:
+    for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
+        if size >= unit:
+            return f"{size / unit:.4g} {name}"
+    return f"{size} bytes"
 
 
 def write_whole(path: Path, content: bytes, durable: bool = False) -> None:

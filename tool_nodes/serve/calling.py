@@ -27,6 +27,7 @@ from tool_nodes.serve.ledger import OK, Told
 from tool_nodes.serve.parcels import FullLine, Parcels
 from tool_nodes.serve.place import ServiceNote, running_service
 from tool_nodes.serve.requests import PortRequest, SharedArrays
+from tool_nodes.serve.trust import require_trusted
 from tool_nodes.serve.ways import RayWay, first_line, not_served
 
 REPORT_S = 1.0
@@ -277,7 +278,7 @@ def disconnect() -> None:
 
 
 def joined(service: ServiceNote) -> Any:
-    """Ray, with this process on the service's cluster."""
+    """Ray, with this process on the service's cluster. Raises ToolError UNAVAILABLE, see `require_trusted` also."""
     _enter(service)
     try:
         import ray
@@ -286,7 +287,8 @@ def joined(service: ServiceNote) -> Any:
         raise without_ray(error) from error
     logging.getLogger("ray.serve").setLevel(logging.ERROR)
     if not ray.is_initialized():
-        _read_environment()
+        require_trusted(service)
+        _read_environment(service)
         try:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:
@@ -316,7 +318,7 @@ def start_cluster(service: ServiceNote, local: Local) -> str:
     from ray._private.node import Node
     from ray._private.parameter import RayParams
 
-    _read_environment()
+    _read_environment(service)
     logging.getLogger("ray").setLevel(logging.ERROR)
     # As `ray.init` does it, but without the two processes that scale clusters of a cloud and forward logs: Ray gives
     # the parts of a node 15 s to start, in which these would take their share of the processors.
@@ -324,7 +326,8 @@ def start_cluster(service: ServiceNote, local: Local) -> str:
         RayParams(
             num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
             include_dashboard=False, include_log_monitor=False, no_monitor=True, dashboard_agent_listen_port=0,
-            gcs_server_port=local.port, temp_dir=f"{service.folder}/ray",
+            gcs_server_port=local.port, temp_dir=str(place.ray_folder(service)),
+            node_ip_address=place.HOST,  # all of its ports are there too, that of its metrics among them
         ),
         head=True, shutdown_at_exit=False, spawn_reaper=True,
     )  # fmt: skip
@@ -349,8 +352,12 @@ def _enter(service: ServiceNote) -> None:
         os.environ[name] = value
 
 
-def _read_environment() -> None:
+def _read_environment(service: ServiceNote) -> None:
     """Have Ray read its environment once more: somebody may have imported it before, and it reads it then."""
+    constants: Any = importlib.import_module("ray._private.ray_constants")
+    # Else Ray asks at the machine's address for what listens at the loopback address.
+    if service.own or service.address.startswith(("127.", "localhost:", "[::1]:")):
+        constants.ENABLE_RAY_CLUSTER = False
     raylet: Any = importlib.import_module("ray._raylet")
     raylet.AuthenticationTokenLoader.instance().reset_cache()
     raylet.Config.initialize("")

@@ -43,8 +43,8 @@ them."""
 DOWN_S = 30.0
 """How long a keeper may take to take everything down [s]."""
 
-_LONGEST_FOLDER = 45
-"""Characters: Ray makes sockets below the folder, whose paths have at most 107."""
+_LONGEST_FOLDER = 49
+"""Characters: Ray makes sockets below its folder, whose paths have at most 107."""
 
 _POLL_S = 0.2
 """How often it is asked whether something is ready [s]."""
@@ -63,7 +63,8 @@ class Keeper:
         self._config = config
         self._say = say
         self._begun = False
-        here = place.private(place.folder()).resolve()
+        self._proof: int | None = None
+        here = place.private(place.folder())
         self.service = ServiceNote(
             uuid.uuid4().hex, address, os.getpid(), str(here), own=not address, began=processes.began(os.getpid())
         )
@@ -77,7 +78,7 @@ class Keeper:
         """
         require_ray()
         running = place.noted()
-        if running is not None and processes.began(running.keeper) == running.began:
+        if running is not None and processes.keeps(running):
             raise ToolError(
                 ErrorCode.UNAVAILABLE, f"Something is served already, by process {running.keeper}.",
                 f"End it with toolhand serve down, or set {place.VARIABLE} to another folder.",
@@ -85,6 +86,7 @@ class Keeper:
         if running is not None:
             take_down()
         self._begun = True
+        self._proof = os.open(place.keeper_file(self.service), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         place.note(self.service)  # from here on `take_down` finds what there is
         if self.service.own:
             self._start_head(self._config.local)
@@ -95,8 +97,12 @@ class Keeper:
         return self.service
 
     def wait(self) -> None:
-        """Until the cluster ends by itself. Raises ToolError UNAVAILABLE then."""
+        """Until the cluster ends by itself, or nothing could find it any more. Raises ToolError UNAVAILABLE then."""
         while lives():
+            if place.noted(Path(self.service.folder)) != self.service:
+                raise ToolError(
+                    ErrorCode.UNAVAILABLE, f"What was noted in {self.service.folder} is gone: the service ends with it."
+                )
             time.sleep(_POLL_S)
         raise ToolError(ErrorCode.UNAVAILABLE, "The cluster has ended.", cause=Cause.DIED)
 
@@ -111,20 +117,21 @@ class Keeper:
         if self.service.own:
             processes.end_all(self.service)
             os.environ.pop(place.MARK, None)
-            shutil.rmtree(Path(self.service.folder) / "ray", ignore_errors=True)
-        place.forget(Path(self.service.folder))
+        _forget(self.service)
+        if self._proof is not None:
+            os.close(self._proof)
         self._begun = False
 
     def _start_head(self, local: Local) -> None:
-        folder = self.service.folder
-        if len(folder) > _LONGEST_FOLDER:
+        folder = place.private(place.ray_folder(self.service))
+        if len(str(folder)) > _LONGEST_FOLDER:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"{folder} has more than {_LONGEST_FOLDER} characters.",
                 f"Set {place.VARIABLE} to a shorter folder.",
             )  # fmt: skip
         if local.port:
             _require_free(local.port)
-        place.write_token(Path(folder), secrets.token_hex(32))
+        place.write_token(Path(self.service.folder), secrets.token_hex(32))
         os.environ.update({place.MARK: self.service.id, **_LEAN})
         until = time.monotonic() + START_S
         while True:
@@ -159,24 +166,35 @@ class Keeper:
 def take_down() -> ServiceNote | None:
     """End the service of this machine, also where its keeper is gone; None where there was none.
 
+    Only processes are ended that are proven to be the service's, see `processes.keeps` and `processes.of_service`; only
+    what lies in this user's own folder is removed.
+
     Raises:
-        ToolError: UNAVAILABLE where processes are left.
+        ToolError: UNAVAILABLE where the folder is not this user's alone, and where processes are left.
     """
     service = place.noted()
     if service is None:
         return None
-    processes.end(service.keeper, service.began, DOWN_S)
+    if processes.keeps(service):
+        processes.end(service.keeper, service.began, DOWN_S)
     if service.own:
         left = processes.end_all(service)
-        shutil.rmtree(Path(service.folder) / "ray", ignore_errors=True)
         if left:
             raise ToolError(ErrorCode.UNAVAILABLE, f"{left} processes of the service do not end.", "Call it again.")
     elif place.noted() is not None:  # its keeper was killed before it could
         with contextlib.suppress(ToolError):  # a cluster that is gone serves nothing
             _withdraw(connect().entries.values())
         disconnect()
-    place.forget(Path(service.folder))
+    _forget(service)
     return service
+
+
+def _forget(service: ServiceNote) -> None:
+    """Remove what is left of a service that has ended."""
+    if service.own:
+        shutil.rmtree(place.ray_folder(service), ignore_errors=True)  # never follows a link
+    place.keeper_file(service).unlink(missing_ok=True)
+    place.forget(Path(service.folder))
 
 
 def require_ray() -> None:
@@ -209,7 +227,7 @@ def _require_free(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("", port))
+            probe.bind((place.HOST, port))
         except OSError as error:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,

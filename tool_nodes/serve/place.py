@@ -1,15 +1,22 @@
-"""Where the service of this machine is noted: one folder, so that a client needs no address."""
+"""Where the service of this machine is noted: one folder, so that a client needs no address.
+
+What is noted there is believed, and a cluster may run programs in whoever joins it. So the folder is this user's and
+nobody else's (`tool_nodes.private_folders`), and that is looked at before anything in it is read.
+"""
 
 from __future__ import annotations
 
 import json
 import os
-import tempfile
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
-from tool_nodes.files import write_whole
+from tool_nodes import private_folders
+from tool_nodes.files import KIB, read_file, write_whole
+from tool_nodes.private_folders import FolderRefused
 from tool_nodes.results import Cause, ErrorCode, ToolError
 
 VARIABLE = "TOOLHAND_SERVE"
@@ -18,8 +25,14 @@ VARIABLE = "TOOLHAND_SERVE"
 MARK = "TOOLHAND_SERVICE"
 """The environment variable that every process of a service of this machine has; its value is the service's id."""
 
+HOST = "127.0.0.1"
+"""Where a cluster of one's own listens: other machines have nothing to do with it."""
+
 _NOTE = "service.json"
 _TOKEN = "token"
+
+_LONGEST_NOTE = 16 * KIB
+"""Longest note that is read [bytes]; one has half a kilobyte."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +43,7 @@ class ServiceNote:
         id: Another one for each start.
         address: Of the cluster's head, HOST:PORT.
         keeper: Process that started it and takes it down.
-        folder: Where it is noted.
+        folder: Where it is noted; in no note, but where that was found.
         own: True where the cluster was started for it.
         ready: False while it is being started.
         began: When the keeper's process began, see `processes.began`.
@@ -57,26 +70,53 @@ class ServiceNote:
             return quiet
         # Without a dashboard nobody reads what Ray tells of each call, which is a third of what a small one costs.
         untold = {"RAY_task_events_report_interval_ms": "0", "RAY_enable_metrics_collection": "0"}
-        return quiet | untold | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(Path(self.folder) / _TOKEN)}
+        local = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}  # its name of: all at the loopback address
+        return (
+            quiet | untold | local | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(Path(self.folder) / _TOKEN)}
+        )
 
 
 def folder() -> Path:
-    """Where the service is noted; named by the environment, else one of this user's."""
-    return Path(os.environ.get(VARIABLE) or Path(tempfile.gettempdir()) / f"toolhand-serve-{os.getuid()}")
+    """Where the service is noted: named by the environment, else below this user's own folders. It need not be there.
+
+    Raises:
+        ToolError: UNAVAILABLE where this user has no folder of his own.
+    """
+    try:
+        return Path(os.environ.get(VARIABLE) or private_folders.runtime_folder() / "serve")
+    except FolderRefused as error:
+        raise _refused(error) from error
+
+
+def ray_folder(service: ServiceNote) -> Path:
+    """Where a cluster of one's own keeps its logs, sockets and packages; made by it, and gone with it.
+
+    Beside the note, but not below XDG_RUNTIME_DIR, which is memory.
+    """
+    beside, memory = Path(service.folder), os.environ.get("XDG_RUNTIME_DIR")
+    if os.environ.get(VARIABLE) or not memory or not beside.is_relative_to(Path(memory).resolve()):
+        return beside / "ray"
+    return private_folders.cache_folder() / "ray"
+
+
+def keeper_file(service: ServiceNote) -> Path:
+    """What the keeper of a service has open as long as it lives, which proves that it is the keeper."""
+    return Path(service.folder) / f"keeper-{service.id}"
 
 
 def private(place: Path) -> Path:
-    """The folder, made so that only this user can look into it. Raises ToolError UNAVAILABLE where it is another's."""
+    """The folder, made where there is none. Raises ToolError UNAVAILABLE where it is not this user's alone."""
     try:
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        own = place.stat().st_uid == os.getuid()
-        if own:
-            place.chmod(0o700)
-    except OSError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"{place} cannot be made: {error.strerror}.") from error
-    if not own:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"{place} belongs to somebody else.", f"Set {VARIABLE} to another one.")
-    return place
+        return private_folders.made_private(place)
+    except FolderRefused as error:
+        raise _refused(error) from error
+
+
+def _refused(error: FolderRefused) -> ToolError:
+    return ToolError(
+        ErrorCode.UNAVAILABLE, f"{error}: no service is noted or looked for there.",
+        f"Set {VARIABLE} to a folder that only you can read and change.",
+    )  # fmt: skip
 
 
 def write_token(place: Path, token: str) -> None:
@@ -90,7 +130,9 @@ def write_token(place: Path, token: str) -> None:
 
 def note(service: ServiceNote) -> None:
     """Write down a service that has been started."""
-    write_whole(Path(service.folder) / _NOTE, json.dumps(asdict(service), indent=2).encode())
+    document = asdict(service)
+    del document["folder"]
+    write_whole(Path(service.folder) / _NOTE, json.dumps(document, indent=2).encode())
 
 
 def forget(place: Path) -> None:
@@ -99,16 +141,49 @@ def forget(place: Path) -> None:
 
 
 def noted(place: Path | None = None) -> ServiceNote | None:
-    """The service that was written down, whether or not it still runs."""
+    """The service that was written down, whether or not it still runs.
+
+    Raises:
+        ToolError: UNAVAILABLE where the folder is not this user's alone, and where what is written there is no note.
+    """
+    place = place or folder()
     try:
-        text = ((place or folder()) / _NOTE).read_text(encoding="utf-8")
-        return ServiceNote(**json.loads(text))
+        found = private_folders.private(place)
+    except FolderRefused as error:
+        raise _refused(error) from error
+    try:
+        return None if found is None else _service(json.loads(read_file(found / _NOTE, _LONGEST_NOTE, found)), found)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ToolError(
-            ErrorCode.UNAVAILABLE, f"{place or folder()} cannot be read: {error}.", "toolhand serve down removes it."
-        ) from error
+            ErrorCode.UNAVAILABLE, f"{place / _NOTE} cannot be read: {error}.",
+            "Remove it; what was served there may still run.",
+        ) from error  # fmt: skip
+
+
+_FIELDS: Mapping[str, Any] = {
+    "id": lambda value: isinstance(value, str) and re.fullmatch(r"[0-9a-z-]{1,40}", value),
+    "address": lambda value: isinstance(value, str) and re.fullmatch(r"([\w.:\[\]-]{1,253}:\d{1,5})?", value),
+    "keeper": lambda value: type(value) is int and value > 1,
+    "own": lambda value: type(value) is bool,
+    "ready": lambda value: type(value) is bool,
+    "began": lambda value: value is None or type(value) is int,
+}
+"""What a note has, and what each may be."""
+
+
+def _service(document: Any, place: Path) -> ServiceNote:
+    """Raises ValueError where the document is no note."""
+    if not isinstance(document, dict) or document.keys() != _FIELDS.keys():
+        raise ValueError(f"it must have {', '.join(_FIELDS)}")
+    for name, allows in _FIELDS.items():
+        if not allows(document[name]):
+            raise ValueError(f"{name} is {str(document[name])[:40]!r}")
+    service = ServiceNote(**document, folder=str(place))
+    if service.own and service.address and not service.address.startswith(f"{HOST}:"):
+        raise ValueError(f"a cluster of one's own is at {HOST}")
+    return service
 
 
 def running_service() -> ServiceNote:

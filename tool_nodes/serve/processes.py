@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from tool_nodes.serve.place import MARK, ServiceNote
+from tool_nodes.serve.place import MARK, ServiceNote, keeper_file, ray_folder
 
 SWEEP_S = 10.0
 """How long killed processes may take to be gone [s]; chosen by hand."""
@@ -31,11 +31,13 @@ def of_service(service: ServiceNote) -> list[int]:
     They have the service's mark in their environment. Those that write a title over it, which begins with "ray::", are
     known by their logs.
     """
-    mark, logs = f"{MARK}={service.id}".encode(), f"{service.folder}/ray/"
+    mark, logs = f"{MARK}={service.id}".encode(), f"{ray_folder(service)}/"
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with contextlib.suppress(OSError):  # it has ended, or is somebody else's
+                if not _is_mine(entry):  # as root one can read everybody's
+                    continue
                 marked = mark in (entry / "environ").read_bytes().split(b"\0")
                 titled = (entry / "cmdline").read_bytes().startswith(b"ray::")
                 if (marked or (titled and _has_open(entry, logs))) and began(int(entry.name)) is not None:
@@ -43,9 +45,29 @@ def of_service(service: ServiceNote) -> list[int]:
     return found
 
 
-def _has_open(process: Path, folder: str) -> bool:
-    """Whether a process has a file below a folder open."""
-    return any(os.readlink(link).startswith(folder) for link in (process / "fd").iterdir())
+def keeps(service: ServiceNote) -> bool:
+    """Whether the process that a note names is the keeper of the service, and not another one of its number.
+
+    It is this user's, began when the keeper did, and has the file open that only the keeper of this service has.
+    """
+    entry = Path(f"/proc/{service.keeper}")
+    try:
+        same = service.began is not None and began(service.keeper) == service.began
+        return same and _is_mine(entry) and _has_open(entry, str(keeper_file(service)))
+    except OSError:
+        return False
+
+
+def _is_mine(process: Path) -> bool:
+    """Whether a process runs as this user in every respect; whose its entry is in /proc says less."""
+    lines = (process / "status").read_text(encoding="utf-8", errors="replace").splitlines()
+    users = next((line.split()[1:] for line in lines if line.startswith("Uid:")), [])
+    return set(users) == {str(os.geteuid())}
+
+
+def _has_open(process: Path, start: str) -> bool:
+    """Whether a process has a file open whose path begins like this."""
+    return any(os.readlink(link).startswith(start) for link in (process / "fd").iterdir())
 
 
 def end_all(service: ServiceNote) -> int:

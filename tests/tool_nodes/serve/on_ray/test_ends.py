@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.sockets import listening, only_loopback
 from tests.tool_nodes.serve.conftest import a_folder
 from tool_nodes.results import Cause, ErrorCode, ToolError
 from tool_nodes.serve import place, processes
@@ -25,6 +27,25 @@ from tool_nodes.serve.config import parse_config
 from tool_nodes.toolbox.images import SessionImage
 
 TINY = "ports: {pointer: {backend: obedient}}\ncluster: {cpus: 1, store_gb: 0.1}\n"
+
+
+def test_what_is_started_here_is_asked_by_this_machine_alone_and_ends_when_its_note_is_gone() -> None:
+    disconnect()
+    with a_folder() as running:
+        service = running.up(TINY)
+        assert service.address.startswith("127.0.0.1:")
+        connect().call("pointer", SessionImage(np.zeros((8, 8, 3), np.uint8)), "x")
+        everything = [service.keeper, os.getpid(), *processes.of_service(service)]
+        assert len(listening(everything)) >= 5  # its head, its node, an agent, a worker, this process
+        assert only_loopback(everything), listening(everything)
+        assert processes.keeps(service)
+        assert not (Path(tempfile.gettempdir()) / "ray").exists()
+        disconnect()
+        place.forget(Path(service.folder))
+        until = time.monotonic() + 60.0
+        while processes.of_service(service) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert processes.of_service(service) == []
 
 
 def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
@@ -46,7 +67,7 @@ def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
 
 
 @contextmanager
-def a_cluster(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
+def a_cluster(folder: Path, mode: str = "token") -> Iterator[tuple[str, dict[str, str]]]:
     """Somebody else's cluster: its address, and what has to be in the environment of who joins it. All of it is ended
     afterwards."""
     with socket.socket() as probe:
@@ -58,7 +79,7 @@ def a_cluster(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
     mark = place.ServiceNote("another-cluster", "", 0, str(folder), own=True)
     token = folder / "token"
     token.write_text("7" * 64, encoding="ascii")
-    asked = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}  # by default, from Ray 2.60 on
+    asked = {"RAY_AUTH_MODE": mode, "RAY_AUTH_TOKEN_PATH": str(token)}  # by default, from Ray 2.60 on
     started = subprocess.Popen(ray, env=os.environ | asked | {place.MARK: mark.id}, stdout=subprocess.DEVNULL)
     try:
         yield f"127.0.0.1:{port}", asked
@@ -71,10 +92,7 @@ def a_cluster(folder: Path) -> Iterator[tuple[str, dict[str, str]]]:
 def test_on_a_cluster_of_somebody_else_only_what_is_served_is_taken_down(monkeypatch: pytest.MonkeyPatch) -> None:
     disconnect()
     with a_folder() as running, a_cluster(running.folder) as (address, asked):
-        until = time.monotonic() + 120.0
-        while not _listens(address):
-            assert time.monotonic() < until, "the other cluster does not start"
-            time.sleep(0.2)
+        _await(address)
         served = "ports: {pointer: obedient, quick: {port: pointer, backend: obedient, run: serve}}"
         with pytest.raises(AssertionError, match=f"The cluster at {address} asks for its token"):
             running.up(served, "--address", address)
@@ -94,10 +112,27 @@ def test_on_a_cluster_of_somebody_else_only_what_is_served_is_taken_down(monkeyp
         assert told.stdout.strip().endswith(" 1")
 
 
-def _listens(address: str) -> bool:
+def test_a_cluster_that_asks_nobody_for_a_token_is_not_joined(monkeypatch: pytest.MonkeyPatch) -> None:
+    disconnect()
+    with a_folder() as running, a_cluster(running.folder, mode="disabled") as (address, asked):
+        _await(address)
+        for mode in ("disabled", "token"):
+            monkeypatch.setenv("RAY_AUTH_MODE", mode)
+            monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", asked["RAY_AUTH_TOKEN_PATH"])
+            with pytest.raises(AssertionError, match=f"The cluster at {address} asks nobody for a token"):
+                running.up("ports: {pointer: obedient}", "--address", address)
+            assert running.toolhand("serve", "down").returncode == 0
+
+
+def _await(address: str) -> None:
     host, port = address.split(":")
-    with socket.socket() as probe:
-        return probe.connect_ex((host, int(port))) == 0
+    until = time.monotonic() + 120.0
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex((host, int(port))) == 0:
+                return
+        time.sleep(0.2)
+    raise AssertionError("the other cluster does not start")
 
 
 def test_without_a_service_a_served_port_says_how_to_start_one() -> None:
