@@ -2,6 +2,7 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from agent_node.conversation import Conversation
@@ -46,7 +47,7 @@ def graded(recipe, kind, terms, success, episode):
 def test_every_reward_is_used_by_a_task_or_a_recipe(tasks):
     used = {name for kind in QUESTIONS for name in tasks[kind].marking.names}
     used |= {name for recipe in RECIPES.values() for name in (*recipe.rewards.values(), *recipe.adds)}
-    assert not set(REWARDS) - used
+    assert set(REWARDS) - used == {"spacetools.format"}  # the paper tried it and left it out (E.2)
     assert used - set(REWARDS) <= {"free", "close", "failed_calls"}
 
 
@@ -61,13 +62,21 @@ def test_a_recipe_is_whole(tasks, recipe):
         assert name == "stages" if kind not in QUESTIONS else name in tasks[kind].marking.names
 
 
-def test_dirl_adds_a_weighted_format_score():
-    answer = "<think>I see.</think><answer>A</answer>"
-    right = graded("dirl", "depth", {"spacetools.choice": 1.0}, True, said("spacetools", answer))
-    assert right.total == pytest.approx(1.3)
-    assert right.terms == {"spacetools.choice": 1.0, "spacetools.format": 1.0}
-    bare = graded("dirl", "depth", {"spacetools.choice": 1.0}, True, said("spacetools", "<answer>A</answer>"))
-    assert bare.total == pytest.approx(1.0)
+def test_dirl_pays_the_answer_alone_as_the_papers_table_5_chose():
+    dirl = RECIPES["dirl"]
+    assert {dirl.rewards[kind] for kind in ("point", "free_space")} == {"spacetools.nndc"}
+    for answer in ("<think>I see.</think><answer>A</answer>", "<answer>A</answer>"):
+        grade = graded("dirl", "depth", {"spacetools.choice": 1.0}, True, said("spacetools", answer))
+        assert (grade.total, grade.terms) == (1.0, {"spacetools.choice": 1.0})
+
+
+def test_a_free_place_is_paid_by_its_distance_to_the_middle_of_the_region_and_in_full_within_it(tasks):
+    task = tasks["free_space"]
+    hull = np.array(task.truth[0])
+    middle, outside = hull.mean(axis=0), hull.max(axis=0) + 0.1
+    paid = [task.marking.terms(point[None], task.truth)["spacetools.nndc"] for point in (middle, outside)]
+    assert paid[0] == 1.0
+    assert 0 < paid[1] < 1
 
 
 def test_dirl_pays_manipulation_by_stages():
@@ -75,7 +84,7 @@ def test_dirl_pays_manipulation_by_stages():
     episode = said("spacetools", "<think>Done.</think><answer>Done.</answer>")
     grade = RECIPES["dirl"](SimpleNamespace(kind="pick"), episode, truth)
     assert grade.terms["stages"] == pytest.approx(1 / 3)
-    assert grade.total == pytest.approx(1 / 3 + 0.3)
+    assert grade.total == pytest.approx(1 / 3)
 
 
 def test_peria_adds_repetition_and_format():

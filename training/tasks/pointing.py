@@ -56,6 +56,7 @@ def _free_terms(answer: FloatArray, truth: Truth) -> dict[str, float]:
     hull, places = (np.array(points) for points in truth)
     nearest = float(np.linalg.norm(places - answer.mean(axis=0), axis=1).min())
     return {
+        "spacetools.nndc": spacetools.nndc(answer, hull),
         "spacetools.nsdh": spacetools.nsdh(answer, hull),
         "spacetools.nac": spacetools.nac(answer, hull),
         "spacetools.in_hull": spacetools.in_hull(answer, hull),
@@ -69,7 +70,7 @@ FREE_SPACE = Marking(
     _free_terms,
     lambda terms: terms["free"] == 1.0,
     "where a cup would stand free on that side",
-    ("spacetools.nsdh", "spacetools.nac", "spacetools.in_hull", "evic.region", "free"),
+    ("spacetools.nndc", "spacetools.nsdh", "spacetools.nac", "spacetools.in_hull", "evic.region", "free"),
 )
 
 
