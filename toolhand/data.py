@@ -22,7 +22,9 @@ Kept = Annotated[
 
 
 def data_export(
-    rollouts: Annotated[Path, tyro.conf.arg(name="from", metavar="DIR", help="A folder of rollouts.")],
+    rollouts: Annotated[
+        tuple[Path, ...], tyro.conf.arg(name="from", metavar="DIR", help="A folder of rollouts, or several.")
+    ],
     out: NewFolder,
     format: Literal["chat", "parquet", "sharegpt"] = "chat",
     layout: Literal["calls", "text"] = "calls",
@@ -30,7 +32,7 @@ def data_export(
     method: tuple[str, ...] = (),
     as_json: AsJson = False,
 ) -> int:
-    """Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.
+    """Write rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.
 
     Shards appear whole, one after the other, and a manifest when all are there; nothing is ever replaced.
 

@@ -15,13 +15,15 @@ def data_synth(
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
     n: int = 1000,
     recipe: Literal["dirl", "peria", "evic", "last", "mixed"] = "mixed",
+    method: tuple[str, ...] = (),
+    policy: str = "",
     workers: int = 2,
     seed: int = 0,
     split: Literal["train", "validation", "test"] = "train",
     sample: int = 100,
     as_json: AsJson = False,
 ) -> int:
-    """Make trajectories of a scripted teacher as the papers do; only what the task itself calls right is kept.
+    """Make trajectories of a teacher as the papers do; only what the task itself calls right is kept.
 
     Ends when as many are kept as asked for. The same command goes on from where it was ended. Rejected ones lie apart,
     each with its reason. Any number of workers gives the same data.
@@ -30,6 +32,9 @@ def data_synth(
         out: Where they go: a new or empty folder, or one that the same command has begun.
         n: So many that are kept.
         recipe: Whose methods: SpaceTools (dirl), PERIA, E-ViC, LAST, or shares of all.
+        method: Of these methods these alone, e.g. points; all of them where it is left out.
+        policy: Who does the tasks, such as openai:MODEL@URL; scripted teachers where it is left out. As the teacher of
+            points it is offered the pointing tool alone.
         workers: Processes.
         seed: Decides everything.
         split: Of the tasks; they share no product that is asked for, no layout and no wording.
@@ -45,7 +50,7 @@ def data_synth(
     def told(kept: int, jobs: int) -> None:
         say(f"{kept} of {n} kept, {jobs} jobs, {time.monotonic() - began:.0f} s")
 
-    entries = collect_data(SynthesisPlan(recipe, n, seed, split), out, workers, told)
+    entries = collect_data(SynthesisPlan(recipe, n, seed, split, method, policy), out, workers, told)
     page = out / "sample.html"
     shown, _ = show(out, page, sample, say)
     document: dict[str, Any] = {
@@ -53,6 +58,8 @@ def data_synth(
         "recipe": recipe,
         "seed": seed,
         "split": split,
+        "methods": list(method),
+        "policy": policy or "scripted",
         "workers": workers,
         "folder": str(out),
         "page": {"file": str(page), "rollouts": shown},

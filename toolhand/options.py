@@ -41,7 +41,11 @@ RobotName = Annotated[
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
 Suite = Annotated[
     str,
-    tyro.conf.arg(metavar="SUITE", help="Whose tools: spacetools, peria, evic, last, several with commas, or all."),
+    tyro.conf.arg(
+        metavar="SUITE",
+        help="Whose tools: spacetools, peria, evic, last, several with commas, or all; pointing is SpaceTools' first "
+        "pointing tool alone.",
+    ),
 ]
 PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 

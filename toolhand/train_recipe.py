@@ -30,13 +30,18 @@ The preset tiny trains on two cores. Every other one writes a folder: tasks, con
 paper's numbers, tools, a launch script and a page that says what has to be there. It trains nothing.
 
 Args:
-    n: Tasks of each stage of reinforcement learning that are written; 16 by default, to look at.
+    n: Tasks of each stage of reinforcement learning that are written, one number for all or one for each, such as
+        4000 8000; 16 by default, to look at.
     seed: Decides tasks, scenes and order.
     seeds: Train every arm of the small experiment instead, with so many seeds from --seed on, for one table.
     arms: Of those arms these alone, such as sft grpo or_gigpo.
     scale: Times the rollouts and steps of the preset tiny; 1 takes about an hour on two cores.
     evaluated: Episodes of each row of its tables; 120 by default, 400 for the arms.
-    workers: Processes that draw its rollouts.
+    workers: Processes that draw its rollouts, or that make the tasks that are written.
+    world: Where the episodes that are written happen: a world by its name, such as erring, in place of perception and
+        difficulty.
+    perception: And their preset of the perception ports; sim by default.
+    difficulty: And how much their tools err, from 0 to 1; 0.4 by default.
 """
 
 
@@ -46,23 +51,27 @@ def _command(recipe: str, paper: str) -> Callable[..., int]:
     def train(
         preset: PresetName = TINY,
         out: PresetFolder = None,
-        n: int | None = None,
+        n: tuple[int, ...] | None = None,
         seed: int = 0,
         seeds: int | None = None,
         arms: tuple[str, ...] = (),
         scale: float | None = None,
         evaluated: int | None = None,
         workers: int | None = None,
+        world: str | None = None,
+        perception: str | None = None,
+        difficulty: float | None = None,
         as_json: AsJson = False,
     ) -> int:
         folder = out or Path("runs/train") / f"{recipe}-{preset if seeds is None else 'arms'}"
-        small = {"scale": scale, "evaluated": evaluated, "workers": workers}
-        of_tiny = {"seeds": seeds, "arms": arms or None, **small}
+        small = {"scale": scale, "evaluated": evaluated}
+        where = {"world": world, "perception": perception, "difficulty": difficulty}
         if preset != TINY:
-            _require_none(of_tiny, f"the preset {TINY}")
-            document = _write(recipe, preset, folder, n, seed)
+            _require_none({"seeds": seeds, "arms": arms or None, **small}, f"the preset {TINY}")
+            document = _write(recipe, preset, folder, n, seed, where, workers)
         else:
-            _require_none({"n": n}, f"the presets that write a folder: {' and '.join(MODELS)}")
+            small["workers"] = workers
+            _require_none({"n": n, **where}, f"the presets that write a folder: {' and '.join(MODELS)}")
             given = {name: value for name, value in small.items() if value is not None}
             document = _train_tiny(recipe, folder, seed, seeds, arms, given)
         if as_json:
@@ -106,10 +115,23 @@ def _function(where: tuple[str, str]) -> Callable[..., Mapping[str, Any]]:
     return found
 
 
-def _write(recipe: str, preset: str, folder: Path, n: int | None, seed: int) -> Mapping[str, Any]:
-    from training.presets.folder import TASKS, write_preset
+def _write(
+    recipe: str,
+    preset: str,
+    folder: Path,
+    n: tuple[int, ...] | None,
+    seed: int,
+    where: Mapping[str, Any],
+    workers: int | None,
+) -> Mapping[str, Any]:
+    from training.presets.folder import TASKS, StageWorld, write_preset
 
-    written = write_preset(recipe, preset, folder, TASKS if n is None else n, seed, say)
+    given = {name: value for name, value in where.items() if value is not None}
+    if "world" in given:
+        given = {"difficulty": 0.0, **given}
+    written = write_preset(
+        recipe, preset, folder, (TASKS,) if n is None else n, seed, say, StageWorld(**given), workers or 1
+    )
     whose = "the paper's own" if written.given else "those of the paper's own model, taken over"
     say(f"Wrote {folder}: {len(written.files)} files for {written.model}; the numbers are {whose}.")
     say(f"{folder / 'README.md'} says what has to be there. Nothing was trained.")

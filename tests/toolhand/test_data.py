@@ -38,6 +38,17 @@ def test_a_folder_of_rollouts_is_exported_once(form: str, command: Any, tmp_path
     assert {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()} == before
 
 
+def test_several_folders_are_exported_as_one_set_with_the_pictures_of_each(command: Any, tmp_path: Path) -> None:
+    collection(tmp_path / "expert", 2)
+    collection(tmp_path / "others", 3)
+    folders = (tmp_path / "others", tmp_path / "expert")
+    status, document, _ = command("data", "export", "--from", *folders, "--out", tmp_path / "out")
+    assert (status, document["rows"], document["skipped"]) == (0, 5, [])
+    (tmp_path / "empty" / "shards").mkdir(parents=True)
+    status, document, _ = command("data", "export", "--from", tmp_path / "empty", "--out", tmp_path / "none")
+    assert (status, document["answer"]) == (2, f"{tmp_path / 'empty'} has no rollout that is accepted.")
+
+
 def test_what_is_kept_is_what_was_asked_for(command: Any, tmp_path: Path) -> None:
     collection(tmp_path / "made", labels={"accepted": False}, truth={"success": True})
     for keep, rows in (("all", 3), ("successful", 3)):

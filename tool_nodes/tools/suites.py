@@ -26,6 +26,9 @@ from tool_nodes.tools.spacetools.vision_ops import VisionOps
 SUITES = ("spacetools", "peria", "evic", "last")
 """One for each paper."""
 
+POINTING = "pointing"
+"""A part of SpaceTools' suite: the first pointing tool alone, all that the expert of its first stage is offered."""
+
 
 @dataclass(frozen=True)
 class Backends:
@@ -59,20 +62,21 @@ class Backends:
 
 
 def parse_suites(text: str) -> tuple[str, ...]:
-    """The suites that a text names, separated by commas, in their own order; "all" is every one of them.
+    """The suites that a text names, separated by commas, in their own order; "all" is every paper's.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none.
     """
     names = [name.strip() for name in text.split(",")]
-    unknown = [name for name in names if name not in (*SUITES, "all")]
+    known = (*SUITES, POINTING)
+    unknown = [name for name in names if name not in (*known, "all")]
     if unknown:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(SUITES)} separated by "
+            f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(known)} separated by "
             "commas.",
         )
-    return SUITES if "all" in names else tuple(suite for suite in SUITES if suite in names)
+    return SUITES if "all" in names else tuple(suite for suite in known if suite in names)
 
 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
@@ -81,6 +85,8 @@ def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:
     providers: list[object] = []
     if "spacetools" in chosen:
         providers += _spacetools(backends)
+    elif POINTING in chosen:
+        providers.append(RoboReferTools(backends.pointer))
     finder = ObjectFinder(backends.detector, backends.segmenter, backends.depth)
     if "peria" in chosen:
         providers += [TextTools(backends.reader), PeriaPerceptionTools(finder), PeriaInteractionTools()]

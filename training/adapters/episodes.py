@@ -23,15 +23,12 @@ from agent_node.memory import Memory
 from agent_node.policies.chat import ContentPart, picture_words
 from agent_node.policies.chat import NativeResult as _Result
 from agent_node.protocol import load_protocol
-from sim.tasks.task import Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from training.difficulty import Difficulty
 from training.environment import Environment
 from training.recipes import recipe_named
 from training.rollouts.plan import RolloutPlan, check_task
 from training.session import EpisodeSession, TurnResult
 from training.tasks.kinds import task_from_document
-from training.tasks.manipulation import ManipulationTask
 
 NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a rollout from outside: it is dropped, whatever the engine, and never scored."""
@@ -104,13 +101,8 @@ class Episodes:
         if not isinstance(document, Mapping):
             raise _invalid('A row of an episode has a "task": {"kind": ..., "seed": ..., "split": ...}.')
         check_task(document)
-        return self.environment.open(self._as_hard(task_from_document(document), int(seed)), int(seed), int(rollout))
-
-    def _as_hard(self, task: Task, seed: int) -> Task:
-        level = self._plan.difficulty
-        if level == 0.0 or not isinstance(task, ManipulationTask):
-            return task
-        return task.with_scene(Difficulty(level).scene(task.scene, seed))
+        task = self._plan.as_hard(task_from_document(document), int(seed))
+        return self.environment.open(task, int(seed), int(rollout))
 
     def close(self) -> None:
         """End what the environment has started."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import yaml
 from agent_node.policies.chat import ToolNames
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
+from tool_nodes.port_names import DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from training.arrow import arrow
 from training.data.formats.shards import write_durably
@@ -37,8 +39,34 @@ VALIDATION_SHARE = 0.25
 """Tasks for validation beside each one to train on [-]; chosen by hand."""
 PICTURE = (640, 480)
 """Of the camera, (width, height) [px]; chosen by hand."""
+ERRING = 0.4
+"""Difficulty of a stage's world, so that tools err as they do in the trajectories of SFT (`training.data.synthesis`);
+chosen by hand."""
 STRIDE = 100_000_000
 """Between the seeds of two stages' tasks, so that none is asked twice [-]; chosen by hand."""
+
+
+@dataclass(frozen=True)
+class StageWorld:
+    """Where the episodes of RL happen.
+
+    Attributes:
+        perception: Preset of the perception ports.
+        difficulty: From 0, where nothing errs, to 1, see `training.difficulty`.
+        world: A world by its name in place of both, see `training.worlds`; empty for none.
+    """
+
+    perception: str = DEFAULT_PRESET
+    difficulty: float = ERRING
+    world: str = ""
+
+    @property
+    def options(self) -> str:
+        """What differs from the default, as options of `toolhand train`."""
+        if self.world:
+            return f" --world {shlex.quote(self.world)}"
+        perception = f" --perception {shlex.quote(self.perception)}" * (self.perception != DEFAULT_PRESET)
+        return perception + f" --difficulty {self.difficulty:g}" * (self.difficulty != ERRING)
 
 
 @dataclass(frozen=True)
@@ -74,9 +102,11 @@ def write_preset(
     recipe: str,
     preset: str,
     out: Path,
-    n: int = TASKS,
+    n: Sequence[int] = (TASKS,),
     seed: int = 0,
     told: Callable[[str], None] = lambda sentence: None,
+    where: StageWorld | None = None,
+    workers: int = 1,
 ) -> WrittenPreset:
     """Write everything that a GPU machine needs to train a model by a recipe.
 
@@ -84,20 +114,25 @@ def write_preset(
         recipe: One of `training.recipes.RECIPES`.
         preset: One of `training.presets.models.MODELS`.
         out: Where it goes; not there yet, or empty.
-        n: Tasks of each stage of RL.
+        n: Tasks of each stage of RL in order, or one number for all of them.
         seed: Of tasks, stations and order.
         told: Hears what is being written.
+        where: Where the episodes happen; with tools that err where None.
+        workers: Processes that make the tasks; any number gives the same folder.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown recipe or preset, for other numbers, and where the folder holds
             something; UNAVAILABLE without pyarrow and where it cannot be written. Nothing is left of it then.
     """
     followed, model = recipe_named(recipe), model_named(preset)
-    if n < 1 or not 0 <= seed < STRIDE:
+    if not 0 <= seed < STRIDE or workers < 1:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"There must be 1 task or more and a seed from 0 to {STRIDE - 1}, got {n} and {seed}.",
+            f"The seed must be from 0 to {STRIDE - 1} and workers 1 or more, got {seed} and {workers}.",
         )
+    counts, where = _counts(followed, n), where or StageWorld()
+    command = f"toolhand train {recipe} --preset {preset} --n {' '.join(map(str, counts.values()))} --seed {seed}"
+    command = f"{command}{where.options}"
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
@@ -112,12 +147,25 @@ def write_preset(
             if isinstance(stage, SftStage):
                 _write_sft(folder, followed, stage, model, seed)
             else:
-                tasks[stage.name] = _write_rl(folder, followed, stage, model, n, seed, number)
+                count = counts[stage.name]
+                plans = {
+                    "train": plan_of(followed, stage, count, seed + STRIDE * number, "train", where),
+                    "validation": plan_of(
+                        followed,
+                        stage,
+                        max(1, round(VALIDATION_SHARE * count)),
+                        seed + STRIDE * number,
+                        "validation",
+                        where,
+                    ),
+                }
+                _write_rl(folder, followed, stage, model, plans, seed, workers)
+                tasks[stage.name] = (len(plans["train"].tasks), len(plans["validation"].tasks))
         _write(folder, "tools.yaml", _dumped(tools_document(_schemas(followed)), "Tools of verl's own tool loop."))
-        _write(folder, "launch.sh", launch_script(followed, model, n, seed))
+        _write(folder, "launch.sh", launch_script(followed, model, counts, seed))
         (folder / "launch.sh").chmod(0o755)
-        _write(folder, "numbers.json", json.dumps(_numbers(followed, model, n, seed), indent=2) + "\n")
-        _write(folder, "README.md", readme(followed, model, n, seed))
+        _write(folder, "numbers.json", json.dumps(_numbers(followed, model, counts, seed), indent=2) + "\n")
+        _write(folder, "README.md", readme(followed, model, command))
         files = tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()))
     return WrittenPreset(out, followed.name, preset, model.weights, model.trained_by(followed), tasks, files)
 
@@ -143,23 +191,41 @@ def _write_sft(folder: Path, recipe: TrainingRecipe, stage: SftStage, model: Mod
 
 
 def _write_rl(
-    folder: Path, recipe: TrainingRecipe, stage: RlStage, model: ModelPreset, n: int, seed: int, number: int
-) -> tuple[int, int]:
-    counts = {"train": n, "validation": max(1, round(VALIDATION_SHARE * n))}
+    folder: Path,
+    recipe: TrainingRecipe,
+    stage: RlStage,
+    model: ModelPreset,
+    plans: Mapping[str, RolloutPlan],
+    seed: int,
+    workers: int,
+) -> None:
     files: dict[str, list[str]] = {}
-    for split, count in counts.items():
-        plan = plan_of(recipe, stage, count, seed + STRIDE * number, split)
+    for split, plan in plans.items():
         within = f"data/{stage.name}/{split}"
-        written = write_prompts(prompts_of(plan), folder / within, f"toolhand/{recipe.name}", AGENT)
+        written = write_prompts(prompts_of(plan, workers), folder / within, f"toolhand/{recipe.name}", AGENT)
         files[split] = [f"{within}/{name}" for name in written]
     head = f"{recipe.paper}, {stage.title}, for verl 0.9.1; launch.sh sets what oc.env reads."
     _write(folder, f"{stage.name}.yaml", yaml_text(verl_document(recipe, stage, model, files, seed), head))
-    loop = _dumped(agent_document(plan, recipe, stage), f"Episodes of {recipe.paper}, {stage.title}.")
+    loop = _dumped(agent_document(plans["train"], recipe, stage), f"Episodes of {recipe.paper}, {stage.title}.")
     _write(folder, f"{stage.name}.agent.yaml", loop)
-    return counts["train"], counts["validation"]
 
 
-def plan_of(recipe: TrainingRecipe, stage: RlStage, count: int, seed: int, split: str) -> RolloutPlan:
+def _counts(recipe: TrainingRecipe, n: Sequence[int]) -> dict[str, int]:
+    """Tasks of each stage of RL by its name."""
+    stages = [stage.name for stage in recipe.training.stages if isinstance(stage, RlStage)]
+    each = list(n) * len(stages) if len(n) == 1 else list(n)
+    if len(each) != len(stages) or min(each) < 1:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There must be 1 task or more, for all stages of RL or for each of {', '.join(stages)}, got "
+            f"{' '.join(map(str, n)) or 'nothing'}.",
+        )
+    return dict(zip(stages, each, strict=True))
+
+
+def plan_of(
+    recipe: TrainingRecipe, stage: RlStage, count: int, seed: int, split: str, where: StageWorld | None = None
+) -> RolloutPlan:
     """Rollouts of a stage's tasks as the paper has them.
 
     Args:
@@ -168,16 +234,24 @@ def plan_of(recipe: TrainingRecipe, stage: RlStage, count: int, seed: int, split
         count: Tasks.
         seed: Of the first task.
         split: Of the tasks.
+        where: Where they happen.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a world, perception or difficulty that there is not.
     """
+    where = where or StageWorld()
     return RolloutPlan(
         tasks=tasks_of_kinds(recipe, stage.kinds, count, seed, split),
         group=stage.group.value,
         seed=seed,
-        protocol=recipe.protocol,
+        protocol=stage.protocol or recipe.protocol,
         reward=recipe.name,
         turns=stage.turns.value,
-        suites=recipe.suites,
+        suites=stage.suites or recipe.suites,
         image_size=PICTURE,
+        perception=where.perception,
+        difficulty=where.difficulty,
+        world=where.world,
     )
 
 
@@ -191,7 +265,7 @@ def _schemas(recipe: TrainingRecipe) -> list[dict[str, Any]]:
     ]
 
 
-def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: int) -> dict[str, Any]:
+def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str, int], seed: int) -> dict[str, Any]:
     def stage_document(stage: TrainingStage) -> dict[str, Any]:
         return {
             "name": stage.name,
@@ -206,7 +280,7 @@ def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: int) 
     return {
         "recipe": recipe.name, "paper": recipe.paper, "preset": model.name, "model": model.weights,
         "given_by_the_paper": model.trained_by(recipe), "trained_by_the_paper": list(recipe.training.models),
-        "tasks": tasks, "seed": seed, "stages": [stage_document(stage) for stage in recipe.training.stages],
+        "tasks": dict(tasks), "seed": seed, "stages": [stage_document(stage) for stage in recipe.training.stages],
     }  # fmt: skip
 
 

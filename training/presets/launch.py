@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from training.presets.models import ModelPreset
 from training.presets.sft_config import GPUS
 from training.recipes.recipe import TrainingRecipe
-from training.recipes.stages import SftStage, TrainingStage
+from training.recipes.stages import RlStage, SftStage, TrainingStage
 
 HEAD = """#!/usr/bin/env bash
 # {paper} on {weights}: {titles}.
@@ -27,27 +27,55 @@ TOOLHAND="${{TOOLHAND:-toolhand}}"                     # where Toolhand is insta
 VERL_PYTHON="${{VERL_PYTHON:-python}}"                 # where verl and Toolhand are
 LLAMAFACTORY="${{LLAMAFACTORY:-llamafactory-cli}}"     # where LLaMA-Factory is
 WORKERS="${{WORKERS:-8}}"                              # processes that make trajectories
+"""
 
+AFTER_RL = """
 # The weights that verl wrote last, in the form of Hugging Face.
-after_rl() {{
+after_rl() {
   local step
   step="$(cat "checkpoints/$1/latest_checkpointed_iteration.txt")"
   echo "$TOOLHAND_FOLDER/checkpoints/$1/global_step_$step/actor/huggingface"
-}}
+}
 """
 
 TEACHING = """
 # Trajectories of the scripted teachers, for all stages of SFT; a run that was ended goes on.
 trajectories() {{
-  "$TOOLHAND" data synth --recipe {recipe} --n "${{TRAJECTORIES:-{samples}}}" --seed {seed} \\
+  "$TOOLHAND" data synth --recipe {recipe}{methods} --n "${{TRAJECTORIES:-{samples}}}" --seed {seed} \\
     --workers "$WORKERS" --out data/rollouts
 }}
 """
 
+EXPERT = """
+# Trajectories of the expert: what {expert} trained is served on this machine and does the tasks that its tool answers;
+# what it got right is kept. A run that was ended goes on.
+EXPERT_PORT="${{EXPERT_PORT:-8765}}"
+trajectories_of_expert() {{
+  [ ! -e data/expert/sample.html ] || return 0
+  local weights
+  weights="$(after_rl {expert})"
+  "$VERL_PYTHON" -m {server} "$weights" --served-model-name expert --host 127.0.0.1 --port "$EXPERT_PORT" &
+  EXPERT=$!
+  trap 'kill "$EXPERT" 2> /dev/null || true' EXIT
+  until curl --silent --fail --output /dev/null "http://127.0.0.1:$EXPERT_PORT/v1/models"; do
+    kill -0 "$EXPERT" 2> /dev/null || {{ echo "The server of the expert has ended." >&2; exit 1; }}
+    sleep 2
+  done
+  "$TOOLHAND" data synth --recipe {recipe} --method {methods} \\
+    --policy "openai:expert@http://127.0.0.1:$EXPERT_PORT/v1" \\
+    --n "${{EXPERT_TRAJECTORIES:-{samples}}}" --seed {seed} --workers "$WORKERS" --out data/expert
+  kill "$EXPERT"
+  wait "$EXPERT" || true
+  trap - EXIT
+}}
+"""
+SERVERS = {"sglang": "sglang.launch_server --model-path", "vllm": "vllm.entrypoints.openai.api_server --model"}
+"""Module that serves a model, and its option for the weights, by the name of what sampled in RL."""
+
 SFT = """
 {name}() {{  # {title}
-  trajectories
-  [ -e data/{name}/manifest.json ] || "$TOOLHAND" data export --from data/rollouts --out data/{name} \\
+  trajectories{more}
+  [ -e data/{name}/manifest.json ] || "$TOOLHAND" data export --from {folders} --out data/{name} \\
     --format sharegpt --layout text --method {methods}
   FORCE_TORCHRUN=1 "$LLAMAFACTORY" train {name}.yaml model_name_or_path="{start}" \\
     gradient_accumulation_steps=$(({batch} > TOOLHAND_GPUS ? {batch} / TOOLHAND_GPUS : 1))
@@ -76,13 +104,13 @@ done
 """
 
 
-def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: int) -> str:
+def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str, int], seed: int) -> str:
     """The script, for bash.
 
     Args:
         recipe: Whose stages.
         model: That is trained.
-        tasks: Of each stage of RL, as they were written.
+        tasks: Of each stage of RL by its name, as they were written.
         seed: Of the trajectories.
     """
     stages = recipe.training.stages
@@ -91,27 +119,51 @@ def launch_script(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: 
         paper=recipe.paper, weights=model.weights, titles=", ".join(stage.title for stage in stages),
         recipe=recipe.name, preset=model.name, last=names[-1], names=", ".join(names), gpus=GPUS,
     )  # fmt: skip
-    samples = sum(stage.samples.value for stage in stages if isinstance(stage, SftStage))
-    if samples:
-        text += TEACHING.format(recipe=recipe.name, samples=samples, seed=seed)
-    for number, stage in enumerate(stages):
-        text += _step(stage, start_of(stages, number), tasks)
-    return text + TAIL.format(names=" ".join(names), choices="|".join(names), words=", ".join(names))
+    steps = "".join(_step(stage, start_of(stages, number), tasks) for number, stage in enumerate(stages))
+    teaching = _teaching(recipe, seed)
+    if "after_rl" in teaching + steps:
+        text += AFTER_RL
+    return text + teaching + steps + TAIL.format(names=" ".join(names), choices="|".join(names), words=", ".join(names))
 
 
-def _step(stage: TrainingStage, start: str, tasks: int) -> str:
+def _teaching(recipe: TrainingRecipe, seed: int) -> str:
+    """Who makes the trajectories for SFT: scripted teachers, and an expert where a stage has one."""
+    taught = [stage for stage in recipe.training.stages if isinstance(stage, SftStage)]
+    if not taught:
+        return ""
+    experts = [stage for stage in taught if stage.expert]
+    own = sum(stage.samples.value - _of_expert(stage) for stage in taught)
+    scripted = [name for stage in taught for name in stage.methods if name not in stage.expert_methods]
+    methods = f" --method {' '.join(map(shlex.quote, scripted))}" if experts else ""
+    text = TEACHING.format(recipe=recipe.name, methods=methods, samples=own, seed=seed)
+    for stage in experts:
+        (trained,) = (rl for rl in recipe.training.stages if isinstance(rl, RlStage) and rl.name == stage.expert)
+        text += EXPERT.format(
+            expert=stage.expert, server=SERVERS[trained.server.value], recipe=recipe.name, samples=_of_expert(stage),
+            methods=" ".join(map(shlex.quote, stage.expert_methods)), seed=seed,
+        )  # fmt: skip
+    return text
+
+
+def _of_expert(stage: SftStage) -> int:
+    return 0 if stage.expert_samples is None else stage.expert_samples.value
+
+
+def _step(stage: TrainingStage, start: str, tasks: Mapping[str, int]) -> str:
     if isinstance(stage, SftStage):
         return SFT.format(
             name=stage.name, title=stage.title, start=start, batch=stage.batch.value,
+            more="\n  trajectories_of_expert" if stage.expert else "",
+            folders="data/rollouts data/expert" if stage.expert else "data/rollouts",
             methods=" ".join(shlex.quote(name) for name in stage.methods),
         )  # fmt: skip
-    return RL.format(name=stage.name, title=stage.title, start=start, batch=stage.batch.value, tasks=tasks)
+    return RL.format(name=stage.name, title=stage.title, start=start, batch=stage.batch.value, tasks=tasks[stage.name])
 
 
 def start_of(stages: Sequence[TrainingStage], number: int) -> str:
     """The weights that a stage begins with, in the script's words.
 
-    The first stage begins with the model, and so does SFT after RL: what went before was its teacher (DIRL).
+    The first stage begins with the model, and so does SFT after RL: what went before is its teacher (DIRL).
     """
     if number == 0 or (isinstance(stages[number], SftStage) and not isinstance(stages[number - 1], SftStage)):
         return "$MODEL"

@@ -1,4 +1,4 @@
-"""Tasks as prompts for reinforcement learning: Parquet with the pictures inside, and JSONL with pictures as files.
+"""Tasks as prompts for reinforcement learning: Parquet with the pictures inside.
 
 A row has the columns that verl's data set reads, and what stands for the task, from which Toolhand's agent loop makes
 the episode:
@@ -12,6 +12,7 @@ episode scores itself. Shards are those of `training.data.formats.shards`.
 
 from __future__ import annotations
 
+import functools
 import io
 import itertools
 import json
@@ -27,17 +28,17 @@ from PIL import Image
 from agent_node.policies.chat import text_turns
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
+from tool_nodes.results import ErrorCode, ToolError
 from training.arrow import arrow, parquet_bytes, table_of
-from training.data.formats.shards import IMAGES, ROWS, ShardWriter, write_durably
+from training.data.formats.shards import ROWS, ShardWriter
 from training.data.formats.sharegpt import PLACEHOLDER, said
 from training.data.formats.writing import json_text
 from training.environment import Environment
 from training.recipes.recipe import TrainingRecipe
 from training.rollouts.pictures import hash_of
 from training.rollouts.plan import RolloutPlan
+from training.workers import Workers
 
-PARQUET, JSONL = "parquet", "jsonl"
-"""The two forms, each in a folder of its name."""
 ROWS_OF_A_SHARD = 64
 """Prompts of a shard [-]; chosen by hand: a picture of a shelf has megabytes."""
 
@@ -84,19 +85,58 @@ def tasks_of_kinds(
     return tuple(found)
 
 
-def prompts_of(plan: RolloutPlan) -> Iterator[TaskPrompt]:
-    """What the policy reads first in each task of a plan. Raises ToolError as `Environment.open`."""
-    environment = Environment(
-        plan.config, turn_budget=plan.turns, protocol=load_protocol(plan.protocol), grader=plan.grader
-    )
-    try:
-        for index, document in enumerate(plan.tasks):
-            seed = plan.station_seed(index)
-            with environment.open(plan.task(index), seed) as session:
-                messages, pictures = _contents(session.messages())
-            yield TaskPrompt(index, str(document["split"]), seed, dict(document), messages, pictures)
-    finally:
-        environment.close()
+class Prompter:
+    """Makes prompts of a plan's tasks, one after the other, in one process.
+
+    Args:
+        plan: Whose tasks.
+
+    Raises:
+        ToolError: As `Environment.open`.
+    """
+
+    def __init__(self, plan: RolloutPlan) -> None:
+        self._plan = plan
+        self._environment = Environment(
+            plan.config, turn_budget=plan.turns, protocol=load_protocol(plan.protocol), grader=plan.grader
+        )
+
+    def __call__(self, index: int) -> TaskPrompt:
+        """What the policy reads first in the task of an index."""
+        plan, document = self._plan, self._plan.tasks[index]
+        seed = plan.station_seed(index)
+        with self._environment.open(plan.task(index), seed) as session:
+            messages, pictures = _contents(session.messages())
+        return TaskPrompt(index, str(document["split"]), seed, dict(document), messages, pictures)
+
+    def close(self) -> None:
+        """End what the environment has started."""
+        self._environment.close()
+
+
+def prompts_of(plan: RolloutPlan, workers: int = 1) -> Iterator[TaskPrompt]:
+    """What the policy reads first in each task of a plan, in order; any number of processes gives the same.
+
+    Raises:
+        ToolError: As `Environment.open`; INVALID_ARGUMENT without a worker.
+    """
+    if workers == 1:
+        prompter = Prompter(plan)
+        try:
+            yield from map(prompter, range(len(plan.tasks)))
+        finally:
+            prompter.close()
+        return
+    ready: dict[int, TaskPrompt] = {}
+    due = 0
+    with Workers[int, TaskPrompt](functools.partial(Prompter, plan), workers) as pool:
+        for end in pool.run(range(len(plan.tasks))):
+            if end.result is None:
+                raise end.problem or ToolError(ErrorCode.INTERNAL, f"The prompt of task {end.job} was not made.")
+            ready[end.job] = end.result
+            while due in ready:
+                yield ready.pop(due)
+                due += 1
 
 
 def _contents(conversation: Sequence[Message]) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, bytes], ...]]:
@@ -111,11 +151,11 @@ def _contents(conversation: Sequence[Message]) -> tuple[tuple[tuple[str, str], .
 
 
 def write_prompts(prompts: Iterable[TaskPrompt], folder: Path, source: str, agent: str) -> list[str]:
-    """Write prompts in both forms.
+    """Write prompts.
 
     Args:
         prompts: One or more; a shard of them is held in memory.
-        folder: Where `parquet/` and `jsonl/` go.
+        folder: Where the shards go.
         source: Names the data in verl's logs.
         agent: Name of the agent loop.
 
@@ -126,22 +166,13 @@ def write_prompts(prompts: Iterable[TaskPrompt], folder: Path, source: str, agen
         ToolError: UNAVAILABLE without pyarrow or on a full disk; INVALID_ARGUMENT where the folder holds something.
     """
     schema = _schema()
-    parquet = ShardWriter(folder / PARQUET, "verl-prompts-parquet", "parquet")
-    lines = ShardWriter(folder / JSONL, "verl-prompts-jsonl", "jsonl")
+    writer = ShardWriter(folder, "verl-prompts-parquet", "parquet")
     left = iter(prompts)
     while block := list(itertools.islice(left, ROWS_OF_A_SHARD)):
-        inside, beside = [], []
-        for prompt in block:
-            row = _row(prompt, source, agent)
-            inside.append(row | {"images": [{"bytes": png, "path": f"{name}.png"} for name, png in prompt.pictures]})
-            beside.append(row | {"images": [f"{IMAGES}/{name}.png" for name, _ in prompt.pictures]})
-            for name, png in prompt.pictures:
-                write_durably(lines.folder / IMAGES / f"{name}.png", png)
-        parquet.write(parquet_bytes([table_of(inside, schema)]), len(block))
-        lines.write("".join(f"{json_text(row)}\n" for row in beside).encode("ascii"), len(block))
-    parquet.finish({})
-    lines.finish({})
-    return [f"{PARQUET}/{ROWS}/{entry.file}" for entry in parquet.entries]
+        rows = [_row(prompt, source, agent) for prompt in block]
+        writer.write(parquet_bytes([table_of(rows, schema)]), len(block))
+    writer.finish({})
+    return [f"{ROWS}/{entry.file}" for entry in writer.entries]
 
 
 def _row(prompt: TaskPrompt, source: str, agent: str) -> dict[str, Any]:
@@ -149,6 +180,7 @@ def _row(prompt: TaskPrompt, source: str, agent: str) -> dict[str, Any]:
         "data_source": source,
         "agent_name": agent,
         "prompt": [{"role": role, "content": content} for role, content in prompt.messages],
+        "images": [{"bytes": png, "path": f"{name}.png"} for name, png in prompt.pictures],
         "reward_model": {"style": "rule", "ground_truth": ""},
         "extra_info": {
             "index": prompt.index,

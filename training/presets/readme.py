@@ -8,7 +8,7 @@ from training.recipes.stages import RlStage, SftStage, TrainingStage
 
 PAGE = """# {paper} on {model}
 
-Written by `toolhand train {recipe} --preset {preset} --n {tasks} --seed {seed}`.
+Written by `{command}`.
 
 {whose}
 
@@ -42,12 +42,10 @@ the fields of LLaMA-Factory 0.9.5, and the script's syntax by bash; no step of t
 
 NOT_PAPERS = {
     "dirl": (
-        "- The expert of Phase-1 IRL has the pointing tools alone in the paper. Here its tasks are those that pointing "
-        "answers, and its prompt lists all tools of the suite.",
-        "- The reward adds 0.3 x the format score (C.2), which the paper tried and left out of its final training.",
-        "- Trajectories for SFT come from scripted teachers in place of the expert and Claude Sonnet 4.5. For those of "
-        "your own expert serve it, collect with `toolhand rollouts collect --recipe dirl --policy openai:NAME@URL`, "
-        "and export the folder as `launch.sh` does.",
+        "- The two tool-use examples in the expert's prompt (D.1) are this project's own: the paper prints none.",
+        "- Trajectories of teachers with all tools come from scripts in place of Claude Sonnet 4.5.",
+        "- Phase-1 SFT in `launch.sh` serves the weights of Phase-1 IRL on 127.0.0.1 (`EXPERT_PORT`) and needs `curl`; "
+        "`EXPERT_TRAJECTORIES` and `TRAJECTORIES` set how many are kept.",
         "- The paper froze vision encoder and projector. verl 0.9.1 takes `freeze_vision_tower` and reads it nowhere.",
     ),
     "peria": (
@@ -67,8 +65,8 @@ NOT_PAPERS = {
 """What differs from the paper, by recipe."""
 
 
-def readme(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: int) -> str:
-    """The page, Markdown."""
+def readme(recipe: TrainingRecipe, model: ModelPreset, command: str) -> str:
+    """The page, Markdown; `command` writes the folder again."""
     training = recipe.training
     kinds = {type(stage) for stage in training.stages}
     engines = [
@@ -77,8 +75,8 @@ def readme(recipe: TrainingRecipe, model: ModelPreset, tasks: int, seed: int) ->
         if kind in kinds
     ]
     return PAGE.format(
-        paper=recipe.paper, model=short(model.weights), weights=model.weights, recipe=recipe.name, preset=model.name,
-        tasks=tasks, seed=seed, whose=_whose(recipe, model), gpus=_sourced(training.gpus.value, training.gpus.source),
+        paper=recipe.paper, model=short(model.weights), weights=model.weights, command=command,
+        whose=_whose(recipe, model), gpus=_sourced(training.gpus.value, training.gpus.source),
         engines="".join(f", {text}" for text in engines), last=training.stages[-1].name,
         engine=f"The paper used {training.engines.value} ({training.engines.source}).",
         files="\n".join(line for stage in training.stages for line in _files(stage)),
@@ -107,7 +105,7 @@ def _files(stage: TrainingStage) -> list[str]:
     return [
         f"| `{stage.name}.yaml` | {stage.title}, for verl |",
         f"| `{stage.name}.agent.yaml` | its episodes, for verl's agent loops |",
-        f"| `data/{stage.name}/train`, `data/{stage.name}/validation` | its tasks, as `parquet/` and `jsonl/` |",
+        f"| `data/{stage.name}/train`, `data/{stage.name}/validation` | its tasks as prompts: Parquet with pictures |",
     ]
 
 

@@ -138,12 +138,15 @@ def agent_document(plan: RolloutPlan, recipe: TrainingRecipe, stage: RlStage) ->
     """The agent loop, for `agent_loop_config_path`: episodes as the plan has them."""
     settings = {
         "recipe": recipe.name,
+        "protocol": plan.protocol,
+        "suites": list(plan.suites),
         "turns": plan.turns,
         "backend": plan.backend,
         "perception": plan.perception,
         "image_size": list(plan.image_size),
         "timestep": plan.timestep,
         "difficulty": plan.difficulty,
+        "world": plan.world,
     }
     loop: dict[str, Any] = {"name": AGENT, "_target_": LOOP, "settings": settings}
     return [loop if stage.max_action is None else loop | {"turn_tokens": stage.max_action.value}]

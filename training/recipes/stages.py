@@ -75,6 +75,10 @@ class SftStage(_Numbers):
         weight_decay: Of AdamW.
         max_tokens: Of a trajectory; longer ones are cut.
         trained: Which weights move.
+        expert: The stage of RL whose weights make the trajectories of `expert_methods`; scripted teachers make the
+            others. Empty where they make all.
+        expert_methods: Of `methods`, those that the expert does.
+        expert_samples: Of `samples`, those that the expert makes.
     """
 
     name: str
@@ -89,6 +93,9 @@ class SftStage(_Numbers):
     weight_decay: Sourced[float]
     max_tokens: Sourced[int]
     trained: Sourced[TrainedPart]
+    expert: str = ""
+    expert_methods: tuple[str, ...] = ()
+    expert_samples: Sourced[int] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +124,7 @@ class RlStage(_Numbers):
     Attributes:
         name, title: As of `SftStage`.
         kinds: Of the recipe's tasks, or all of them where empty.
+        suites, protocol: Which tools are offered and how turns are written; the recipe's where empty.
         samples: Tasks.
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
@@ -140,6 +148,8 @@ class RlStage(_Numbers):
     name: str
     title: str
     kinds: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+    protocol: str = ""
     samples: Sourced[int]
     batch: Sourced[int]
     mini_batch: Sourced[int]

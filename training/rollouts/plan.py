@@ -211,12 +211,14 @@ class RolloutPlan:
 
     def task(self, group: int) -> Task:
         """The group's task, as hard as the plan asks."""
-        task = task_from_document(self.tasks[group])
-        if self.world and isinstance(task, ManipulationTask):
-            return task.with_scene(world_named(self.world).scene(task.scene, self.station_seed(group)))
-        if self.difficulty == 0.0 or not isinstance(task, ManipulationTask):
+        return self.as_hard(task_from_document(self.tasks[group]), self.station_seed(group))
+
+    def as_hard(self, task: Task, seed: int) -> Task:
+        """A task with the things of the plan's world or difficulty; `seed` is the station's."""
+        if not isinstance(task, ManipulationTask) or not (self.world or self.difficulty):
             return task
-        return task.with_scene(Difficulty(self.difficulty).scene(task.scene, self.station_seed(group)))
+        hard = world_named(self.world) if self.world else Difficulty(self.difficulty)
+        return task.with_scene(hard.scene(task.scene, seed))
 
     def _check_world(self) -> None:
         if not self.world:

@@ -204,3 +204,11 @@ def test_stages_name_kinds_and_methods_that_there_are(recipe: Any) -> None:
             assert stage.mini_batch.value // stage.group.value <= stage.batch.value
         else:
             assert {METHODS[name].recipe for name in stage.methods} == {recipe.name}
+            assert set(stage.expert_methods) <= set(stage.methods)
+
+
+def test_the_expert_makes_a_quarter_of_the_trajectories() -> None:
+    stage = STAGES["dirl", "phase_1_sft"]
+    assert isinstance(stage, SftStage)
+    assert (stage.samples.value, stage.expert_samples and stage.expert_samples.value) == (8000, 2000)  # 2k and 6k
+    assert stage.expert == "phase_1_irl"

@@ -12,20 +12,24 @@ from typing import Any
 import pytest
 import yaml
 
+from agent_node.protocol import load_protocol
 from rclpy_zenoh.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
+from training.adapters.episodes import Episodes
 from training.arrow import read_parquet
 from training.presets import folder as folders
-from training.presets.folder import WrittenPreset, write_preset
+from training.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
 from training.presets.launch import launch_script
 from training.presets.models import MODELS
+from training.presets.prompts import prompts_of
 from training.presets.readme import readme
-from training.presets.rl_config import verl_document
+from training.presets.rl_config import agent_document, verl_document
 from training.presets.sft_config import sft_document
 from training.presets.yaml_text import Noted, yaml_text
 from training.recipes import RECIPES
 from training.recipes.stages import RlStage
 
+EXPERT_WEIGHTS = "checkpoints/phase_1_irl/global_step_40/actor/huggingface"
 FILES = {"train": ["data/a.parquet"], "validation": ["data/b.parquet"]}
 
 # Keys of verl 0.9.1, trainer/config/ppo_trainer.yaml with its defaults; those of or_gigpo_sync are ours.
@@ -60,7 +64,7 @@ IDS = [f"{recipe.name}-{model.name}" for recipe, model in PAIRS]
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> WrittenPreset:
     """PERIA for its own model: its tasks are drawn, and quickly made."""
-    return write_preset("peria", "qwen3-vl-8b", tmp_path_factory.mktemp("presets") / "folder", n=2)
+    return write_preset("peria", "qwen3-vl-8b", tmp_path_factory.mktemp("presets") / "folder", n=(2,))
 
 
 def keys(document: dict[str, Any], before: str = "") -> set[str]:
@@ -112,24 +116,19 @@ def test_the_folder_has_what_its_page_says(written: WrittenPreset) -> None:
 
 
 def test_rows_hold_the_task_its_picture_and_the_papers_prompt(written: WrittenPreset) -> None:
-    (parquet,) = (written.folder / "data/rl/train/parquet/data").iterdir()
+    (parquet,) = (written.folder / "data/rl/train/data").iterdir()
     columns = ("data_source", "agent_name", "prompt", "images", "reward_model", "extra_info")
     rows = read_parquet(parquet, columns).to_pylist()
-    (jsonl,) = (written.folder / "data/rl/train/jsonl/data").iterdir()
-    lines = [json.loads(line) for line in jsonl.read_text().splitlines()]
-    assert len(rows) == len(lines) == written.tasks["rl"][0] == 2
+    assert len(rows) == written.tasks["rl"][0] == 2
+    assert not [name for name in written.files if name.endswith(".png")], "each picture is there once"
     assert written.tasks["rl"][1] == 1
-    for row, line in zip(rows, lines, strict=True):
+    for row in rows:
         assert (row["agent_name"], row["data_source"]) == ("toolhand", "toolhand/peria")
         assert [message["role"] for message in row["prompt"]] == ["system", "user"]
         words = "".join(message["content"] for message in row["prompt"])
         assert "You must strictly adhere to the following protocol" in words  # PERIA, figure 5
         assert words.count("<image>") == len(row["images"]) == 1
-        (picture,) = line["images"]
-        assert (jsonl.parents[1] / picture).read_bytes() == row["images"][0]["bytes"]
-        assert {key: value for key, value in row.items() if key != "images"} == {
-            key: value for key, value in line.items() if key != "images"
-        }
+        assert row["images"][0]["bytes"].startswith(b"\x89PNG")
         task = json.loads(row["extra_info"]["task"])
         assert set(task) == {"kind", "seed", "split"}
         assert task["kind"] in RECIPES["peria"].mix
@@ -153,8 +152,8 @@ def test_nothing_in_the_folder_is_of_this_machine(written: WrittenPreset) -> Non
             assert not re.search(r"(?<![\w$}.:/<\"])/(?:home|work|tmp|root|opt|Users)/", text), name
 
 
-def test_a_seed_decides_every_byte(written: WrittenPreset, tmp_path: Path) -> None:
-    again = write_preset("peria", "qwen3-vl-8b", tmp_path / "again", n=2)
+def test_a_seed_decides_every_byte_however_many_workers_there_are(written: WrittenPreset, tmp_path: Path) -> None:
+    again = write_preset("peria", "qwen3-vl-8b", tmp_path / "again", n=(2,), workers=2)
     assert again.files == written.files
     assert all((again.folder / name).read_bytes() == (written.folder / name).read_bytes() for name in written.files)
 
@@ -174,8 +173,12 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatc
     bad = ErrorCode.INVALID_ARGUMENT
     assert "There is no recipe 'gpt', only dirl" in refused(bad, "gpt", "qwen2.5-vl-3b", out)
     assert "There is no preset 'gpt', only tiny, qwen2.5-vl-3b, qwen3-vl-8b." in refused(bad, "dirl", "gpt", out)
-    assert "1 task or more" in refused(bad, "dirl", "qwen2.5-vl-3b", out, n=0)
-    assert "1 task or more" in refused(bad, "dirl", "qwen2.5-vl-3b", out, seed=-1)
+    assert "1 task or more" in refused(bad, "dirl", "qwen2.5-vl-3b", out, n=(0,))
+    assert "for each of phase_1_irl, phase_2_irl, got 1 2 3" in refused(bad, "dirl", "qwen2.5-vl-3b", out, n=(1, 2, 3))
+    assert "The seed must be from 0" in refused(bad, "dirl", "qwen2.5-vl-3b", out, seed=-1)
+    assert "workers 1 or more" in refused(bad, "dirl", "qwen2.5-vl-3b", out, workers=0)
+    nowhere = StageWorld(world="flat")
+    assert "There is no world 'flat'" in refused(bad, "dirl", "qwen2.5-vl-3b", out, where=nowhere)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "letter.txt").write_text("mine")
     for there in (tmp_path / "full", tmp_path / "full" / "letter.txt"):
@@ -185,7 +188,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(folders, "_write", full_disk)
-    assert "No space left" in refused(ErrorCode.UNAVAILABLE, "last", "qwen2.5-vl-3b", out, n=1)
+    assert "No space left" in refused(ErrorCode.UNAVAILABLE, "last", "qwen2.5-vl-3b", out, n=(1,))
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     assert "pyarrow" in refused(ErrorCode.UNAVAILABLE, "dirl", "qwen2.5-vl-3b", out)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["full", "letter.txt"]
@@ -195,6 +198,7 @@ def test_bad_input_is_one_sentence_and_leaves_nothing(tmp_path: Path, monkeypatc
 
 STAND_IN = """#!/usr/bin/env bash
 echo "$(basename "$0") start=${TOOLHAND_START:-} $*" >> "$LOG"
+case "$*" in *launch_server*) exec sleep 60 ;; esac
 case "$*" in
   *--config-name*)
     name="${@: -1}"
@@ -206,8 +210,18 @@ esac
 
 def launched(recipe: str, tasks: int, folder: Path, *stages: str) -> tuple[int, str, list[str]]:
     """Exit status, stderr, and what the script called, with stand-ins for the engines."""
-    (folder / "launch.sh").write_text(launch_script(RECIPES[recipe], MODELS["qwen2.5-vl-3b"], tasks, seed=5))
-    environment = {"PATH": "/usr/bin:/bin", "LOG": str(folder / "log")}
+    (folder / "launch.sh").write_text(
+        launch_script(
+            RECIPES[recipe],
+            MODELS["qwen2.5-vl-3b"],
+            {stage.name: tasks for stage in RECIPES[recipe].training.stages},
+            seed=5,
+        )
+    )
+    environment = {"PATH": f"{folder / 'bin'}:/usr/bin:/bin", "LOG": str(folder / "log")}
+    (folder / "bin").mkdir(exist_ok=True)
+    (folder / "bin" / "curl").write_text('#!/bin/sh\nexec grep -q launch_server "$LOG"\n')
+    (folder / "bin" / "curl").chmod(0o755)
     for variable in ("TOOLHAND", "VERL_PYTHON", "LLAMAFACTORY"):
         stand_in = folder / variable.lower()
         stand_in.write_text(STAND_IN)
@@ -223,13 +237,51 @@ def launched(recipe: str, tasks: int, folder: Path, *stages: str) -> tuple[int, 
 def test_each_stage_begins_with_what_the_one_before_left(tmp_path: Path) -> None:
     status, complaint, calls = launched("dirl", 64, tmp_path)
     assert (status, complaint) == (0, "")
-    first, synth, export, sft, second = calls
+    first, synth, *served, export, sft, second = calls
     assert first.startswith("verl_python start=Qwen/Qwen2.5-VL-3B-Instruct -m verl.trainer.main_ppo")
-    assert "data synth --recipe dirl --n 8000 --seed 5" in synth
+    assert "data synth --recipe dirl --method tools robot --n 6000 --seed 5" in synth
+    server, expert = sorted(served, key=lambda call: "launch_server" not in call)  # they run beside each other
+    assert f"launch_server --model-path FOLDER/{EXPERT_WEIGHTS} --served-model-name expert --host 127.0.0.1" in server
+    assert "data synth --recipe dirl --method points --policy openai:expert@http://127.0.0.1:8765/v1 --n 2000" in expert
+    assert "data export --from data/rollouts data/expert --out data/phase_1_sft" in export
     assert "--format sharegpt --layout text --method points tools robot" in export
     assert "phase_1_sft.yaml model_name_or_path=Qwen/Qwen2.5-VL-3B-Instruct gradient_accumulation_steps=1" in sft
     assert second.startswith("verl_python start=FOLDER/checkpoints/phase_1_sft ")
     assert second.endswith("--config-path FOLDER --config-name phase_2_irl")
+
+
+def test_the_server_of_the_expert_ends_with_its_work_and_what_it_made_is_not_made_again(tmp_path: Path) -> None:
+    launched("dirl", 64, tmp_path)
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path) not in running
+    (tmp_path / "data" / "expert").mkdir(parents=True)
+    (tmp_path / "data" / "expert" / "sample.html").write_text("done")
+    calls = launched("dirl", 64, tmp_path, "phase_1_sft")[2]
+    assert sum("launch_server" in call for call in calls) == 1
+
+
+@pytest.mark.parametrize("recipe", ["peria", "evic", "last"])
+def test_only_a_script_that_goes_on_from_rl_knows_where_its_weights_lie(recipe: str) -> None:
+    tasks = {stage.name: 64 for stage in RECIPES[recipe].training.stages}
+    assert "after_rl" not in launch_script(RECIPES[recipe], MODELS["qwen3-vl-8b"], tasks, seed=0)
+
+
+def test_the_expert_is_offered_the_pointing_tool_alone_under_a_prompt_with_two_examples() -> None:
+    expert, _, whole = RECIPES["dirl"].training.stages
+    assert isinstance(expert, RlStage)
+    assert isinstance(whole, RlStage)
+    plan = plan_of(RECIPES["dirl"], expert, 2, 0, "train", StageWorld(difficulty=0.0))
+    (first, _) = prompts_of(plan)
+    system = first.messages[0][1]
+    tools = re.findall(r'"function": {"name": "([^"]+)"', system)
+    assert sorted(tools) == ["roborefer.detect_all", "roborefer.detect_one"]
+    assert system.startswith(load_protocol("spacetools").system.partition("<tools>")[0]), "figure 3, word by word"
+    assert (system.count("Example 1"), system.count("Example 2")) == (1, 1)
+    (loop,) = agent_document(plan, RECIPES["dirl"], expert)
+    assert (loop["settings"]["suites"], loop["settings"]["protocol"]) == (["pointing"], "spacetools_pointing")
+    settings = agent_document(plan_of(RECIPES["dirl"], whole, 2, 0, "train"), RECIPES["dirl"], whole)[0]["settings"]
+    assert (settings["suites"], settings["protocol"], settings["difficulty"]) == (["spacetools"], "spacetools", 0.4)
+    assert Episodes(settings).protocol.name == "spacetools", "the adapter takes what the preset writes"
 
 
 def test_stages_of_fine_tuning_follow_each_other_and_one_can_be_named(tmp_path: Path) -> None:
@@ -251,6 +303,6 @@ def test_a_folder_with_fewer_tasks_than_a_step_takes_is_not_trained_on(tmp_path:
 
 @pytest.mark.parametrize(("recipe", "model"), PAIRS, ids=IDS)
 def test_every_page_says_whose_numbers_it_has(recipe: Any, model: Any) -> None:
-    page = readme(recipe, model, 16, 0)
+    page = readme(recipe, model, "toolhand train")
     assert ("gives no numbers for" in page) != model.trained_by(recipe)
     assert not re.search(r"\{\w+\}", page)

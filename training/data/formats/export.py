@@ -42,7 +42,7 @@ def is_kept(record: RolloutRecord, keep: KeptRollouts, methods: Sequence[str] = 
 
 
 def export(
-    rollouts: Path,
+    rollouts: Path | Sequence[Path],
     out: Path,
     form: FormName,
     layout: Layout = "calls",
@@ -53,7 +53,7 @@ def export(
     """Write a folder of rollouts as a data set; of a collection that was killed, its whole shards.
 
     Args:
-        rollouts: See `training.rollouts.collection`.
+        rollouts: See `training.rollouts.collection`; of several folders one after the other.
         out: Where it goes; not there yet, or empty.
         form: A key of FORMS.
         layout: See `training.data.formats.conversation`.
@@ -71,14 +71,18 @@ def export(
             ErrorCode.INVALID_ARGUMENT,
             f"A format is one of {', '.join(FORMS)}, and kept are all, accepted or successful: not {form!r}, {keep!r}.",
         )
+    folders = [rollouts] if isinstance(rollouts, Path) else list(rollouts)
     bad_row = None if on_skip is None else lambda error: on_skip(str(error))
-    records = (record for record in read_rollouts(rollouts, bad_row) if is_kept(record, keep, methods))
+    records = (
+        record for folder in folders for record in read_rollouts(folder, bad_row) if is_kept(record, keep, methods)
+    )
     wanted = [keep] * (keep != "all") + [f"made by {' or '.join(methods)[:80]}"] * bool(methods)
     which = f" that is {' and '.join(wanted)}" if wanted else ""
-    return write_set(_some(records, rollouts, which), PictureStore(rollouts), out, FORMS[form](), layout, on_skip)
+    where = " and ".join(str(folder) for folder in folders)
+    return write_set(_some(records, where, which), _Stores(folders), out, FORMS[form](), layout, on_skip)
 
 
-def _some(records: Iterable[RolloutRecord], rollouts: Path, which: str) -> Iterator[RolloutRecord]:
+def _some(records: Iterable[RolloutRecord], rollouts: str, which: str) -> Iterator[RolloutRecord]:
     """The records. Raises ToolError INVALID_ARGUMENT where there are none, before anything is written."""
     left = iter(records)
     first = next(left, None)
@@ -122,5 +126,11 @@ class _Stores:
 
     def get(self, name: str) -> NDArray[np.uint8]:
         """See `training.data.formats.sample.PictureSource`."""
-        having = (store for store in self._stores if store.path(name).exists())
-        return next(having, self._stores[0]).get(name)
+        return self._having(name).get(name)
+
+    def path(self, name: str) -> Path:
+        """See `training.rollouts.pictures.PictureStore`."""
+        return self._having(name).path(name)
+
+    def _having(self, name: str) -> PictureStore:
+        return next((store for store in self._stores if store.path(name).exists()), self._stores[0])

@@ -14,7 +14,7 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from training.data.formats.conversation import ChatExample, Layout, example_of
 from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter, write_durably
-from training.rollouts.pictures import PictureStore, hash_of
+from training.rollouts.pictures import hash_of
 from training.rollouts.record import RolloutRecord
 
 Row = Any
@@ -41,6 +41,13 @@ def json_text(document: Any) -> str:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"It holds something that JSON cannot: {error}.") from error
 
 
+class PictureFolder(Protocol):
+    """Has pictures as files."""
+
+    def path(self, name: str) -> Path:
+        """See `training.rollouts.pictures.PictureStore`."""
+
+
 class PictureCopies:
     """The pictures of a data set.
 
@@ -49,7 +56,7 @@ class PictureCopies:
         folder: Of the data set: they go into `images/` there, by their hash.
     """
 
-    def __init__(self, store: PictureStore, folder: Path) -> None:
+    def __init__(self, store: PictureFolder, folder: Path) -> None:
         self._store, self._folder = store, folder
         self.copied: set[str] = set()
 
@@ -129,7 +136,7 @@ class WrittenSet:
 
 def write_set(
     records: Iterable[RolloutRecord],
-    store: PictureStore,
+    store: PictureFolder,
     folder: Path,
     form: RowFormat,
     layout: Layout = "calls",

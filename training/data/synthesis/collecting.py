@@ -17,11 +17,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
-from training.data.synthesis.methods import SynthesisJob, job_of, shares_of
+from training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of
 from training.rollouts.collection import write_shard
 from training.splits import Split, split_named
 from training.workers import JobEnd, Workers
@@ -45,18 +46,24 @@ class SynthesisPlan:
         n: So many kept trajectories.
         seed: Decides everything else.
         split: Of the tasks.
+        methods: Of the recipe's, these alone; all where empty.
+        policy: Does the tasks in place of the scripted teachers, as `toolhand run --policy` takes it.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for another recipe or split, a number below 1, and a negative seed.
+        ToolError: INVALID_ARGUMENT for another recipe, method, policy or split, a number below 1, and a negative seed.
     """
 
     recipe: str
     n: int
     seed: int = 0
     split: Split = "train"
+    methods: tuple[str, ...] = ()
+    policy: str = ""
 
     def __post_init__(self) -> None:
-        shares_of(self.recipe)
+        chosen_shares(self.recipe, self.methods)
+        if self.policy:
+            require_form(self.policy)
         split_named(self.split)
         if self.n < 1 or self.seed < 0:
             raise ToolError(
@@ -111,8 +118,11 @@ def collect_data(
     first = len({entry.job for entry in entries}) // BLOCK
     if kept >= plan.n:
         return entries
-    jobs = [job_of(plan.recipe, plan.seed, number) for number in range(first * BLOCK, PATIENCE * plan.n + BLOCK)]
-    with Workers(functools.partial(Maker, folder, plan.split), workers, DEADLINE_S) as pool:
+    jobs = [
+        job_of(plan.recipe, plan.seed, number, plan.methods)
+        for number in range(first * BLOCK, PATIENCE * plan.n + BLOCK)
+    ]
+    with Workers(functools.partial(Maker, folder, plan.split, policy=plan.policy), workers, DEADLINE_S) as pool:
         for number, block in enumerate(_blocks(pool.run(jobs), first * BLOCK), start=first):
             fresh = _write_block(folder, number, block, plan.n - kept, seen)
             entries += fresh
@@ -172,11 +182,12 @@ def _write_block(
 
 def _claim(plan: SynthesisPlan, folder: Path) -> None:
     """Note the plan in the folder. Raises ToolError INVALID_ARGUMENT where that holds anything else."""
-    path, document = folder / PLAN, {key: value for key, value in asdict(plan).items() if key != "n"}
+    path = folder / PLAN
+    document = json.loads(json.dumps({key: value for key, value in asdict(plan).items() if key != "n"}))
     if path.exists():
         try:
-            found = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
+            found = {"methods": [], "policy": ""} | dict(json.loads(path.read_bytes()))  # plans had neither before
+        except (OSError, ValueError, TypeError) as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
         if found != document:
             raise ToolError(

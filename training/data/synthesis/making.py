@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.episode import Episode
-from agent_node.policy import Policy
 from sim.memory import give_back_free_memory
 from sim.tasks.task import Task
 from training.data.synthesis import checks
@@ -77,12 +76,10 @@ class Maker:
         folder: Of the collection; pictures and long texts are written there.
         split: Of the tasks.
         writer: Says thoughts in other words; `wording.Templates` where None.
-        policy: Does the tasks in place of the scripted teachers.
+        policy: Does the tasks in place of the scripted teachers, see `Workshop`.
     """
 
-    def __init__(
-        self, folder: Path, split: Split = "train", writer: Writer | None = None, policy: Policy | None = None
-    ) -> None:
+    def __init__(self, folder: Path, split: Split = "train", writer: Writer | None = None, policy: str = "") -> None:
         self._workshop = Workshop(split, policy)
         self._writer = writer or Templates()
         self._stores = {True: PictureStore(folder), False: PictureStore(folder / REJECTED)}
@@ -114,7 +111,7 @@ class Maker:
             task=_document(attempt.task, self._workshop.split),
             schemas=attempt.tools,
             seed=attempt.seed,
-            policy="scripted" if self._workshop.policy is None else self._workshop.policy.name,
+            policy=self._workshop.policy or "scripted",
             group=job.number,
             rollout=number,
             seeds={"task": job.seed, "station": attempt.seed, "policy": job.seed},

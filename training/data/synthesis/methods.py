@@ -11,12 +11,13 @@
 | `checked` | LAST, stage 2 | doubtful results are checked | right |
 | `failing` | LAST, simulated failures | tools fail on purpose, results are checked | right, and one was checked |
 
-About 500 of SpaceTools' 8,000 trajectories are of a mock robot that always succeeds; ours are physics, and more.
+A policy that teaches `points` is offered the pointing tool alone. About 500 of SpaceTools' 8,000 trajectories are of a
+mock robot that always succeeds; ours are physics, and more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ import numpy as np
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.workshop import VIEW, Workshop, kinds_of
+from training.data.synthesis.workshop import VIEW, Workshop, kinds_of, schemas_of, suites_of
 from training.failures import ALL_TOOLS, EMPTY, Failures
 from training.tasks.kinds import MANIPULATION
 
@@ -82,6 +83,14 @@ def _plain(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     return [attempt(workshop.environment(recipe, ERRING), task, workshop.teacher(task, recipe), job.seed)]
 
 
+def _points(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
+    if not workshop.policy:
+        return _plain(workshop, job)
+    environment = workshop.environment("dirl", ERRING, pointing=True)
+    made = attempt(environment, workshop.task(job.kind, job.seed), workshop.expert(), job.seed)
+    return [spacetools.as_student(made, workshop.protocol("dirl"), schemas_of(suites_of("dirl")))]
+
+
 def _robot(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     task = workshop.task(job.kind, job.seed)
     teacher = workshop.reflecting(task, "dirl", job.seed)
@@ -90,7 +99,7 @@ def _robot(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
 
 def _explore(workshop: Workshop, job: SynthesisJob) -> list[Attempt]:
     task = workshop.task(job.kind, job.seed)
-    told = workshop.policy is not None
+    told = bool(workshop.policy)
     writing = peria.Writing(workshop.teacher(task, "peria"), workshop.protocol("peria"), told)
     return peria.explore_and_exploit(workshop.environment("peria", ERRING, UNSURE), task, writing, job.seed)
 
@@ -142,7 +151,7 @@ def _failed_and_checked(made: Attempt) -> str:
 
 
 METHODS: Mapping[str, Method] = {
-    "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _plain, _pointed),
+    "points": Method("dirl", lambda: spacetools.POINTING_KINDS, _points, _pointed),
     "tools": Method("dirl", lambda: kinds_of("dirl"), _plain),
     "robot": Method("dirl", lambda: tuple(MANIPULATION), _robot),
     "explore": Method("peria", lambda: kinds_of("peria"), _explore),
@@ -191,9 +200,27 @@ def shares_of(recipe: str) -> dict[str, float]:
     return dict(_SHARES[recipe])
 
 
-def job_of(recipe: str, seed: int, number: int) -> SynthesisJob:
-    """A candidate of a recipe; recipe, seed and number decide everything. Raises as `shares_of`."""
+def chosen_shares(recipe: str, methods: Sequence[str] = ()) -> dict[str, float]:
+    """As `shares_of`, of some of its methods alone; of all where none is named.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT as `shares_of`, and for a method that the recipe does not have.
+    """
     shares = shares_of(recipe)
+    if unknown := [name for name in methods if name not in shares]:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The recipe {recipe} has no method {unknown[0][:60]!r}, only {', '.join(shares)}.",
+        )
+    if not methods:
+        return shares
+    whole = sum(shares[name] for name in dict.fromkeys(methods))
+    return {name: shares[name] / whole for name in shares if name in methods}
+
+
+def job_of(recipe: str, seed: int, number: int, methods: Sequence[str] = ()) -> SynthesisJob:
+    """A candidate of a recipe; recipe, methods, seed and number decide everything. Raises as `chosen_shares`."""
+    shares = chosen_shares(recipe, methods)
     rng = np.random.default_rng([seed, number])
     method = str(rng.choice(list(shares), p=list(shares.values())))
     kinds = METHODS[method].kinds()

@@ -3,17 +3,22 @@
 The problem is taken apart: one teacher points and does nothing else, the other has every tool. 2,000 trajectories of
 the paper are the first one's, 6,000 the second one's; both keep only what ends in a correct answer. The paper's first
 teacher is a model trained with the pointing tool alone, its second Claude Sonnet 4.5 with all tools. Here both are
-any policy; a trajectory counts as the pointing teacher's where pointing and the camera were all that it called, and
-its prompt lists the other tools nevertheless.
+any policy, scripted where none is given. A policy that teaches pointing is offered the pointing tool alone, under the
+prompt of its own training; what the student learns stands under the prompt of figure 3 with all tools (D.1). A
+trajectory counts as the pointing teacher's where pointing and the camera were all that it called.
 
 For reinforcement learning without tools (D.4) a trajectory of T turns is taken apart into T instances of one turn.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from agent_node.episode import Episode
+from agent_node.protocol import Protocol
+from training.data.synthesis.attempts import Attempt
 from training.rollouts.record import CallEntry, MessageRecord, RolloutRecord
 
 POINTING = frozenset(
@@ -31,6 +36,21 @@ POINTING_KINDS = ("point", "free_space")
 def points_alone(episode: Episode) -> bool:
     """Pointing and the camera were all that was called."""
     return all(record.name in POINTING for record in episode.records)
+
+
+def as_student(made: Attempt, protocol: Protocol, schemas: Sequence[Mapping[str, Any]]) -> Attempt:
+    """An expert's attempt under the student's prompt: its system message, and the tools that are offered, are replaced.
+
+    Args:
+        made: Whatever came of it.
+        protocol: The student's; turns are written in the same form in both.
+        schemas: Of all tools that the student is offered.
+    """
+    if made.episode is None:
+        return made
+    first, *rest = made.episode.messages
+    messages = [replace(first, text=protocol.system_prompt(schemas)), *rest]
+    return replace(made, episode=replace(made.episode, messages=messages, protocol=protocol), tools=schemas)
 
 
 @dataclass(frozen=True)
