@@ -41,6 +41,7 @@ SLOW = {
         "tool_nodes/perception/test_free_space.py",
         "tool_nodes/sandbox",
         "tool_nodes/tools/test_manipulation.py",
+        "test_wheel.py",
         "toolhand",
         "training",
     )

@@ -11,6 +11,9 @@ from typing import Any
 
 from tool_nodes.results import ErrorCode, ToolError
 
+PROJECT = "toolhand"
+"""The distribution, as pip knows it."""
+
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 200
 """So much of another package's error stands in a sentence [characters]."""
@@ -44,9 +47,23 @@ def pip_install(what: str) -> str:
 
 
 def install_extra(extra: str) -> str:
-    """The command line, for a shell, that adds an extra of pyproject.toml to this installation."""
-    folder = _shown(_ROOT) if (_ROOT / "pyproject.toml").is_file() else "."
-    return pip_install(f"-e {shlex.quote(f'{folder}[{extra}]')}")
+    """The command line, for a shell, that adds an extra of pyproject.toml to this installation.
+
+    In a checkout it installs that once more. Elsewhere it names the package, which pip finds and leaves as it is.
+    """
+    if in_checkout():
+        return pip_install(f"-e {shlex.quote(f'{_shown(_ROOT)}[{extra}]')}")
+    return pip_install(shlex.quote(f"{PROJECT}[{extra}]"))
+
+
+def install_again() -> str:
+    """What to do, as a sentence goes on, where an installation knows less than its files offer."""
+    return pip_install(f"-e {shlex.quote(_shown(_ROOT))}") if in_checkout() else "pip install --force-reinstall WHEEL"
+
+
+def in_checkout() -> bool:
+    """True where this code runs from the folder of the repository, False where a wheel was installed."""
+    return (_ROOT / "pyproject.toml").is_file()
 
 
 def _shown(path: Path) -> str:

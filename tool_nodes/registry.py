@@ -19,7 +19,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tool_nodes.extras import install_extra, pip_install
+from tool_nodes.extras import PROJECT, install_again, install_extra, pip_install
 from tool_nodes.results import ErrorCode, ToolError
 
 GROUPS: Mapping[str, str] = {
@@ -38,7 +38,6 @@ GROUPS: Mapping[str, str] = {
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 
-PROJECT = "toolhand"
 _ROOT = Path(__file__).parents[1]
 _SHOWN = 60
 """So many characters of an unknown name are repeated."""
@@ -135,7 +134,7 @@ def _stale() -> ToolError:
     return ToolError(
         ErrorCode.UNAVAILABLE,
         "This checkout of toolhand offers what its installation does not know yet.",
-        f"Install it once more: {pip_install('-e .')}",
+        f"Install it once more: {install_again()}",
     )
 
 

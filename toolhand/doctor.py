@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_node.console.terminal import AsJson, emit
 from tool_nodes import registry
-from tool_nodes.extras import pip_install
+from tool_nodes.extras import install_again
 from tool_nodes.models.table import MODELS, RealModel
 from tool_nodes.version import version
 from toolhand import options
@@ -43,7 +43,7 @@ def doctor(as_json: AsJson = False) -> int:
         findings["gl_camera"] = "not available (not needed)"
     backends = {port: registry.offers(port) for port in registry.GROUPS if port != "second_pointer"}  # the pointer's
     if not backends["perception"]:
-        problems.append(f"No backend is installed; install this checkout once more: {pip_install('-e .')}")
+        problems.append(f"No backend is installed; install toolhand once more: {install_again()}")
     findings["devices"] = [_device_line(device) for device in devices()]
     findings["problems"] = problems
     models = [_model(model, backends[model.port]) for model in MODELS]
@@ -85,7 +85,7 @@ def _device_line(device: dict[str, Any]) -> str:
 
 def _model(model: RealModel, offers: list[registry.Offer]) -> dict[str, str]:
     """A model and what has to be installed before it can be used."""
-    missing = next((offer.missing for offer in offers if offer.name == model.name), "this checkout, once more")
+    missing = next((offer.missing for offer in offers if offer.name == model.name), "toolhand, once more")
     return {
         "name": model.name,
         "port": model.port,

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 
 from rclpy_zenoh.launch import LaunchedGraph
 from rclpy_zenoh.launch.cli import Launcher
 from rclpy_zenoh.launch.cli import main as launch_command
 from rclpy_zenoh.launch.keys import ServiceKeys
+from rclpy_zenoh.launch.packages import share_folder
 
 DEFAULT_SCENE = "example"
 """Of launch/sim.launch.yaml."""
+
+SUFFIX = ".launch.yaml"
 
 STOP_KEYS = ServiceKeys(
     {" ": "/stop", "s": "/stop", "S": "/stop", "r": "/reset_stop", "R": "/reset_stop"},
@@ -21,7 +25,14 @@ STOP_KEYS = ServiceKeys(
 
 def main(argv: list[str]) -> int:
     """Run a launch file until Ctrl-C. Returns the exit status, see `rclpy_zenoh.launch.cli.main`."""
-    return launch_command(argv, Launcher("toolhand up", "launch/sim.launch.yaml", STOP_KEYS, next_steps))
+    launcher = Launcher("toolhand up", f"my{SUFFIX}", named_files(), STOP_KEYS, next_steps)
+    return launch_command(argv, launcher)
+
+
+def named_files() -> dict[str, Path]:
+    """The launch files that come along, by the name that is typed: sim, kinova, tools."""
+    folder = share_folder("toolhand_bringup") / "launch"
+    return {file.name.removesuffix(SUFFIX): file for file in sorted(folder.glob(f"*{SUFFIX}"))}
 
 
 def next_steps(graph: LaunchedGraph, settings: str, arguments: Mapping[str, str]) -> list[str]:

@@ -118,4 +118,4 @@ def up_command(task: str, settings: dict[str, Any]) -> str:
         for name, (argument, default) in _ARGUMENTS.items()
         if name in settings and settings[name] != default
     ]
-    return f"{shlex.join(['toolhand', 'up', 'launch/sim.launch.yaml', *given])}\n{run}"
+    return f"{shlex.join(['toolhand', 'up', 'sim', *given])}\n{run}"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tool_nodes.extras import install_extra, pip_install
+from tool_nodes.extras import install_again, install_extra, pip_install
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -48,11 +48,20 @@ def test_in_the_checkout_the_command_is_short(monkeypatch: pytest.MonkeyPatch) -
     assert pip_install("mcap") == ".venv/bin/python -m pip install mcap"
 
 
+def test_away_from_a_checkout_the_command_names_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tool_nodes.extras._ROOT", tmp_path)  # site-packages, say
+    for extra in EXTRAS:
+        *command, target = shlex.split(install_extra(extra))
+        assert command[1:] == ["-m", "pip", "install"]
+        assert target == f"{PROJECT['name']}[{extra}]"
+    assert "-e" not in shlex.split(install_again())
+
+
 def test_no_text_sends_anybody_to_a_package_of_our_name_and_every_extra_exists() -> None:
     ours = re.compile(r"pip install[^\n`]*?\btoolhand\b|toolhand" + r"\[[a-z]+\]")
     named = re.compile(r"""extra `([a-z]+)`|install_extra\(["']([a-z]+)["']\)|extra \[([a-z]+)\]|\.\[([a-z]+)\]""")
     for path in TEXTS:
         text = path.read_text(encoding="utf-8")
-        if path != Path(__file__):
+        if path not in (Path(__file__), ROOT / "tests" / "test_wheel.py"):  # which has it installed
             assert not ours.search(text), path
         assert {next(filter(None, found)) for found in named.findall(text)} <= set(EXTRAS), path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,5 +34,25 @@ def test_the_help_names_the_command_the_file_and_the_keys(capsys: pytest.Capture
         main(["--help"])
     words = " ".join(capsys.readouterr().out.split())
     assert words.startswith("usage: toolhand up")
-    assert "launch/sim.launch.yaml" in words
+    assert "or kinova, sim, tools" in words
     assert "Space or s stops the arm (/stop), r allows motions again (/reset_stop)." in words
+
+
+@pytest.mark.parametrize("name", ["sim", "kinova"])
+def test_a_launch_file_that_comes_along_is_known_by_its_name_in_any_folder(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / name).mkdir()  # as the checkout has a folder sim
+    monkeypatch.chdir(tmp_path)
+    assert main([name, "--show-args"]) == 0
+    assert "perception: Which backends" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["sin", "launch/sim.launch.yaml", ""])
+def test_a_launch_file_that_is_none_is_told_with_the_names_that_there_are(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([name, "scene:=3"]) == 2
+    said = capsys.readouterr().err
+    assert said == f"There is no launch file {name!r}: give the path of one, or a name: kinova, sim, tools.\n"

@@ -53,7 +53,7 @@ def test_the_commands_start_such_a_graph_and_send_the_sentence() -> None:
     }  # fmt: skip
     up, run = up_command("don't", settings).splitlines()
     assert shlex.split(up) == [
-        "toolhand", "up", "launch/sim.launch.yaml", "scene:=my scene.yaml", "perception:=pixels", "lockstep:=true",
+        "toolhand", "up", "sim", "scene:=my scene.yaml", "perception:=pixels", "lockstep:=true",
         "policy:=openai:m", "protocol:=native", "role:=observer", "suites:=spacetools,last", "turns:=9",
     ]  # fmt: skip
     assert shlex.split(run) == ["toolhand", "run", "don't", "--transport", "ros"]

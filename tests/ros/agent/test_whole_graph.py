@@ -167,12 +167,10 @@ def test_a_graph_that_runs_is_used_as_it_is(
     told = json.loads((run_dir / "result.json").read_text())
     for result in (run.result, told):
         assert {key: result[key] for key in ABOUT} == ABOUT
-        assert result["command"] == (
-            "toolhand up launch/sim.launch.yaml lockstep:=true\ntoolhand run 'what a lovely day' --transport ros"
-        )
+        assert result["command"] == ("toolhand up sim lockstep:=true\ntoolhand run 'what a lovely day' --transport ros")
         assert result["judged_against"]["source"] == "the robot's own reading of the sentence, not independent"
     report = (run_dir / "report.html").read_text()
-    for words in ("To repeat it", "launch/sim.launch.yaml", "What was understood", "not independent"):
+    for words in ("To repeat it", "toolhand up sim", "What was understood", "not independent"):
         assert words in report
 
 

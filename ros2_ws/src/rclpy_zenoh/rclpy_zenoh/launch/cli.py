@@ -41,12 +41,14 @@ class Launcher:
     Attributes:
         prog: Its name in help texts.
         example: A launch file, for the help text.
+        named: Launch files that can be given by a name.
         keys: Keys of the terminal that call services of the graph.
         next_steps: What is told to be typed in another shell.
     """
 
     prog: str = "python -m rclpy_zenoh.launch"
     example: str = "robot.launch.yaml"
+    named: Mapping[str, Path] = field(default_factory=dict)
     keys: ServiceKeys = field(default_factory=ServiceKeys)
     next_steps: NextSteps = _look_around
 
@@ -55,14 +57,18 @@ def main(argv: list[str] | None = None, launcher: Launcher = Launcher()) -> int:
     """Run the command line. Returns the exit status: 0, 1 where a process failed, 2 for wrong input."""
     parser = _parser(launcher)
     given = parser.parse_args(argv)
+    file = launcher.named.get(given.file, Path(given.file))
     try:
+        if launcher.named and not file.is_file():
+            names = ", ".join(launcher.named)
+            raise LaunchError(f"There is no launch file {given.file!r}: give the path of one, or a name: {names}.")
         if given.show_args:
-            print("\n".join(map(_describe, declared_arguments(given.file))))
+            print("\n".join(map(_describe, declared_arguments(file))))
             return 0
         arguments = dict(_assignment(text) for text in given.arguments)
-        _say(f"Starting {given.file} ...")
+        _say(f"Starting {file} ...")
         graph = launch(
-            given.file, arguments, domain=given.domain, router_port=given.router_port, sink=_say, forked=given.forked
+            file, arguments, domain=given.domain, router_port=given.router_port, sink=_say, forked=given.forked
         )
     except LaunchError as error:
         _say(str(error))
@@ -74,7 +80,8 @@ def _parser(launcher: Launcher) -> argparse.ArgumentParser:
     keys = f" At a terminal: {launcher.keys.help}" if launcher.keys.help else ""
     description = f"Start the nodes of a launch file; Ctrl-C ends them.{keys}"
     parser = argparse.ArgumentParser(prog=launcher.prog, description=description)
-    parser.add_argument("file", type=Path, help=f"launch file in ROS 2's YAML frontend, e.g. {launcher.example}")
+    names = f"; or {', '.join(launcher.named)}" if launcher.named else ""
+    parser.add_argument("file", help=f"launch file in ROS 2's YAML frontend, e.g. {launcher.example}{names}")
     parser.add_argument("arguments", nargs="*", metavar="NAME:=VALUE", help="arguments that the file declares")
     parser.add_argument("--domain", type=int, help="ROS domain; otherwise that of ROS_DOMAIN_ID, or 0")
     parser.add_argument("--router-port", type=int, help="port of the router; 0 for a router of its own on a free port")
