@@ -10,11 +10,16 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import struct
 from pathlib import Path
 from typing import Any
 
+from tool_nodes.files import KIB, open_file
 from tool_nodes.results import ErrorCode, ToolError
+
+_LONGEST_FILE = 4 * KIB
+"""So much of a token file is read [bytes]."""
 
 MIN_TOKEN = 16
 """Shortest token that a file may hold [characters]."""
@@ -26,19 +31,28 @@ _SALT = b"toolhand approve_motion"
 
 
 def read_token(path: Path) -> str:
-    """The token in a file that only its owner can read.
+    """The token in a file that only this user can read; whose it is is looked at before what it says.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for a file that cannot be read, that others may read, or whose token is too short.
+        ToolError: INVALID_ARGUMENT for a file that cannot be read, that others may read or own, or whose token is too
+            short.
     """
     try:
-        text, mode = path.read_text(encoding="utf-8").strip(), path.stat().st_mode
+        with open_file(path) as file:
+            there = os.fstat(file.fileno())
+            if there.st_uid != os.geteuid():
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} belongs to another user, who knows it."
+                )
+            if there.st_mode & 0o077:
+                raise ToolError(
+                    ErrorCode.INVALID_ARGUMENT,
+                    f"The token file {str(path)!r} may be used by others.",
+                    f"chmod 600 {path}",
+                )
+            text = file.read(_LONGEST_FILE).decode().strip()
     except (OSError, ValueError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} cannot be read.") from error
-    if mode & 0o077:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} may be used by others.", f"chmod 600 {path}"
-        )
     if len(text) < MIN_TOKEN:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,

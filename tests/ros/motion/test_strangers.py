@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import stat
 import threading
 from collections.abc import Callable
@@ -92,6 +93,23 @@ def test_a_token_file_is_long_and_the_operators_alone(tmp_path: Path, content: s
     file.chmod(stat.S_IRUSR)
     if len(content) >= 16:
         assert read_token(file) == content
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_a_token_file_of_another_user_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(TOKEN)
+    file.chmod(0o600)
+    os.chown(file, 54321, 54321)
+    with pytest.raises(ToolError, match="belongs to another user") as caught:
+        read_token(file)
+    assert TOKEN not in str(caught.value)
+
+
+def test_a_token_file_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "token", 0o600)
+    with pytest.raises(ToolError, match="cannot be read"):
+        read_token(tmp_path / "token")
 
 
 def test_without_a_terminal_nothing_is_approved() -> None:
