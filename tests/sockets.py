@@ -8,18 +8,19 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-_LISTENS = "0A"
+_STATES = {"tcp": "0A", "tcp6": "0A", "udp": "07", "udp6": "07"}
+"""Of a socket that takes what comes from anywhere, by the kernel's tables."""
 
 
 def listening(processes: Iterable[int]) -> set[tuple[str, int]]:
-    """Addresses and ports at which any of these processes, or of their descendants, takes connections over TCP."""
+    """Addresses and ports at which any of these processes, or of their descendants, takes connections or packets."""
     mine = {inode for process in _with_descendants(processes) for inode in _sockets(process)}
     found = set()
-    for table in ("tcp", "tcp6"):
+    for table, listens in _STATES.items():
         with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
             for row in Path("/proc/net", table).read_text(encoding="ascii").splitlines()[1:]:
                 _, local, _, state, *_, inode = row.split()[:10]
-                if state == _LISTENS and inode in mine:
+                if state == listens and inode in mine:
                     address, _, port = local.partition(":")
                     found.add((_address(address), int(port, 16)))
     return found

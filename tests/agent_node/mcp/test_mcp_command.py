@@ -1,10 +1,13 @@
-"""`toolhand mcp` before it serves."""
+"""`toolhand mcp` before it serves, and where it then listens."""
 
+import signal
+import subprocess
 import sys
 from typing import Any
 
 import pytest
 
+from tests.sockets import listening, only_loopback
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand import mcp as command
 
@@ -38,3 +41,17 @@ def test_wrong_options_are_told_before_anything_is_served(settings: dict[str, An
     with pytest.raises(ToolError, match=sentence) as found:
         command.mcp(**({"robot": "mock"} | settings))
     assert found.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_over_http_it_is_reached_from_this_machine_alone() -> None:
+    command = [sys.executable, "-m", "toolhand", "mcp", "--transport", "http", "--station", "mock"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        assert server.stderr is not None
+        try:
+            said = next(line for line in server.stderr if "Serving MCP at" in line)
+            assert "http://127.0.0.1:" in said
+            assert len(listening([server.pid])) == 1
+            assert only_loopback([server.pid])
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=60.0)

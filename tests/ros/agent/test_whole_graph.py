@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import threading
 import time
@@ -21,6 +22,7 @@ from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_
 from sim.ros.station import RemoteWorld
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import paper_task
+from tests.sockets import listening, only_loopback
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.ros.link import RosLink
@@ -74,6 +76,12 @@ class Heard:
         if self._then is not None and kind == "call" and payload.name == self._tool:
             then, self._then = self._then, None
             then()
+
+
+def test_every_process_of_the_graph_is_reached_from_this_machine_alone(graph: LaunchedGraph) -> None:
+    everything = [os.getpid(), *graph.pids().values()]
+    assert len(listening(everything)) >= 8  # the router and the nodes
+    assert only_loopback(everything), listening(everything)
 
 
 def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
