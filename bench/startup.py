@@ -26,8 +26,9 @@ FIRST_MOTION = "robot.execute_grasp"
 """The call that moves the arm first, as `toolhand run` tells it."""
 
 GRAPH = "graph, until it is ready"
-AWAY = tempfile.gettempdir()
-"""Where commands run: in a checkout Python would import from there, whatever installation the command is of."""
+AWAY = Path(sys.prefix)
+"""Where commands run: in a checkout Python would import from there, whatever installation the command is of, and in a
+folder that other users write into, what they have put there."""
 READY_WITHIN_S = 120.0
 """A graph that is not ready by then has failed [s]; an idle machine takes 3."""
 HELP = (("--help",), ("run", "--help"), ("stop", "--help"), ("up", "--help"), ("runs", "--help"))

@@ -93,7 +93,7 @@ def _start_detached(file: Path, address: str) -> ServiceNote:
     here = place.private(place.folder())
     log = here / "up.log"
     before = place.noted()
-    command = [sys.executable, "-m", "toolhand", "serve", "up", str(file.resolve())]
+    command = [sys.executable, "-P", "-m", "toolhand", "serve", "up", str(file.resolve())]
     with log.open("wb") as output:
         keeper = subprocess.Popen(
             [*command, f"--address={address}"] if address else command,

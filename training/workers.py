@@ -189,7 +189,7 @@ class Workers(Generic[Job, Result]):
             os.environ.setdefault(variable, "1")  # which the new process inherits: threads only wait for each other
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(self._make, theirs), daemon=True)
-        with _without_interrupts():
+        with _without_working_folder(), _without_interrupts():
             process.start()
         theirs.close()
         return _Slot(process, ours, time.monotonic())
@@ -284,6 +284,20 @@ def _ending(exitcode: int | None) -> str:
         return f"signal {signal.Signals(-exitcode).name}"
     except ValueError:
         return f"signal {-exitcode}"
+
+
+@contextlib.contextmanager
+def _without_working_folder() -> Iterator[None]:
+    """A process that is started within imports nothing from the working folder before it is told where to look.
+
+    Others may write there, and multiprocessing begins with whatever it finds there by the name of its own modules.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ.pop("PYTHONSAFEPATH") if before is None else os.environ.update({"PYTHONSAFEPATH": before})
 
 
 @contextlib.contextmanager

@@ -38,7 +38,10 @@ def run_program(program: str, arguments: Sequence[str]) -> int:
     """
     is_file = os.path.isfile(program)
     sys.argv = [program, *arguments]
-    sys.path[0] = os.path.dirname(os.path.abspath(program)) if is_file else os.getcwd()
+    if is_file and sys.flags.safe_path:
+        sys.path.insert(0, os.path.dirname(os.path.abspath(program)))
+    elif not sys.flags.safe_path:  # else no module of the folder that it was started from is wanted
+        sys.path[0] = os.path.dirname(os.path.abspath(program)) if is_file else os.getcwd()
     try:
         if is_file:
             runpy.run_path(program, run_name="__main__")

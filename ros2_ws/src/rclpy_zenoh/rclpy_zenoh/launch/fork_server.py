@@ -51,7 +51,7 @@ def main(argv: Sequence[str]) -> int:
     """Serve until the launcher closes its socket; in a forked node, run it."""
     control = socket.socket(fileno=int(argv[0]))
     room = len(argv[1])
-    own_name = (sys.executable, "-m", "rclpy_zenoh.launch.fork_server")
+    own_name = (sys.executable, "-P", "-m", "rclpy_zenoh.launch.fork_server")
     preload(argv[2:])
     if len(os.listdir("/proc/self/task")) > 1:
         control.sendall(UNFIT)

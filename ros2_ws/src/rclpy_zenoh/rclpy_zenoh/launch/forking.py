@@ -33,8 +33,8 @@ _STATUS_PATIENCE_S = 2.0
 
 _CLOSE_PATIENCE_S = 2.0
 _LONGEST_TITLE_BYTES = 1 << 14
-_MODULE_ARGUMENT = 3
-"""Where the module stands in the command of a plan: python -m rclpy_zenoh.run MODULE."""
+_MODULE_ARGUMENT = 4
+"""Where the module stands in the command of a plan: python -P -m rclpy_zenoh.run MODULE."""
 
 
 class ForkedProcess:
@@ -101,7 +101,8 @@ class ForkServer:
         with theirs:
             self._process = subprocess.Popen(
                 [
-                    sys.executable, "-m", "rclpy_zenoh.launch.fork_server", str(theirs.fileno()), "-" * room, *modules,
+                    sys.executable, "-P", "-m", "rclpy_zenoh.launch.fork_server", str(theirs.fileno()), "-" * room,
+                    *modules,
                 ],
                 env=environment,
                 stdin=subprocess.DEVNULL,

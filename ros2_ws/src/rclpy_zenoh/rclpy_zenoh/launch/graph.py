@@ -174,7 +174,7 @@ class LaunchedGraph:
                 ready.set()
 
         def router(port: str) -> ProcessPlan:
-            command = (sys.executable, "-m", "rclpy_zenoh.router", "--port", port)
+            command = (sys.executable, "-P", "-m", "rclpy_zenoh.router", "--port", port)
             path = (str(CLIENT_ROOT),)
             return ProcessPlan(ROUTER, command, os.environ, python_path=path, respawn_delay_s=ROUTER_RESPAWN_S)
 

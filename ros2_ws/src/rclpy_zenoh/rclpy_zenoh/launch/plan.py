@@ -37,7 +37,7 @@ class ProcessPlan:
         node: Fully qualified name of its node, None where the file does not name it.
         cwd: Folder that it starts in, None for the launcher's.
         python_path: Folders in which Python must find modules.
-        forkable: The command is `python -m rclpy_zenoh.run MODULE ...`, which a fork server can stand in for.
+        forkable: The command is `python -P -m rclpy_zenoh.run MODULE ...`, which a fork server can stand in for.
         screen: True to show its lines.
         respawn_delay_s: Started again so long after its end [s]; None to let it be.
         shutdown_on_exit: Its end is the end of the whole graph.

@@ -56,7 +56,7 @@ def start_router(port: int = 0) -> RouterProcess:
     """
     path = os.pathsep.join(filter(None, (str(_PACKAGE_ROOT), os.environ.get("PYTHONPATH"))))
     process = subprocess.Popen(
-        [sys.executable, "-m", "rclpy_zenoh.router", "--port", str(port), "--until-stdin-closes"],
+        [sys.executable, "-P", "-m", "rclpy_zenoh.router", "--port", str(port), "--until-stdin-closes"],
         env={**os.environ, "PYTHONPATH": path},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -99,7 +99,7 @@ def test_a_node_becomes_a_command_with_ros_arguments(write: Write, package: Path
     (process,) = read_plan(path, {}).processes
     assert process.node == "/left/arm/greeter"
     ros = process.command.index("--ros-args")
-    assert process.command[1:ros] == ("-m", "rclpy_zenoh.run", "launch_test_nodes.talker", "--fast")
+    assert process.command[1:ros] == ("-P", "-m", "rclpy_zenoh.run", "launch_test_nodes.talker", "--fast")
     expected = ["-r", "__node:=greeter", "-r", "__ns:=/left/arm", "--params-file", str(package / "p.yaml")]
     for rule in ("rate:=5", 'label:="5"', 'text:="7"', "limits:=[1.5, 2]", "quick:=true"):
         expected += ["-p", rule]
