@@ -88,6 +88,7 @@ def run(
     turns: int = DefaultNumber(24),
     runs_dir: Path = RUNS_DIR,
     animation: bool = True,
+    record_depth: bool = False,
     transport: Transport = "process",
     own_graph: bool = False,
     robot: RobotName = DefaultText(DEFAULT_ROBOT),
@@ -104,6 +105,7 @@ def run(
         turns: Assistant turns before the command fails with TURN_BUDGET; 1 or more.
         runs_dir: Where the folder of the run is made.
         animation: Render the motion for the report.
+        record_depth: Keep the depth of camera pictures in run.mcap; in process.
         transport: "process" has the tools in this process; "ros" sends the sentence to the agent's node, of the graph
             that runs on this ROS domain or of one that is started with the scene and ended again. A graph that runs
             with another scene, robot or perception than you name here is left alone.
@@ -123,7 +125,7 @@ def run(
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
     from training.goal_from_text import task_from_text
-    from training.recorded import motion_log
+    from training.recorded import motion_log, truth_log
 
     if own_graph and transport != "ros":
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "--own-graph is for --transport ros.")
@@ -170,7 +172,7 @@ def run(
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
-    recorder = Recorder(text, lambda: station.world.time, print_step)
+    recorder = Recorder(text, lambda: station.world.time, print_step, depth=record_depth)
     result = None
     try:
         with _attempts_logged(run_dir / SAFETY_FILE), Interrupt(station.arm.stop) as interrupt:
@@ -191,7 +193,7 @@ def run(
             say(f"  report: {run_dir / 'report.html'}")
     finally:
         if recorder.heard:  # also of a run that a second Ctrl-C has ended
-            recorder.write(run_dir, motion_log(station), result)
+            recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
         with contextlib.suppress(OSError):
             run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
     if as_json:

@@ -144,6 +144,7 @@ EXPECTED = {
     "/joint_states": 20,
     "/camera/scene/image/compressed": 1,
     "/camera/scene/camera_info": 1,
+    "/toolhand/seen": 1,
     "/toolhand/picture/compressed": 1,
     "/toolhand/command": 1,
     "/toolhand/thought": 3,
