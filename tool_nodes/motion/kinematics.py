@@ -7,11 +7,13 @@ clamped or wrapped on the way.
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 import mujoco
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dposv
 
 from tool_nodes.motion.robot_file import robot_error
 from tool_nodes.motion.robot_model import RobotModel, load_robot
@@ -147,33 +149,39 @@ class Kinematics:
             position_tolerance: [m].
             rotation_tolerance: [rad].
         """
-        lower, upper = self.robot.lower, self.robot.upper
-        q = np.clip(q, lower, upper)
+        model, data, J, tip_p, tip_quat, R = self._model, self._data, self._J, self._p, self._quat, self._R
+        lower, upper, qpos, linear, angular = self.robot.lower, self.robot.upper, self._data.qpos, J[:3], J[3:]
+        q = np.minimum(np.maximum(q, lower), upper)
         target_p = T[:3, 3]
         target_quat = np.empty(4)
         mujoco.mju_mat2Quat(target_quat, np.ascontiguousarray(T[:3, :3]).ravel())
-        error, local = np.empty(6), np.empty(3)
+        error, local, A = np.empty(6), np.empty(3), np.empty((6, 6))
+        position, rotation, diagonal = error[:3], error[3:], A.reshape(-1)[::7]
+        # Some microseconds a line, some thousand times a plan: into arrays that are there, without what numpy's own
+        # clip and solve look at first.
         for _ in range(iterations):
             self.iterations += 1
-            self._update(q)
-            error[:3] = target_p - self._p
-            mujoco.mju_subQuat(local, target_quat, self._quat)
-            error[3:] = self._R @ local
-            distance, angle = float(np.sqrt(error[:3] @ error[:3])), float(np.sqrt(local @ local))
+            qpos[:] = q
+            mujoco.mj_kinematics(model, data)
+            np.subtract(target_p, tip_p, out=position)
+            mujoco.mju_subQuat(local, target_quat, tip_quat)
+            np.matmul(R, local, out=rotation)
+            distance, angle = math.sqrt(position @ position), math.sqrt(local @ local)
             if distance < position_tolerance and angle < rotation_tolerance:
                 return q
             if distance > _MAX_POSITION_STEP:
-                error[:3] *= _MAX_POSITION_STEP / distance
+                position *= _MAX_POSITION_STEP / distance
             if angle > _MAX_ROTATION_STEP:
-                error[3:] *= _MAX_ROTATION_STEP / angle
-            J = self._jacobian()
-            damping = _DAMPING * min(distance + 0.1 * angle, 1.0) + 1e-7
-            dq = J.T @ np.linalg.solve(J @ J.T + damping * _EYE6, error)
-            largest = float(np.abs(dq).max())
+                rotation *= _MAX_ROTATION_STEP / angle
+            mujoco.mj_comPos(model, data)
+            mujoco.mj_jacBody(model, data, linear, angular, self._tip)
+            np.matmul(J, J.T, out=A)
+            diagonal += _DAMPING * min(distance + 0.1 * angle, 1.0) + 1e-7
+            _, x, _ = dposv(A, error)
+            dq = x @ J
+            largest = max(dq.max(), -dq.min())
             if largest > _MAX_JOINT_STEP:
                 dq *= _MAX_JOINT_STEP / largest
-            q = np.clip(q + dq, lower, upper)
+            dq += q
+            q = np.minimum(np.maximum(dq, lower, out=dq), upper, out=dq)
         return None
-
-
-_EYE6 = np.eye(6)
