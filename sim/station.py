@@ -47,7 +47,7 @@ class StationConfig:
     Attributes:
         perception: Preset of the perception ports, e.g. "sim" (simulator truth with noise).
         ports: Backends that stand behind single ports instead, by name.
-        camera: "ray" (no GL), "gl", "auto" (GL where there is one), or another name of the registry.
+        camera: "ray" (no GL), "gl", "auto" (GL where a GPU draws it), or another name of the registry.
         planner: Name of the planner.
         seed: Seeds perception noise, grasp sampling and planning.
         noise: Noise and failures of the simulator's truth.

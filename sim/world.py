@@ -247,7 +247,7 @@ class World:
         if self.model.body_jntnum[body] == 0:
             return np.zeros(0), np.zeros(0)
         joint = self.model.body_jntadr[body]
-        free = self.model.jnt_type[joint] == mujoco.mjtJoint.mjJNT_FREE
+        free = self.model.jnt_type[joint] == int(mujoco.mjtJoint.mjJNT_FREE)
         qpos, qvel = self.model.jnt_qposadr[joint], self.model.jnt_dofadr[joint]
         return self.data.qpos[qpos : qpos + (7 if free else 1)], self.data.qvel[qvel : qvel + (6 if free else 1)]
 

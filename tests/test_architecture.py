@@ -137,6 +137,25 @@ def test_the_core_never_imports_heavy_packages() -> None:
         assert heavy <= ADAPTERS.get(module, set()), module
 
 
+def enum_operands(path: Path) -> list[int]:
+    """Lines that compare something with a member of an enum of MuJoCo: numpy does that pixel by pixel in Python."""
+
+    def is_member(node: ast.AST) -> bool:
+        return isinstance(node, ast.Attribute) and ast.unparse(node).startswith("mujoco.mjt")
+
+    lines = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        operands = [node.left, *node.comparators] if isinstance(node, ast.Compare) else []
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "np.isin":
+            operands = [inner for argument in node.args for inner in getattr(argument, "elts", [argument])]
+        lines += [node.lineno for operand in operands if is_member(operand)]
+    return lines
+
+
+def test_numbers_are_compared_with_the_number_of_an_enum_not_with_its_object() -> None:
+    assert {str(path): lines for path in MODULES.values() if (lines := enum_operands(path))} == {}
+
+
 def test_only_nodes_and_the_transport_know_ros() -> None:
     for module in (name for name in MODULES if not knows_ros(name)):
         assert "rclpy" not in packages(imports(MODULES[module])), module

@@ -303,7 +303,7 @@ class RayCamera(StampedCamera):
 
 
 AUTO = "auto"
-"""OpenGL where there is a library for it, else rays."""
+"""OpenGL where a graphics processor draws it, else rays, which are faster than OpenGL on the CPU."""
 
 
 def make_camera(
@@ -318,7 +318,8 @@ def make_camera(
 
     Args:
         kind: A name of the entry points `toolhand.camera`, such as "ray" (no graphics library) and "gl" (OpenGL); or
-            "auto": OpenGL where there is one, else rays.
+            "auto": OpenGL where a graphics processor draws it, else rays. Pictures of the two differ a little, so that
+            another machine may see another picture; for the same bytes everywhere ask for "ray".
         model: The physics model.
         data: Its state.
         camera: Calibration and pose.
@@ -332,14 +333,18 @@ def make_camera(
         ToolError: INVALID_ARGUMENT for another kind, UNAVAILABLE for "gl" without a graphics library.
     """
     if kind == AUTO:
-        try:
-            return make_camera("gl", model, data, camera, body_index, **options)
-        except ToolError as error:
-            if error.code is not ErrorCode.UNAVAILABLE:
-                raise
-        kind = "ray"
+        kind = "gl" if _gl_is_faster() else "ray"
     made: Camera = registry.load("camera", kind)(model, data, camera, body_index, **options)
     return made
+
+
+def _gl_is_faster() -> bool:
+    try:
+        return bool(registry.load("camera", "gl").accelerated())
+    except ToolError as error:
+        if error.code is not ErrorCode.UNAVAILABLE:
+            raise
+        return False
 
 
 def _view_of_lamp(lamp: Lamp) -> RayView:

@@ -96,7 +96,7 @@ class RayWorld:
         painted = (model.geom_matid >= 0) & np.all(model.geom_rgba == _DEFAULT_RGBA, axis=1)
         rgba[painted] = model.mat_rgba[model.geom_matid[painted]]
         visible = (rgba[:, 3] > 0.0) & (model.geom_group < 3)
-        flat = np.isin(model.geom_type, (mujoco.mjtGeom.mjGEOM_PLANE, mujoco.mjtGeom.mjGEOM_BOX))
+        flat = np.isin(model.geom_type, (int(mujoco.mjtGeom.mjGEOM_PLANE), int(mujoco.mjtGeom.mjGEOM_BOX)))
         surface = (model.geom_bodyid == 0) & flat & (rgba[:, 3] >= 0.99)
         plain = surface & np.all(rgba == _DEFAULT_RGBA, axis=1)
         rgba[plain, :3] = _WOOD
@@ -149,7 +149,7 @@ class RayWorld:
             origin = (view.origin - self.data.geom_xpos[geom]) @ rotation
             rays = view.rays @ rotation.astype(np.float32)
             size = self.model.geom_size[geom]
-            if self.model.geom_type[geom] == mujoco.mjtGeom.mjGEOM_PLANE:
+            if self.model.geom_type[geom] == int(mujoco.mjtGeom.mjGEOM_PLANE):
                 depth, axis = _plane_depth(origin, rays, size), np.full(n, 2)
             else:
                 depth, axis = _box_depth(origin, rays, size)

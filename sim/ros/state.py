@@ -42,10 +42,11 @@ class JointTransforms:
     """Poses of the robot's links relative to their parents, as the URDF has them."""
 
     def __init__(self, model: mujoco.MjModel) -> None:
+        hinge = int(mujoco.mjtJoint.mjJNT_HINGE)
         robot = [
             body
             for body in range(1, model.nbody)
-            if model.body_jntnum[body] == 0 or model.jnt_type[model.body_jntadr[body]] == mujoco.mjtJoint.mjJNT_HINGE
+            if model.body_jntnum[body] == 0 or model.jnt_type[model.body_jntadr[body]] == hinge
         ]
         self.fixed = [body for body in robot if model.body_jntnum[body] == 0]
         self.hinged = [body for body in robot if model.body_jntnum[body] == 1]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import mujoco
 import numpy as np
 import pytest
 
+from sim.camera import gl
 from sim.camera import ray as cameras
 from sim.camera.gl import GlCamera
 from sim.camera.ray import CameraModel, RayCamera, make_camera, scene_camera
@@ -281,6 +284,7 @@ def test_without_opengl_the_error_says_what_to_install(monkeypatch: pytest.Monke
         raise ImportError("no GL here")
 
     monkeypatch.setattr(mujoco, "Renderer", no_library)
+    monkeypatch.setattr(gl, "_accelerated", gl._accelerated.__wrapped__)
     world = World()
     with pytest.raises(ToolError, match=r"pip install -e \S*\[gl\]\S*, install libEGL or OSMesa") as caught:
         make_camera("gl", world.model, world.data, scene_camera(SIZE), world.body_index)
@@ -308,6 +312,43 @@ def test_opengl_agrees_with_the_rays_or_is_clearly_missing() -> None:
     assert np.nanmedian(np.abs(frame.depth - expected.depth)) < 1e-4
     assert np.array_equal(np.isnan(frame.depth), np.isnan(expected.depth))
     assert camera.capture() is frame
+
+
+class _Renderer:
+    """Stands for MuJoCo's renderer where there is an OpenGL library."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        (b"llvmpipe (LLVM 15.0.6, 256 bits)", RayCamera),
+        (b"softpipe", RayCamera),
+        (b"Software Rasterizer", RayCamera),
+        (b"Mesa OffScreen", RayCamera),
+        (b"ANGLE (Google, Vulkan 1.3.0 (SwiftShader Device (LLVM 10.0.0)), SwiftShader driver)", RayCamera),
+        (b"Apple Software Renderer", RayCamera),
+        (None, RayCamera),
+        (b"NVIDIA H100 PCIe/PCIe/SSE2", GlCamera),
+        (b"AMD Radeon RX 6800 (navi21, LLVM 15.0.7, DRM 3.49)", GlCamera),
+        (b"Mesa Intel(R) UHD Graphics 620 (KBL GT2)", GlCamera),
+        (b"Apple M2", GlCamera),
+    ],
+)
+def test_auto_takes_opengl_only_where_a_graphics_processor_draws_it(
+    monkeypatch: pytest.MonkeyPatch, name: bytes | None, kind: type
+) -> None:
+    opengl = SimpleNamespace(GL=SimpleNamespace(GL_RENDERER=0x1F01, glGetString=lambda _: name))
+    monkeypatch.setitem(sys.modules, "OpenGL", opengl)
+    monkeypatch.setattr(mujoco, "Renderer", _Renderer)
+    monkeypatch.setattr(gl, "_accelerated", gl._accelerated.__wrapped__)
+    world = World()
+    assert type(make_camera("auto", world.model, world.data, scene_camera(SIZE), world.body_index)) is kind
 
 
 def test_the_scene_camera_stands_where_the_workspace_says() -> None:
