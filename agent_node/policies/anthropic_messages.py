@@ -113,7 +113,7 @@ class AnthropicMessages(ChatServer):
     def _read(self, events: Iterator[str]) -> Completion:
         """Either a whole message or the events of one. Raises Fault for what is neither."""
         self._first_s = None
-        found, blocks, finished = Completion(), dict[Any, dict[str, Any]](), False
+        found, blocks, finished = Completion(), list[dict[str, Any]](), False
         for event in events:
             document = self._document(event)
             kind = document.get("type")
@@ -121,8 +121,7 @@ class AnthropicMessages(ChatServer):
                 raise failure(document.get("error"))
             if kind == "message":
                 content = document.get("content")
-                blocks = dict(enumerate(content)) if isinstance(content, list) else {}
-                blocks = {number: _block(block) for number, block in blocks.items()}
+                blocks = [_block(block) for block in content] if isinstance(content, list) else []
                 _end(document, found)
                 _use(document.get("usage"), found)
                 finished = True
@@ -131,13 +130,12 @@ class AnthropicMessages(ChatServer):
                 message = document.get("message")
                 _use(message.get("usage") if isinstance(message, Mapping) else None, found)
             elif kind == "content_block_start":
-                # A streamed call begins with an empty input: what it holds comes in pieces.
-                begun = _block(document.get("content_block")) | {"input": ""}
-                if begun.get("type") == "text" and any(block.get("type") == "text" for block in blocks.values()):
-                    self._client.say("\n")
-                blocks[document.get("index")] = begun
+                self._begin(document, blocks)
             elif kind == "content_block_delta":
                 self._add(document, blocks)
+            elif kind == "content_block_stop":
+                if (block := _open(document, blocks)) is not None:
+                    block["ended"] = True
             elif kind == "message_delta":
                 delta = document.get("delta")
                 _end(delta if isinstance(delta, Mapping) else {}, found)
@@ -147,15 +145,28 @@ class AnthropicMessages(ChatServer):
                 break
             elif not isinstance(kind, str):
                 raise self._unexpected(document)
-            require_length(sum(_length(block) for block in blocks.values()))
+            require_length(sum(_length(block) for block in blocks))
         if not finished:
             raise Fault("broke off in the middle of its answer", passing=True)
-        _sort(blocks.values(), found)
+        _sort(blocks, found)
         require_length(found.size)
         return found
 
-    def _add(self, document: Mapping[str, Any], blocks: dict[Any, dict[str, Any]]) -> None:
-        delta, block = document.get("delta"), blocks.get(document.get("index"))
+    def _begin(self, document: Mapping[str, Any], blocks: list[dict[str, Any]]) -> None:
+        """A block begins, whatever its index: servers give several the same. One that is begun twice is one."""
+        begun = _block(document.get("content_block"))
+        identity = {"index": document.get("index"), "id": begun.get("id"), "name": begun.get("name")}
+        if begun.get("id") and any(block.items() >= identity.items() and not block.get("ended") for block in blocks):
+            return
+        if begun.get("type") == "text" and any(block.get("type") == "text" for block in blocks):
+            self._client.say("\n")
+        # A streamed call begins with an empty input, and what it holds comes in pieces; or it is there at once.
+        given = begun.get("input")
+        text = given if isinstance(given, str) else json.dumps(given) if given else ""
+        blocks.append(begun | identity | {"input": text})
+
+    def _add(self, document: Mapping[str, Any], blocks: list[dict[str, Any]]) -> None:
+        delta, block = document.get("delta"), _open(document, blocks)
         if not isinstance(delta, Mapping) or block is None:
             raise self._unexpected(document)
         if self._first_s is None:
@@ -173,6 +184,12 @@ def _block(block: Any) -> dict[str, Any]:
     if not isinstance(block, Mapping):
         raise Fault("answered with a content block that is no object")
     return dict(block)
+
+
+def _open(document: Mapping[str, Any], blocks: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The last block of an event's index that has not ended."""
+    index = document.get("index")
+    return next((block for block in reversed(blocks) if block["index"] == index and not block.get("ended")), None)
 
 
 def _length(block: Mapping[str, Any]) -> int:

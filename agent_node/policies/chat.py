@@ -315,7 +315,9 @@ def canonical(completion: Completion, protocol: Protocol, names: ToolNames) -> s
     parts = [_thinking(thought, protocol).rstrip()] if thought else []
     for name, arguments in calls:
         written = arguments.strip() or "{}"
-        call = f'{{"name": {json.dumps(names.ours(name))}, "arguments": {written}}}'.replace("<", "\\u003c")
+        # Without a name it is no call; the parser says what one is.
+        named = f'"name": {json.dumps(names.ours(name))}, ' if name else ""
+        call = f'{{{named}"arguments": {written}}}'.replace("<", "\\u003c")
         parts.append(f"<{protocol.call}>{call}</{protocol.call}>")
     if calls and cut:
         parts[-1] = parts[-1].removesuffix(f"</{protocol.call}>")

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from agent_node.policies.call_pieces import CallPieces
 from agent_node.policies.chat import MAX_CHARACTERS, Completion, ContentPart, NativeTurn, picture_words
 from agent_node.policies.chat_server import ChatServer, failure, require_length
 from agent_node.policies.guide import Guide
@@ -130,7 +131,7 @@ class OpenAIChat(ChatServer):
     def _read(self, events: Iterator[str]) -> Completion:
         """Either a whole completion or its pieces. Raises Fault for what is neither."""
         self._first_s = None
-        found, calls, finished = Completion(), dict[Any, list[str]](), False
+        found, calls, finished = Completion(), CallPieces(), False
         for event in events:
             if event == "[DONE]":
                 finished = True
@@ -139,19 +140,19 @@ class OpenAIChat(ChatServer):
             if document.get("error"):
                 raise failure(document["error"])
             finished |= self._take(document, found, calls)
-            require_length(max(found.size, 100 * len(calls)))
+            require_length(max(found.size, calls.size))
             if not self._native and any(stop in found.words for stop in self._protocol.stop) and self._options.streams:
                 finished = True  # it does not heed stop strings: what follows is of no use
                 break
         if not finished:
             raise Fault("broke off in the middle of its answer", passing=True)
-        found.calls = [(name, arguments) for name, arguments in calls.values()]
+        found.calls = calls.joined()
         ids, logprobs = len(found.token_ids), len(found.logprobs)
         if ids and logprobs and ids != logprobs:
             raise Fault(f"sent {ids} token ids and {logprobs} log-probabilities of one turn")
         return found
 
-    def _take(self, document: Mapping[str, Any], found: Completion, calls: dict[Any, list[str]]) -> bool:
+    def _take(self, document: Mapping[str, Any], found: Completion, calls: CallPieces) -> bool:
         """Add one piece, or a whole answer, to what was found; True where it says why the turn ended."""
         usage = document.get("usage")
         if isinstance(usage, Mapping):
@@ -177,7 +178,10 @@ class OpenAIChat(ChatServer):
         found.thought += thought
         if self._options.streams:
             self._client.say(thought + words)
-        _take_calls(requested, calls)
+        if "message" in choice:
+            calls.replace(requested)
+        else:
+            calls.add(requested)
         if self._options.logprobs:
             _take_tokens(choice, found)
         ending = choice.get("finish_reason")
@@ -214,27 +218,6 @@ def _take_tokens(choice: Mapping[str, Any], found: Completion) -> None:
     found.logprobs += map(float, logprobs)
     if max(len(found.token_ids), len(found.logprobs)) > MAX_CHARACTERS:
         raise Fault(f"wrote a turn of more than {MAX_CHARACTERS} tokens")
-
-
-def _take_calls(requested: Any, calls: dict[Any, list[str]]) -> None:
-    """Join the pieces of each call, identified by their index, or where there is none by a new id or name."""
-    if requested is None:
-        return
-    if not isinstance(requested, list):
-        raise Fault("sent tool calls that are no list")
-    for piece in requested:
-        function = piece.get("function") if isinstance(piece, Mapping) else None
-        if not isinstance(function, Mapping):
-            raise Fault("sent a tool call without a function")
-        key = piece.get("index")
-        if not isinstance(key, int):
-            begins = piece.get("id") or function.get("name") or not calls
-            key = f"call {len(calls)}" if begins else list(calls)[-1]
-        call = calls.setdefault(key, ["", ""])
-        name, arguments = function.get("name"), function.get("arguments")
-        call[0] = call[0] or (name if isinstance(name, str) else "")
-        # Some servers send an object where a string belongs.
-        call[1] += arguments if isinstance(arguments, str) else "" if arguments is None else json.dumps(arguments)
 
 
 def _words(content: Any, between: str) -> str:

@@ -224,3 +224,54 @@ def test_empty_texts_are_never_sent(server, policy, conversation):
             block["text"] for turn in server.requests[-1]["messages"] for block in turn["content"] if "text" in block
         ]
         assert all(text.strip() for text in texts), json.dumps(texts)
+
+
+CAPTURE = {"type": "tool_use", "id": "a", "name": "robot__capture_image", "input": {}}
+DETECT = {"type": "tool_use", "id": "b", "name": "roborefer__detect_one", "input": {}}
+CAN = {"obj_name": "can", "image_index": 0}
+
+
+def _begins(block, index=0):
+    return {"type": "content_block_start", "index": index, "content_block": block}
+
+
+def _goes_on(text, index=0):
+    return {"type": "content_block_delta", "index": index, "delta": {"type": "input_json_delta", "partial_json": text}}
+
+
+ENDS = {"type": "content_block_stop", "index": 0}
+WRITTEN = json.dumps(CAN)
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param([_begins(CAPTURE), _begins(DETECT), _goes_on(WRITTEN)], id="one index for all, no ends"),
+        pytest.param([_begins(CAPTURE), ENDS, _begins(DETECT), _goes_on(WRITTEN), ENDS], id="one index for all"),
+        pytest.param(
+            [
+                _begins(CAPTURE),
+                _begins(DETECT, 1),
+                _goes_on(WRITTEN[:9], 1),
+                _begins(DETECT, 1),
+                _goes_on(WRITTEN[9:], 1),
+            ],
+            id="a block that is begun twice",
+        ),
+        pytest.param([_begins(CAPTURE), _begins(DETECT | {"input": CAN}, 1)], id="the input is there at once"),
+        pytest.param([_begins(CAPTURE, None), _begins(DETECT, None), _goes_on(WRITTEN, None)], id="no index"),
+    ],
+)
+def test_no_block_is_lost_or_given_the_input_of_another(server, policy, conversation, sent):
+    ending = [{"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+    server.will(server.stream([*sent, *ending]))
+    calls = NATIVE.parse(policy(NATIVE, stream=True).respond(conversation).text).calls
+    assert [(call.name, call.arguments, call.problem) for call in calls] == [
+        ("robot.capture_image", {}, ""),
+        ("roborefer.detect_one", CAN, ""),
+    ]
+
+
+def test_input_that_comes_after_the_end_of_a_block_is_nobodys(refused, server):
+    sent = server.stream([_begins(CAPTURE), ENDS, _goes_on(WRITTEN)])
+    assert refused(sent, stream=True, attempts=1).code is ErrorCode.UNAVAILABLE

@@ -267,3 +267,35 @@ def test_tokens_that_make_no_sense_are_a_fault_of_the_server(server, policy, con
     with pytest.raises(ToolError, match=words) as error:
         policy(logprobs=True).respond(conversation)
     assert error.value.code is ErrorCode.UNAVAILABLE
+
+
+FIRST = {"index": 0, "id": "a", "function": {"name": "robot__capture_image", "arguments": ""}}
+SECOND = {
+    "index": 0,
+    "id": "b",
+    "function": {"name": "roborefer__detect_one", "arguments": '{"obj_name": "can", "image_index": 0}'},
+}
+
+
+@pytest.mark.parametrize("streams", [True, False])
+def test_calls_of_one_index_reach_the_agent_apart(server, policy, conversation, streams) -> None:
+    both = [FIRST, SECOND]
+    if streams:
+        events = [*(server.delta(tool_calls=[one]) for one in both), server.delta("tool_calls"), "[DONE]"]
+        server.will(server.stream(events))
+    else:
+        server.will(server.completion(None, "tool_calls", message={"tool_calls": both}))
+    calls = NATIVE.parse(policy(NATIVE, stream=streams).respond(conversation).text).calls
+    assert [(call.name, call.arguments, call.problem) for call in calls] == [
+        ("robot.capture_image", {}, ""),
+        ("roborefer.detect_one", {"obj_name": "can", "image_index": 0}, ""),
+    ]
+
+
+def test_arguments_without_a_name_run_nothing_and_say_what_a_call_is(server, policy, conversation) -> None:
+    pieces = [FIRST, {"index": 1, "function": SECOND["function"] | {"name": None}}]
+    events = [*(server.delta(tool_calls=[one]) for one in pieces), server.delta("tool_calls"), "[DONE]"]
+    server.will(server.stream(events))
+    (call,) = NATIVE.parse(policy(NATIVE, stream=True).respond(conversation).text).calls
+    assert call.name == ""
+    assert call.problem == 'a tool call must be {"name": <func-name>, "arguments": <args-json-object>}'
