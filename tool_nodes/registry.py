@@ -69,6 +69,8 @@ class Setting:
         truth: What the simulator knows, for backends of the simulator (`sim.backends.Truth`); None elsewhere.
         robot: The `tool_nodes.motion.robot_model.RobotModel` that grasps; None for the default one.
         node: The rclpy Node that it serves; None in process.
+        planning_s: Wall time that a search for a path may take, besides any count of its own [s]; None where time
+            stands still meanwhile, so that the same seed gives the same path.
         shared: For what it has in common with the other backends.
     """
 
@@ -77,6 +79,7 @@ class Setting:
     truth: Any = None
     robot: Any = None
     node: Any = None
+    planning_s: float | None = None
     shared: Shared = field(default_factory=Shared)
 
 

@@ -48,6 +48,10 @@ BENCHMARKS = {
     "grasp": CliCommand(
         "bench.grasp:bench_grasp", "Grasp things of every kind, in turn alone and in clutter; first attempts only."
     ),
+    "planning": CliCommand(
+        "bench.planning:bench_planning",
+        "Plan paths among boxes: table, clutter, shelf, bins, narrow slots; beside OMPL where it is installed.",
+    ),
     "crowded": CliCommand(
         "bench.crowded:bench_crowded",
         "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",

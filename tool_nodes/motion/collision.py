@@ -44,38 +44,36 @@ class Checker:
         self._at_start: dict[tuple[int, int], float] = {}
         self._at_goals: dict[tuple[int, int], float] = {}
         self._clearance = 0.0
-        self._excess = TIP_SLACK
+        self._tips_at_start = self._tips_at_goals = 0.0
         self.robot = model.robot
-        self._low, self._high = self.robot.reach.low, self.robot.reach.high
         self.checks = 0
         self._refused: tuple[int, int] | None = None
         if start is not None:
-            self._at_start = self._depths_at(start[None])
-            self._excess = max(TIP_SLACK, self._tip_excess() + START_SLACK)
+            self._at_start, self._tips_at_start = self._depths_at(start[None])
 
-    def _depths_at(self, configurations: FloatArray) -> dict[tuple[int, int], float]:
+    def _depths_at(self, configurations: FloatArray) -> tuple[dict[tuple[int, int], float], float]:
+        """How deep contacts, and fingertips outside the workspace, may be [m] where the arm is at any of (M, n)."""
         deepest: dict[tuple[int, int], float] = {}
+        outside = -np.inf
         for q in configurations:
             if self._model.update(q):
                 for pair, depth in self._model.depths():
                     deepest[pair] = max(depth + START_SLACK, deepest.get(pair, -np.inf))
-        return deepest
+            outside = max(outside, self._model.tip_excess() + START_SLACK)
+        return deepest, outside
 
     @contextmanager
     def clearance(self, goals: FloatArray) -> Iterator[None]:
-        """While searching, keep 2 mm more than needed, except from what goals (M, n) are close to.
+        """While searching, keep fingertips inside, and 2 mm more than needed but from what goals (M, n) are close to.
 
         So what lies between two checked configurations is free too.
         """
-        self._clearance, self._at_goals = NEAR, self._depths_at(goals)
+        self._clearance = NEAR
+        self._at_goals, self._tips_at_goals = self._depths_at(goals)
         try:
             yield
         finally:
-            self._clearance, self._at_goals = 0.0, {}
-
-    def _tip_excess(self) -> float:
-        tips = self._model.tips()
-        return float(np.maximum(self._low - tips, tips - self._high).max())
+            self._clearance, self._at_goals, self._tips_at_goals = 0.0, {}, 0.0
 
     def free(self, q: FloatArray) -> bool:
         """True if q (n,) is free of collision with both fingertips inside the workspace."""
@@ -86,7 +84,8 @@ class Checker:
                 if depth > max(limit, self._at_start.get(pair, limit), self._at_goals.get(pair, limit)):
                     self._refused = pair
                     return False
-        if self._tip_excess() > self._excess:
+        slack = 0.0 if self._clearance else TIP_SLACK
+        if self._model.tip_excess() > max(slack, self._tips_at_start, self._tips_at_goals):
             self._refused = None
             return False
         return True
@@ -103,7 +102,7 @@ class Checker:
     def error(self, what: str) -> ToolError:
         """The error that says why the last configuration was refused."""
         if self._refused is None:
-            low, high = self._low, self._high
+            low, high = self.robot.reach.low, self.robot.reach.high
             return ToolError(
                 ErrorCode.OUT_OF_WORKSPACE,
                 f"{what} would take a fingertip out of the workspace: x {low[0]:.2f} to {high[0]:.2f} m, "

@@ -1,12 +1,13 @@
 """The embedded planner: inverse kinematics, a straight joint path or RRT-Connect, and a time law.
 
-Budgets count iterations, never wall time; the same seed and the same question give the same bytes, whatever
-was asked before.
+Budgets count iterations; the same seed and the same question give the same bytes, whatever was asked before. Only
+beside an arm whose time runs on is a search limited by wall time too, by whoever makes the planner.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import islice
 
 import numpy as np
@@ -22,7 +23,7 @@ from tool_nodes.motion.kinematics import (
     check_pose,
 )
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.rrt import rrt_connect, shortcut
+from tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
 from tool_nodes.motion.scene_model import SceneModels, attached_opening
 from tool_nodes.motion.timing import time_path, time_waypoints
 from tool_nodes.results import ErrorCode, ToolError
@@ -70,15 +71,17 @@ class EmbeddedPlanner:
     Args:
         seed: Seed of every random choice.
         robot: The robot; the default one where None.
+        planning_s: Time that one search for a path may take, besides its count of samples [s], for arms that stand in
+            real time meanwhile; None, and only then does the same question always get the same answer, for no limit.
 
     Attributes:
         robot: The robot.
         stats: Counted work of the last call.
     """
 
-    def __init__(self, seed: int = 0, robot: RobotModel | None = None) -> None:
+    def __init__(self, seed: int = 0, robot: RobotModel | None = None, planning_s: float | None = None) -> None:
         self.robot = robot = robot or load_robot()
-        self._seed = seed
+        self._seed, self._planning_s = seed, planning_s
         self._kinematics = Kinematics(robot)
         self._models = SceneModels(robot=robot)
         park = self._kinematics.fk(robot.park)
@@ -266,17 +269,28 @@ class EmbeddedPlanner:
 
     def _detour(self, start: FloatArray, goals: FloatArray, checker: Checker, speed: float) -> Trajectory:
         """A path of straight joint segments to any goal (M, n), found by RRT-Connect."""
+        blocked: ToolError | None = None
+        expired = self._time_limit()
         for resolution in (RESOLUTION, _FINE_RESOLUTION):
             rng = np.random.default_rng(self._seed)
             with checker.clearance(goals):
-                path = rrt_connect(start, goals, checker, rng, resolution=resolution)
-                if path is None:
-                    break
+                path = rrt_connect(start, goals, checker, rng, ITERATIONS, resolution, expired)
+                if isinstance(path, int):
+                    raise blocked or _not_found(path, None if path == ITERATIONS else self._planning_s)
                 path = shortcut(path, checker, rng, resolution=resolution)
             trajectory = time_waypoints(path, self.robot, speed)
             if checker.path_free(trajectory.q):
                 return trajectory
-        raise checker.error("Every path found to the goal")
+            blocked = checker.error("The path that was found to the goal")
+        assert blocked is not None
+        raise blocked
+
+    def _time_limit(self) -> Callable[[], bool]:
+        """Says from `planning_s` after now on that time is up; never where there is no limit."""
+        if self._planning_s is None:
+            return lambda: False
+        end = time.monotonic() + self._planning_s
+        return lambda: time.monotonic() > end
 
     def _plan_linear(
         self, start: FloatArray, goal: LinearGoal, scene: CollisionScene, checker: Checker, speed: float
@@ -373,6 +387,16 @@ class EmbeddedPlanner:
     def _travel_time(self, a: FloatArray, b: FloatArray) -> float:
         """Lower bound of the time from a to b [s]."""
         return float((np.abs(b - a) / self.robot.velocity).max())
+
+
+def _not_found(samples: int, limit_s: float | None) -> ToolError:
+    """No path was found: after so many samples, and after so long [s] where time ran out."""
+    within = f"{samples:,} samples" + ("" if limit_s is None else f" and {limit_s:g} s")
+    return ToolError(
+        ErrorCode.PLAN_FAILED,
+        f"No path to the goal was found within {within}.",
+        "The way between may be too narrow or walled up: try another pose, or move things out of the way first.",
+    )
 
 
 def _range(robot: RobotModel, joint: int) -> str:

@@ -76,8 +76,9 @@ class SceneModel:
         for name, factor, offset in _followers(robot):
             self._data.qpos[self._model.joint(name).qposadr[0]] = factor * position + offset
         tip = self._model.body(robot.tip_frame).id
-        self._p, self._R = self._data.xpos[tip], self._data.xmat[tip].reshape(3, 3)
-        self._tips = robot.gripper.points(self.opening_m)[3:]
+        self._frame = self._data.xmat[tip], self._data.xpos[tip]
+        self._tips = robot.gripper.points(self.opening_m)[3:].tolist()
+        self._workspace = robot.reach.low.tolist(), robot.reach.high.tolist()
         self._held = frozenset(np.flatnonzero(self._model.geom_contype == _HELD).tolist())
 
     def update(self, q: FloatArray) -> int:
@@ -102,9 +103,21 @@ class SceneModel:
         """Depth [m] that a pair of geoms may always have."""
         return TOUCH_DEPTH if self._held.intersection(pair) else 0.0
 
-    def tips(self) -> FloatArray:
-        """(2, 3) fingertips in the base frame after the last `update`."""
-        return self._tips @ self._R.T + self._p
+    def tips(self) -> list[tuple[float, float, float]]:
+        """The two fingertips in the base frame after the last `update` [m]."""
+        # In plain numbers: for two points that takes an eighth of numpy's time, and every check of a path asks it.
+        R, p = self._frame
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = R.tolist()
+        px, py, pz = p.tolist()
+        return [
+            (xx * a + xy * b + xz * c + px, yx * a + yy * b + yz * c + py, zx * a + zy * b + zz * c + pz)
+            for a, b, c in self._tips
+        ]
+
+    def tip_excess(self) -> float:
+        """How far the outermost fingertip is out of the workspace after the last `update` [m]; negative within it."""
+        (low_x, low_y, low_z), (high_x, high_y, high_z) = self._workspace
+        return max(max(low_x - x, x - high_x, low_y - y, y - high_y, low_z - z, z - high_z) for x, y, z in self.tips())
 
     def describe(self, pair: tuple[int, int]) -> str:
         """The two things that touch, in words."""

@@ -140,10 +140,11 @@ class MotionNode(Node):
     """Serves grasps and places.
 
     Parameters: `robot`, `seed` (may be set while nothing moves: all is as freshly started), `gripper_action`,
-    `lockstep`, `time_step`, `base_frame`, those of `declare_cameras` for the scene camera, `availability_deadline_s`,
-    `response_deadline_s`, `motion_deadline_s`, `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto,
-    ask-motion, dry-run: no goal is let through more easily), `approval_deadline_s`, `approval_token_file`,
-    `speed_limit`, `motions_per_minute` (0: any number), `workspace_low`, `workspace_high`.
+    `lockstep`, `time_step`, `planner`, `planning_s` (of one search for a path, free running alone), `base_frame`, those
+    of `declare_cameras` for the scene camera, `availability_deadline_s`, `response_deadline_s`, `motion_deadline_s`,
+    `stop_deadline_s`, `still_velocity`; for the guard `approval` (auto, ask-motion, dry-run: no goal is let through
+    more easily), `approval_deadline_s`, `approval_token_file`, `speed_limit`, `motions_per_minute` (0: any number),
+    `workspace_low`, `workspace_high`.
 
     Args:
         options: For `rclpy.node.Node`.
@@ -194,6 +195,8 @@ class MotionNode(Node):
         self._guard = MotionGuard(Mode(mode), self._desk, read_limits(self, robot))
         # The motions.
         self._planner = parameters.text(self, "planner", "embedded", "Which planner")
+        planning_s = parameters.seconds(self, "planning_s", 5.0, "How long a search for a path may take, free running")
+        self._planning_s = None if lockstep else planning_s
         self._busy = threading.Lock()
         self._progress: StageProgress | None = None
         self.add_on_set_parameters_callback(self._refuse_while_moving)
@@ -211,7 +214,9 @@ class MotionNode(Node):
         super().destroy_node()
 
     def _begin_anew(self, seed: int) -> None:
-        made = registry.make("planner", self._planner, Setting(seed, node=self, robot=self._robot))
+        made = registry.make(
+            "planner", self._planner, Setting(seed, node=self, robot=self._robot, planning_s=self._planning_s)
+        )
         planner = InterruptiblePlanner(made, lambda: self._arm.halted)
         self._manipulator = Manipulator(self._arm, planner, self._camera, self._enter, self._guard, self._robot)
         self._plans = PlanBook(self._robot)

@@ -113,3 +113,11 @@ def test_a_stop_makes_the_steps_that_nobody_else_makes(cell: Any) -> None:
     assert cell.done(result).status == GoalStatus.STATUS_CANCELED, "no step takes the motion up again"
     cell.assert_still()
     client.destroy()
+
+
+@pytest.mark.parametrize(("lockstep", "limit_s"), [(True, None), (False, 0.25)])
+def test_planning_is_limited_in_seconds_only_where_time_runs_on(
+    make_cell: Any, lockstep: bool, limit_s: float | None
+) -> None:
+    motion = make_cell(lockstep=lockstep, planning_s=0.25).motion
+    assert motion._manipulator._planner._planner._planning_s == limit_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import mujoco
 import numpy as np
 import pytest
@@ -21,8 +23,10 @@ from tests.gen3 import (
     load_robot_spec,
 )
 from tool_nodes.geometry import pose, rotation_angle, rotation_z, transform
+from tool_nodes.motion import planner as planner_module
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.planner import EmbeddedPlanner
+from tool_nodes.motion.rrt import _Tree
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, PoseGoal, Trajectory
 
@@ -132,6 +136,54 @@ def test_the_same_seed_gives_the_same_bytes_whatever_was_asked_before() -> None:
     plans = [planner.plan(left, both_yaws(top_down(0.4, -0.3, 0.1)), scene) for planner in (first, second, first)]
     assert plans[0].q.tobytes() == plans[1].q.tobytes() == plans[2].q.tobytes()
     assert plans[0].t.tobytes() == plans[1].t.tobytes() == plans[2].t.tobytes()
+
+
+def test_nothing_of_the_clock_is_in_a_path_unless_time_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    goal = NAMED_STATES["Home"]
+    scene = CollisionScene((wall(0.4),))
+    left = EmbeddedPlanner().plan(PARK, both_yaws(top_down(0.4, 0.3, 0.1)), scene).q[-1]
+    expected = EmbeddedPlanner().plan(left, both_yaws(top_down(0.4, -0.3, 0.1)), scene)
+    ticks = itertools.count(step=1e6)
+    monkeypatch.setattr(planner_module.time, "monotonic", lambda: next(ticks))
+    again = EmbeddedPlanner().plan(left, both_yaws(top_down(0.4, -0.3, 0.1)), scene)
+    assert again.q.tobytes() == expected.q.tobytes()
+    with pytest.raises(ToolError, match=r"^No path to the goal was found within 0 samples and 5 s\. ") as caught:
+        EmbeddedPlanner(planning_s=5.0).plan(left, both_yaws(top_down(0.4, -0.3, 0.1)), scene)
+    assert caught.value.code is ErrorCode.PLAN_FAILED
+    assert EmbeddedPlanner(planning_s=5.0).plan(PARK, JointGoal(goal), EMPTY).q.any()
+
+
+def test_a_goal_that_no_way_leads_to_is_told_apart_from_a_way_that_is_blocked(
+    planner: EmbeddedPlanner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planner_module, "ITERATIONS", 200)
+    left = planner.plan(PARK, both_yaws(top_down(0.4, 0.3, 0.1)), EMPTY).q[-1]
+    right = planner.plan(PARK, both_yaws(top_down(0.4, -0.3, 0.1)), EMPTY).q[-1]
+    halves = tuple(box(sign * 0.66, 0.0, 0.75, (0.54, 0.01, 0.75)) for sign in (-1, 1))
+    with pytest.raises(ToolError, match=r"^No path to the goal was found within 200 samples\. ") as caught:
+        planner.plan(left, JointGoal(right), CollisionScene(halves))
+    assert caught.value.code is ErrorCode.PLAN_FAILED
+    assert "obstacle" not in caught.value.message
+    # A shortcut that is none: the path that the search found was free, what is made of it is not.
+    monkeypatch.setattr(planner_module, "ITERATIONS", 20_000)
+    monkeypatch.setattr(planner_module, "shortcut", lambda path, *_, **__: path[[0, -1]])
+    with pytest.raises(ToolError, match=r"^The path that was found to the goal is blocked: .* obstacle near") as caught:
+        planner.plan(left, JointGoal(right), CollisionScene((wall(0.4),)))
+    assert caught.value.code is ErrorCode.PLAN_FAILED
+
+
+def test_the_nearest_node_of_a_large_tree_is_the_nearest() -> None:
+    rng, weights = np.random.default_rng(0), np.linspace(0.2, 1.0, 7)
+    tree = _Tree(np.zeros((1, 7)), weights)
+    nodes = [np.zeros(7)]
+    for count in (1, 100, 4094, 4095, 4096, 9000):
+        while len(nodes) < count:
+            nodes.append(rng.uniform(-3, 3, 7))
+            assert tree.add(nodes[-1], 0) == len(nodes) - 1
+        for q in rng.uniform(-3, 3, (50, 7)):
+            distances = np.linalg.norm((np.array(nodes) - q) * weights, axis=1)
+            assert tree.nearest(q) == int(distances.argmin())
+            assert tree.nearest(nodes[-1]) == len(nodes) - 1
 
 
 def test_the_margin_widens_a_gap_that_the_hand_just_fits(planner: EmbeddedPlanner) -> None:
