@@ -10,6 +10,7 @@ from tf2_ros import Buffer
 
 from tool_nodes.camera_names import WRIST, ZED, CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
@@ -29,7 +30,8 @@ def declare_cameras(
     """Cameras by their names, "scene" or "wrist", from the parameters of a node.
 
     The parameters are `zed_names` ("new" or "old"), `stamp_tolerance_s`, and for each camera `NAME.image_topic`,
-    `NAME.camera_info_topic` and `NAME.depth_topic`, where an empty text means the driver's own name.
+    `NAME.camera_info_topic` and `NAME.depth_topic`, where an empty text means the driver's own name, and
+    `NAME.image_is`, "raw" or "rectified", empty for what the name of the topic says.
 
     Raises:
         ToolError: INVALID_ARGUMENT.
@@ -45,10 +47,28 @@ def declare_cameras(
     usual = {"scene": ZED[zed].topics, "wrist": WRIST.topics}
     return {
         camera: TopicCamera(
-            node, _topics(node, camera, usual[camera]), transforms, deadline_s, base_frame, tolerance_s, robot
+            node,
+            _topics(node, camera, usual[camera]),
+            transforms,
+            deadline_s,
+            base_frame,
+            tolerance_s,
+            robot,
+            _rectified(node, camera),
         )
         for camera in cameras
     }
+
+
+def _rectified(node: Node, camera: str) -> bool | None:
+    said = parameters.optional_text(
+        node, f"{camera}.image_is", "raw, with the lens's distortion, or rectified; empty: as its topic's name says"
+    )
+    if said not in ("", "raw", "rectified"):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"Parameter {camera}.image_is must be raw or rectified, or empty, not {said!r}."
+        )
+    return said == "rectified" if said else None
 
 
 def _topics(node: Node, camera: str, usual: CameraTopics) -> CameraTopics:

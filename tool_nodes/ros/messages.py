@@ -21,6 +21,8 @@ from vision_msgs.msg import BoundingBox2D
 
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
+from tool_nodes.ros.bad_message import BadMessage as BadMessage
+from tool_nodes.ros.calibration import Rectified, read_calibration
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 BASE_FRAME = "base_link"
@@ -28,11 +30,18 @@ _CAMERAS = {frame_id: camera for camera, frame_id in OPTICAL_FRAMES.items()}
 _NANO = 1_000_000_000
 
 _COLOUR_CHANNELS = {"rgb8": (0, 1, 2), "bgr8": (2, 1, 0), "rgba8": (0, 1, 2), "bgra8": (2, 1, 0)}
+
+FURTHEST_M = 100.0
+"""No depth camera sees half of a picture beyond this [m]: a ZED sees 40 m. In millimetres every picture is like that
+whose things are more than 10 cm away."""
+
+_NEVER_M = 1e5
+"""No distance [m]: some drivers fill in the greatest float32 where there is no reading."""
+
+_NO_READING_MM = 65535
+"""What some drivers send in 16UC1 where there is no reading; others send 0."""
+
 _CLOUD_TYPES = {PointField.FLOAT32: "<f4", PointField.FLOAT64: "<f8"}
-
-
-class BadMessage(ValueError):
-    """What is wrong with a message, in one sentence."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +112,7 @@ def depth_to_image(depth: NDArray[np.float32], header: Header) -> Image:
 
 
 def image_to_depth(image: Image) -> NDArray[np.float32]:
-    """Depth (H, W) [m] of a 32FC1 [m] or 16UC1 [mm] image; NaN where it is not a positive number. Raises BadMessage."""
+    """Depth (H, W) [m] of a 32FC1 [m] or 16UC1 [mm] image; NaN where it is no distance. Raises BadMessage."""
     if image.encoding not in ("32FC1", "16UC1"):
         raise BadMessage(f"The depth image has encoding {image.encoding!r}, but must have 32FC1 or 16UC1.")
     in_metres = image.encoding == "32FC1"
@@ -112,8 +121,21 @@ def image_to_depth(image: Image) -> NDArray[np.float32]:
         raise BadMessage("The depth image is big-endian, but must be little-endian.")
     rows = np.ascontiguousarray(_rows(image, size, "depth image"))
     raw = rows.view("<f4" if in_metres else "<u2").reshape(image.height, image.width)
-    depth = raw if in_metres else raw.astype(np.float32) / np.float32(1000.0)
-    return np.where(np.isfinite(depth) & (depth > 0.0), depth, np.float32(np.nan))
+    if not in_metres:
+        known = (raw > 0) & (raw < _NO_READING_MM)
+        return np.where(known, raw.astype(np.float32) / np.float32(1000.0), np.float32(np.nan))
+    depth = np.where((raw > 0.0) & (raw < _NEVER_M), raw, np.float32(np.nan))
+    _require_metres(depth[np.isfinite(depth)], "depth image", "send 32FC1 in metres, or millimetres as 16UC1")
+    return depth
+
+
+def _require_metres(distances: NDArray[np.float32], what: str, instead: str) -> None:
+    """Raise BadMessage where known distances (N,) can only be millimetres."""
+    if distances.size and (middle := float(np.median(distances))) > FURTHEST_M:
+        raise BadMessage(
+            f"The {what} has a median of {middle:g} m, which no depth camera measures; it seems to be in millimetres: "
+            f"{instead}."
+        )
 
 
 def box_to_message(left: float, top: float, right: float, bottom: float) -> BoundingBox2D:
@@ -191,16 +213,8 @@ def intrinsics_to_info(K: FloatArray, size: tuple[int, int], header: Header) -> 
 
 
 def info_to_intrinsics(info: CameraInfo, size: tuple[int, int]) -> FloatArray:
-    """K (3, 3) [px] of a calibration for rectified pictures of (width, height). Raises BadMessage."""
-    K = np.array(info.k, float).reshape(3, 3)
-    if not (np.isfinite(K).all() and K[0, 0] > 0.0 and K[1, 1] > 0.0):
-        raise BadMessage(f"The camera_info holds no calibration: its focal lengths are {K[0, 0]:g} and {K[1, 1]:g} px.")
-    if (info.width, info.height) != size:
-        raise BadMessage(
-            f"The camera_info is for pictures of {info.width}x{info.height} pixels, but the image has "
-            f"{size[0]}x{size[1]}."
-        )
-    return K
+    """K (3, 3) [px] of a calibration without distortion for pictures of (width, height). Raises BadMessage."""
+    return read_calibration(info, size, Rectified())[0]
 
 
 def matrix_to_pose(T: FloatArray) -> Pose:
@@ -294,7 +308,10 @@ def message_to_cloud(message: PointCloud2) -> NDArray[np.float32]:
         }
     )
     values = points.view(layout)[:, 0]
-    return np.stack([values[name].astype(np.float32) for name in "xyz"], axis=1)
+    cloud = np.stack([values[name].astype(np.float32) for name in "xyz"], axis=1)
+    distances = np.abs(cloud).max(axis=1)
+    _require_metres(distances[np.isfinite(distances)], "point cloud", "send it in metres")
+    return cloud
 
 
 # -- frames ----------------------------------------------------------------------------------------
@@ -328,9 +345,14 @@ def take_frame(message: Any) -> RosFrame:
 
 
 def make_frame(
-    image: Image, depth: Image, camera_info: CameraInfo, T_base_camera: FloatArray, tolerance_ns: int = 0
+    image: Image,
+    depth: Image,
+    camera_info: CameraInfo,
+    T_base_camera: FloatArray,
+    tolerance_ns: int = 0,
+    rectified: Rectified = Rectified(),  # noqa: B008  # frozen
 ) -> RosFrame:
-    """A frame of one capture, with the image's stamp.
+    """A frame of one capture, with the image's stamp; what is raw is rectified.
 
     Args:
         image: In colour.
@@ -338,6 +360,8 @@ def make_frame(
         camera_info: Calibration for images of that size.
         T_base_camera: Pose (4, 4) of the optical frame.
         tolerance_ns: How far the stamps of image and depth may be apart [ns].
+        rectified: Which of the two are rectified. While that is not known, a calibration with distortion is refused:
+            points in a request are pixels of the picture that was sent.
 
     Raises:
         BadMessage: The first thing that is wrong or does not fit together.
@@ -354,11 +378,15 @@ def make_frame(
         metres = image_to_depth(depth)
     else:
         metres = np.full(rgb.shape[:2], np.nan, np.float32)
+    K, lens = read_calibration(camera_info, size, rectified)
+    if lens is not None:
+        rgb = rgb if rectified.image else lens.colours(rgb)
+        metres = metres if rectified.depth else lens.nearest(metres)
     stamp_ns, frame_id = nanoseconds(image.header.stamp), image.header.frame_id
     return RosFrame(
         rgb=rgb,
         depth=metres,
-        K=info_to_intrinsics(camera_info, size),
+        K=K,
         T_base_camera=T_base_camera,
         stamp=stamp_ns / _NANO,
         camera=_CAMERAS.get(frame_id, "scene"),

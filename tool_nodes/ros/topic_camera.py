@@ -24,6 +24,7 @@ from tool_nodes.camera_names import CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.arm_trace import ArmTrace
+from tool_nodes.ros.calibration import rectified_by_name
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import BASE_FRAME, BadMessage, RosFrame, make_frame, nanoseconds, rigid
@@ -63,6 +64,8 @@ class TopicCamera:
         base_frame: Frame of the robot's base.
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
         robot: Whose arm; the default robot's where None.
+        rectified: Whether the image is without distortion already; as its topic's name says where None. What is raw is
+            rectified here.
 
     Attributes:
         silent_deadlines: How many requests in a row, up to now, heard nothing on a topic that has a publisher.
@@ -77,6 +80,7 @@ class TopicCamera:
         base_frame: str = BASE_FRAME,
         stamp_tolerance_s: float = STAMP_TOLERANCE_S,
         robot: RobotModel | None = None,
+        rectified: bool | None = None,
     ) -> None:
         require_positive("deadline_s", deadline_s)
         self._node = node
@@ -85,6 +89,7 @@ class TopicCamera:
         self._deadline_s = deadline_s
         self._base_frame = base_frame
         self._tolerance_ns = round(stamp_tolerance_s * 1e9)
+        self._rectified = rectified_by_name(topics.image, topics.depth, rectified)
         self.silent_deadlines = 0
         self._group: CallbackGroup = ReentrantCallbackGroup()
         self._one_at_a_time = threading.Lock()
@@ -249,7 +254,9 @@ class TopicCamera:
 
     def _checked(self, picture: MatchedMessages, T_base_camera: FloatArray) -> RosFrame:
         frame: RosFrame = self._readable(
-            lambda: make_frame(picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns)
+            lambda: make_frame(
+                picture.image, picture.depth, picture.camera_info, T_base_camera, self._tolerance_ns, self._rectified
+            )
         )
         if int(frame.rgb.max()) <= BLACK:
             raise _unavailable(

@@ -102,6 +102,14 @@ def test_one_argument_chooses_the_names_of_an_old_zed_everywhere(name: str) -> N
         assert 'zed_names:="old"' in nodes[looks].command
 
 
+def test_that_a_picture_is_raw_is_said_to_all_that_look() -> None:
+    said = {"scene_image_is": "raw", "wrist_image_is": "rectified"}
+    nodes = {node.label: node for node in read_plan(ROOT / "launch" / "kinova.launch.yaml", said).processes}
+    for looks in ("camera", "motion"):
+        assert 'scene.image_is:="raw"' in nodes[looks].command
+    assert 'wrist.image_is:="rectified"' in nodes["camera"].command
+
+
 def test_only_beside_a_real_arm_the_wrist_cameras_mount_is_published() -> None:
     for name, published in (("sim.launch.yaml", False), ("kinova.launch.yaml", True)):
         (camera,) = (node for node in read_plan(ROOT / "launch" / name, {}).processes if node.label == "camera")

@@ -110,12 +110,12 @@ def test_depth_comes_back_to_the_last_bit(depth: np.ndarray, extra: int) -> None
 
 
 @given(SHAPES.flatmap(lambda s: arrays.arrays(np.uint16, s)))
-def test_millimetres_become_metres_and_zero_means_unknown(millimetres: np.ndarray) -> None:
+def test_millimetres_become_metres_and_what_is_no_reading_is_unknown(millimetres: np.ndarray) -> None:
     height, width = millimetres.shape
     image = Image(height=height, width=width, encoding="16UC1", step=2 * width, data=millimetres.tobytes())
     depth = image_to_depth(travelled(image))
-    assert np.array_equal(np.isnan(depth), millimetres == 0)
-    known = millimetres > 0
+    known = (millimetres > 0) & (millimetres < 65535)
+    assert np.array_equal(np.isnan(depth), ~known)
     np.testing.assert_allclose(depth[known], millimetres[known] / 1000.0, rtol=1e-6)
 
 
@@ -123,6 +123,28 @@ def test_depth_that_is_no_distance_is_unknown() -> None:
     raw = np.array([[np.inf, -np.inf, 0.0, -1.0, 0.5]], np.float32)
     depth = image_to_depth(Image(height=1, width=5, encoding="32FC1", step=20, data=raw.tobytes()))
     assert np.array_equal(depth, np.array([[np.nan] * 4 + [0.5]], np.float32), equal_nan=True)
+
+
+def test_no_reading_of_some_drivers_is_no_distance() -> None:
+    raw = np.array([[65535, 0, 1000, 65534]], "<u2")
+    depth = image_to_depth(Image(height=1, width=4, encoding="16UC1", step=8, data=raw.tobytes()))
+    assert np.array_equal(depth, np.array([[np.nan, np.nan, 1.0, 65.534]], np.float32), equal_nan=True)
+    filled = np.array([[np.finfo(np.float32).max, 0.5, 1e6, 0.7]], np.float32)
+    depth = image_to_depth(depth_to_image(filled, HEADER))
+    assert np.array_equal(depth, np.array([[np.nan, 0.5, np.nan, 0.7]], np.float32), equal_nan=True)
+
+
+@pytest.mark.parametrize("millimetres", [[1200.0] * 4, [np.nan, 0.0, 150.0, 3000.0], [np.inf, np.nan, np.nan, 480.0]])
+def test_millimetres_in_a_float_image_are_refused(millimetres: list[float]) -> None:
+    text = sentence(lambda: image_to_depth(depth_to_image(np.array([millimetres], np.float32), HEADER)))
+    assert "seems to be in millimetres" in text
+    assert "32FC1 in metres, or millimetres as 16UC1" in text
+
+
+@pytest.mark.parametrize("metres", [[0.3, 40.0, 90.0, 0.6], [np.nan] * 4, [99.0] * 4, [0.5, 0.6, 0.7, 1500.0]])
+def test_far_things_are_no_millimetres(metres: list[float]) -> None:
+    depth = np.array([metres], np.float32)
+    assert np.array_equal(image_to_depth(depth_to_image(depth, HEADER)), depth, equal_nan=True)
 
 
 def test_a_big_picture_comes_back() -> None:
@@ -146,9 +168,9 @@ def test_images_that_cannot_be_read_are_refused() -> None:
 # -- calibration and poses -------------------------------------------------------------------------
 
 
-@given(st.floats(1.0, 5000.0), st.integers(1, 4000), st.integers(1, 4000))
-def test_intrinsics_come_back_exactly(focal: float, width: int, height: int) -> None:
-    K = intrinsics(focal, width, height)
+@given(st.floats(0.11, 99.0), st.integers(1, 4000), st.integers(1, 4000))
+def test_intrinsics_come_back_exactly(focal_share: float, width: int, height: int) -> None:
+    K = intrinsics(focal_share * max(width, height), width, height)
     assert np.array_equal(
         info_to_intrinsics(travelled(intrinsics_to_info(K, (width, height), HEADER)), (width, height)), K
     )
@@ -263,6 +285,11 @@ def test_clouds_that_cannot_be_read_are_refused() -> None:
     assert "48 bytes" in sentence(lambda: message_to_cloud(cloud(height=3)))
 
 
+def test_a_cloud_in_millimetres_is_refused() -> None:
+    cloud = np.array([[100.0, 200.0, 900.0], [120.0, 210.0, 950.0], [np.nan] * 3], np.float32)
+    assert "seems to be in millimetres" in sentence(lambda: message_to_cloud(cloud_to_message(cloud, (3, 1), HEADER)))
+
+
 # -- frames ----------------------------------------------------------------------------------------
 
 
@@ -317,6 +344,12 @@ def test_what_does_not_belong_together_is_refused(frame: Frame) -> None:
     assert "different stamps" in changed(lambda m: setattr(m.depth.header, "stamp", time_message(1)))
     assert "camera_pose is missing" in changed(lambda m: setattr(m.camera_pose.header, "frame_id", ""))
     assert "camera_info" in changed(lambda m: setattr(m, "camera_info", CameraInfo()))
+
+
+def test_a_request_with_a_picture_that_has_distortion_is_refused(frame: Frame) -> None:
+    message = message_of(frame)
+    message.camera_info.d = [-0.3, 0.09, 0.0, 0.0, 0.0]
+    assert "has distortion" in sentence(lambda: take_frame(message))
 
 
 def test_a_frame_without_depth_has_unknown_depth(frame: Frame) -> None:

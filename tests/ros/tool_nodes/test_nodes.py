@@ -102,6 +102,7 @@ def test_a_node_that_can_only_begin_anew_ends_with_one_sentence(start: Any) -> N
         ("camera", "availability_deadline_s:=soon", "a number of seconds"),
         ("camera", "scene.image_topic:=1", "scene.image_topic must be a string"),
         ("camera", "zed_names:=ancient", "zed_names must be new or old"),
+        ("camera", "wrist.image_is:=bent", "wrist.image_is must be raw or rectified, or empty, not 'bent'"),
         ("camera", "stamp_tolerance_s:=-0.01", "stamp_tolerance_s must be a number from 0 to 1"),
         ("camera", "stamp_tolerance_s:=.nan", "stamp_tolerance_s must be a number from 0 to 1"),
         ("camera", "wrist_mount:='0 0.05 0'", "wrist_mount must be six numbers"),

@@ -24,6 +24,7 @@ from tests.gen3 import ARM_JOINTS
 from tests.ros.tool_nodes.fake_camera import FakeCamera
 from tool_nodes.camera_names import ZED, CameraTopics
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.ros.lenses import Lens
 from tool_nodes.ros.messages import OPTICAL_FRAMES, intrinsics_to_info, nanoseconds, time_message
 from tool_nodes.ros.topic_camera import TopicCamera
 
@@ -372,6 +373,42 @@ def test_it_listens_as_reliably_as_the_driver_sends(
     for topic in (topics.image, topics.camera_info, topics.depth):
         found = node.get_subscriptions_info_by_topic(topic)
         assert [one.qos_profile.reliability for one in found] == [reliability]
+
+
+BENT = [-0.3, 0.09, 0.001, -0.001, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("image", "image_is", "bent"),
+    [("image_raw", None, True), ("image_rect", None, False), ("image", True, False), ("image", False, True)],
+)
+def test_pictures_of_a_lens_are_rectified_unless_they_are(
+    camera: Any, make_node: Any, make: Make, image: str, image_is: bool | None, bent: bool
+) -> None:
+    name = f"/lens_{image}_{image_is}"
+    topics = CameraTopics(f"{name}/{image}", f"{name}/camera_info", f"{name}/depth")
+    other = FakeCamera(make_node(f"lens_driver_{image}_{image_is}"), camera.frame, [], topics)
+    other.header = camera.header
+    other.change = lambda messages: setattr(messages["camera_info"], "d", BENT)
+    frame, sent = make(topics, rectified=image_is).capture(), camera.frame
+    assert np.array_equal(frame.K, sent.K)
+    assert np.array_equal(frame.rgb, sent.rgb) != bent
+    assert np.array_equal(frame.depth, sent.depth, equal_nan=True) != bent
+    if bent:
+        (fx, fy), (cx, cy), (width, height) = sent.K[[0, 1], [0, 1]], sent.K[:2, 2], sent.size
+        lens = Lens("plumb_bob", tuple(BENT), (fx, fy, cx, cy), (fx, fy, cx, cy), (width, height))
+        assert np.array_equal(frame.rgb, lens.colours(sent.rgb))
+        assert np.array_equal(frame.depth, lens.nearest(sent.depth), equal_nan=True)
+
+
+def test_a_lens_on_a_topic_that_says_neither_raw_nor_rect_is_refused(camera: Any, make_node: Any, make: Make) -> None:
+    topics = CameraTopics("/some/image", "/some/camera_info", "/some/depth")
+    other = FakeCamera(make_node("some_driver"), camera.frame, [], topics)
+    other.header = camera.header
+    other.change = lambda messages: setattr(messages["camera_info"], "d", BENT)
+    with pytest.raises(ToolError, match=r"The camera on /some/image cannot be used: .*distortion.*image_is") as caught:
+        make(topics).capture()
+    assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_latched_calibration_serves_all_pictures(camera: Any, make_node: Any, make: Make) -> None:
