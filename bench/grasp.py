@@ -70,7 +70,7 @@ def run_one(job: GraspJob) -> GraspRecord:
     index, target = next((i, p) for i, p in enumerate(scene.objects) if p.item == job.item)
     station = Station(scene, StationConfig(seed=job.seed))
     before = station.world.snapshot()
-    error, generator_s = _grasp(station, index)
+    error, generator_s = grasp_by_tools(station, index)
     kind = load_catalogue()[job.item].kind
     if error is not None and error.code in INFRASTRUCTURE_ERRORS:
         return GraspRecord(job, kind, False, False, False, error.code, generator_s)
@@ -79,8 +79,12 @@ def run_one(job: GraspJob) -> GraspRecord:
     return GraspRecord(job, kind, error is None, success, True, str(cause), generator_s)
 
 
-def _grasp(station: Station, index: int) -> tuple[ToolError | None, float | None]:
-    """What the tools reported for the object of this index, and how long the grasp generator took [s]."""
+def grasp_by_tools(station: Station, index: int) -> tuple[ToolError | None, float | None]:
+    """Segment, compute_grasp, execute_grasp for the object of this index, with a point that is surely on it.
+
+    Returns:
+        What the tools reported, None for success; and how long the grasp generator took [s], None if it gave no grasp.
+    """
     session = Session()
 
     def call(name: str, **arguments: object) -> CallRecord:

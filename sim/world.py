@@ -18,17 +18,14 @@ from numpy.typing import NDArray
 
 from sim.contacts import ContactReader, Contacts, touching
 from sim.memory import give_back_large_blocks
-from sim.scene.objects import add_object
+from sim.model import build_model
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import ObjectState, Snapshot
-from tool_nodes import workspace
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
-TABLE_THICKNESS = 0.04
-FLOOR_Z = -0.75
 SETTLE_S = 0.4
 
 # MuJoCo would append its warnings to a file in the current folder; `World.step` reports them instead.
@@ -41,6 +38,10 @@ LOG_PERIOD_S = 0.04
 TIMESTEPS_S = (0.001, 0.002, 0.004)
 """Time steps that a world may have [s]: whole fractions of LOG_PERIOD_S and of what judges wait; chosen by hand."""
 
+_SQUEEZE = 0.2
+"""Share of the gripper's greatest force from which on its jaws press on something; moving freely they need 0.04 (Gen3)
+and 0.06 (Jaco2); chosen by hand [-]."""
+
 _NO_WARNINGS = bytes(4 * int(mujoco.mjtWarning.mjNWARNING))
 _SLEEP = int(mujoco.mjtEnableBit.mjENBL_SLEEP)
 _AWAKE_COUNTS = ("nbody_awake", "ntree_awake", "nparent_awake", "nv_awake")
@@ -52,31 +53,6 @@ def check_timestep(timestep: float) -> None:
     if timestep not in TIMESTEPS_S:
         allowed = ", ".join(f"{step:g}" for step in TIMESTEPS_S)
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The time step must be one of {allowed} s, got {timestep}.")
-
-
-def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
-    """Compile robot, table and objects into one model."""
-    spec = load_robot_spec(robot)
-    x0, x1 = -0.30, workspace.TABLE_X[1]
-    y0, y1 = workspace.TABLE_Y
-    spec.worldbody.add_geom(
-        name="table",
-        type=mujoco.mjtGeom.mjGEOM_BOX,
-        size=[(x1 - x0) / 2, (y1 - y0) / 2, TABLE_THICKNESS / 2],
-        pos=[(x0 + x1) / 2, (y0 + y1) / 2, workspace.TABLE_Z - TABLE_THICKNESS / 2],
-        rgba=[*scene.table_rgb, 1.0],
-        friction=[0.8, 0.005, 0.0001],
-    )
-    spec.worldbody.add_geom(
-        name="floor",
-        type=mujoco.mjtGeom.mjGEOM_PLANE,
-        size=[5, 5, 0.1],
-        pos=[0, 0, FLOOR_Z],
-        rgba=[0.45, 0.46, 0.48, 1],
-    )
-    for index, placed in enumerate(scene.objects):
-        add_object(spec, placed, index)
-    return spec.compile()
 
 
 @dataclass(frozen=True)
@@ -118,6 +94,8 @@ class World:
             the last digits. Whoever reads the truth (`snapshot`, `hold`) sees everything awake.
 
     Attributes:
+        stick_iterations: Of MuJoCo's solver without slip, in each step in which the jaws press on something: what they
+            hold does not creep. In all other steps friction is as stiff as `impratio` makes it.
         log: (time [s], qpos), a state every LOG_PERIOD_S.
         contact_log: (time [s], what touches what) of the same states, as found by the step that led to each.
 
@@ -175,6 +153,9 @@ class World:
         self._bodies = {placed.id: self.model.body(placed.id).id for placed in scene.objects}
         self._names = self._body_names()
         self._contacts = ContactReader(self.model, self._names)
+        self.stick_iterations, self.model.opt.noslip_iterations = self.model.opt.noslip_iterations, 0
+        self._forces = self.data.actuator_force
+        self._squeeze = _SQUEEZE * float(self.model.actuator_forcerange[self._knuckle_ctrl, 1])
         self._timestep_s = float(self.model.opt.timestep)
         self._steps_unchecked, self._steps_between_checks = 0, round(LOG_PERIOD_S / self._timestep_s)
 
@@ -365,10 +346,13 @@ class World:
                 an episode has no score.
         """
         model, data, started = self.model, self.data, self.data.time
+        option, forces, knuckle = model.opt, self._forces, self._knuckle_ctrl
         for _ in range(count):
+            option.noslip_iterations = self.stick_iterations if abs(forces[knuckle]) > self._squeeze else 0
             mujoco.mj_step(model, data)
             if data.time >= self._next_log:
                 self._log()
+        option.noslip_iterations = 0
         self._steps_unchecked += count
         if self._steps_unchecked >= self._steps_between_checks or self._warnings.tobytes() != _NO_WARNINGS:
             self.check_health(started)

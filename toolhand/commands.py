@@ -52,6 +52,9 @@ BENCHMARKS = {
         "bench.planning:bench_planning",
         "Plan paths among boxes: table, clutter, shelf, bins, narrow slots; beside OMPL where it is installed.",
     ),
+    "hold": CliCommand(
+        "bench.hold:bench_hold", "Hold things up for minutes without moving and print how far they slide in the jaws."
+    ),
     "crowded": CliCommand(
         "bench.crowded:bench_crowded",
         "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",

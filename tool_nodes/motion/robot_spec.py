@@ -42,6 +42,8 @@ def load_robot_spec(robot: RobotModel) -> mujoco.MjSpec:
         spec.option.integrator = getattr(mujoco.mjtIntegrator, f"mjINT_{option['integrator'].upper()}")
         spec.option.cone = getattr(mujoco.mjtCone, f"mjCONE_{option['cone'].upper()}")
         spec.option.impratio = option["impratio"]
+        spec.option.noslip_iterations = option.get("noslip_iterations", 0)
+        spec.option.noslip_tolerance = option.get("noslip_tolerance", spec.option.noslip_tolerance)
         for body in spec.bodies[1:]:
             body.gravcomp = 1.0
         _set_arm(spec, robot, overlay["arm"])

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.camera.ray import RayCamera, jittered, scene_camera
+from sim.model import build_model
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
-from sim.world import build_model
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.files import write_whole
 from tool_nodes.motion.robot_model import load_robot

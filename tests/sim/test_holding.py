@@ -1,0 +1,163 @@
+"""What is held, leans or lies stays where it is; what friction cannot hold falls."""
+
+from __future__ import annotations
+
+import dataclasses
+from functools import cache
+
+import mujoco
+import numpy as np
+import pytest
+
+from bench.grasp import grasp_by_tools
+from bench.hold import HoldJob, bench_hold, in_hand, run_one
+from sim.scene.generator import generate_scene
+from sim.scene.objects import add_object
+from sim.scene.scenes import PlacedObject, Scene
+from sim.station import Station, StationConfig, StationState
+from sim.world import World
+from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.motion.robot_spec import load_robot_spec
+from tool_nodes.results import ErrorCode, ToolError
+
+ROBOTS = ("gen3", "jaco2_j2s7s300")
+
+
+@cache
+def holding(item: str, robot: str) -> tuple[Scene, StationState]:
+    """A moment in which a robot holds an item up, a second after the lift."""
+    station = Station(generate_scene(0, required=(item,), n_objects=1), StationConfig(robot=robot))
+    error, _ = grasp_by_tools(station, 0)
+    assert error is None
+    station.world.step(500)
+    return station.scene, station.save()
+
+
+def held(item: str, robot: str) -> World:
+    """A world of its own at that moment."""
+    scene, state = holding(item, robot)
+    world = World(scene, load_robot(robot))
+    world.restore(state.world)
+    return world
+
+
+def slid_mm(world: World, seconds: float) -> float:
+    """How far the held thing moves in the hand [mm]."""
+    thing = world.scene.objects[0].id
+    start = in_hand(world, thing)
+    world.step(round(seconds / world.timestep))
+    return 1000 * float(np.linalg.norm(in_hand(world, thing)[:3, 3] - start[:3, 3]))
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize("item", ["red box", "baseball", "milk"])
+def test_a_held_thing_does_not_creep_out_of_the_jaws(item: str, robot: str) -> None:
+    """In 20 s; `toolhand bench hold` measures 20 minutes."""
+    assert slid_mm(held(item, robot), 20.0) < 0.02
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_what_friction_cannot_hold_falls(robot: str) -> None:
+    world = held("red box", robot)
+    world.model.geom_friction[:] = [0.005, 0.0, 0.0]
+    world.step(1000)
+    thing = world.scene.objects[0].id
+    assert "gripper" not in world.snapshot().objects[thing].touching
+
+
+def test_a_thing_that_is_pulled_harder_than_friction_holds_comes_out() -> None:
+    world = held("red box", "gen3")
+    body = world.model.body(world.scene.objects[0].id).id
+    world.data.xfrc_applied[body, 2] = -20.0  # N; the jaws press with 80 N and slip at about 160
+    assert slid_mm(world, 2.0) < 0.1
+    world.data.xfrc_applied[body, 2] = -250.0
+    assert slid_mm(world, 0.5) > 20.0
+
+
+def test_a_moment_in_which_something_is_held_goes_on_the_same_in_another_world() -> None:
+    first = held("red box", "gen3")
+    first.step(10)
+    second = World(first.scene, load_robot("gen3"))
+    second.restore(first.save())
+    for world in (first, second):
+        world.step(500)
+    assert first.data.qpos.tobytes() == second.data.qpos.tobytes()
+
+
+def test_the_solver_against_slip_runs_while_the_jaws_press_and_not_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    used: list[int] = []
+    step = mujoco.mj_step
+
+    def spy(model: mujoco.MjModel, data: mujoco.MjData) -> None:
+        used.append(model.opt.noslip_iterations)
+        step(model, data)
+
+    world = held("red box", "gen3")
+    monkeypatch.setattr(mujoco, "mj_step", spy)
+    world.step(5)
+    assert used == [world.stick_iterations] * 5
+    assert min(used) > 0
+    used.clear()
+    world.command_knuckle(world.robot.gripper.open_at)
+    world.step(1000)
+    assert used[-500:] == [0] * 500
+
+
+@pytest.mark.parametrize("robot", ROBOTS)
+def test_things_on_a_slope_stay(robot: str) -> None:
+    """20 s on one of 20 degrees, without the solver against slip, which nothing but a gripper turns on."""
+    spec = mujoco.MjSpec()
+    spec.option = load_robot_spec(load_robot(robot)).option
+    spec.option.noslip_iterations = 0
+    tilt = np.radians(20.0)
+    spec.worldbody.add_geom(
+        type=mujoco.mjtGeom.mjGEOM_BOX, size=[1, 1, 0.02], quat=[np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
+    )
+    for index, item in enumerate(("red box", "pudding box", "toy block")):
+        add_object(spec, PlacedObject(f"thing_{index}", item, (0.2 * index, 0.0, 0.06), 0.0), index)
+    model = spec.compile()
+    data = mujoco.MjData(model)
+    mujoco.mj_step(model, data, 1000)
+    start = data.xpos[1:].copy()
+    mujoco.mj_step(model, data, 10_000)
+    assert 1000 * np.linalg.norm(data.xpos[1:] - start, axis=1).max() < 0.02
+
+
+def test_what_leans_in_a_bin_or_stands_on_something_stays() -> None:
+    things = (
+        PlacedObject("bin", "black bin", (0.5, 0.2, 0.04), 0.0),
+        PlacedObject("leaning", "cereal box", (0.5, 0.2, 0.2), 0.0),
+        PlacedObject("low", "rice box", (0.5, -0.2, 0.0675), 0.0),
+        PlacedObject("high", "tea box", (0.5, -0.2, 0.165), 0.3),
+    )
+    world = World(dataclasses.replace(generate_scene(0), objects=things))
+    world.place_object("leaning", np.array([0.5, 0.2, 0.093]), np.array([np.cos(0.175), 0, np.sin(0.175), 0]))
+    world.step(2000)
+    before = world.snapshot().objects
+    assert abs(before["leaning"].quat_wxyz[2]) > 0.1
+    assert before["high"].position_m[2] > 0.16
+    world.step(10_000)
+    after = world.snapshot().objects
+    assert max(1000 * np.linalg.norm(after[name].position_m - before[name].position_m) for name in before) < 0.03
+
+
+def test_the_bench_says_how_far_a_thing_slid_and_how_fast_the_physics_was() -> None:
+    own, soft = (run_one(HoldJob("red box", "gen3", 5.0, False, impratio)) for impratio in (None, 10.0))
+    assert own.slid_mm < 0.02 < 0.3 < soft.slid_mm
+    assert own.steps_per_s > 0
+    assert not own.lost
+    assert not own.error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"minutes": 0.0}, "minutes must be above 0"),
+        ({"beside": -1.0}, "beside must be a finite number above 0"),
+        ({"items": ("anvil",)}, "There is no product 'anvil'"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(ToolError, match=sentence) as caught:
+        bench_hold(**arguments)  # type: ignore[arg-type]
+    assert caught.value.code == ErrorCode.INVALID_ARGUMENT
