@@ -62,7 +62,7 @@ def test_every_node_of_a_launch_file_has_a_name_and_comes_from_this_package(name
         "motion", "agent",
     }  # fmt: skip
     assert {node.label for node in nodes} == tools | ({"sim"} if name.startswith("sim") else set())
-    assert all(node.node == f"/{node.label}" and node.command[3] in scripts().values() for node in nodes)
+    assert all(node.node == f"/{node.label}" and node.command[4] in scripts().values() for node in nodes)
 
 
 def test_a_seed_as_scene_stays_text() -> None:
