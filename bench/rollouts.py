@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import sys
 import time
 from collections import defaultdict
@@ -183,6 +182,8 @@ def _config_of(job: RolloutJob) -> StationConfig:
 
 
 def _peak_mb() -> float:
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 2**20 if sys.platform == "darwin" else peak / 1024
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import resource
 import signal
 import statistics
 import subprocess
@@ -78,6 +77,8 @@ def _measurements(graph: bool) -> dict[str, Callable[[Sequence[str]], float]]:
 
 
 def _to_the_end(command: Sequence[str], arguments: Sequence[str]) -> float:
+    import resource
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([*command, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, cwd=AWAY)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

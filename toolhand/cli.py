@@ -8,6 +8,7 @@ import functools
 import gc
 import io
 import os
+import platform
 import re
 import shlex
 import sys
@@ -136,12 +137,23 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
         print(end="", flush=True)  # raises once more if the output itself is the trouble
         if isinstance(error, BrokenPipeError) or os.environ.get("TOOLHAND_DEBUG"):
             raise
-        message = f"Something is wrong inside: {type(error).__name__}: {error}."
-        failure = ToolError(ErrorCode.INTERNAL, message, "TOOLHAND_DEBUG=1 in the environment shows where.")
+        failure = _failure_inside(error)
     say(f"{failure.code}: {failure}")
     if as_json:
         emit({"success": False, "error_code": failure.code, "answer": str(failure)})
     return INTERRUPTED if failure.code is ErrorCode.STOPPED else exit_status(failure.code, False)
+
+
+def _failure_inside(error: Exception) -> ToolError:
+    """What to say of an error that nobody has expected, unless it comes of a platform that lacks something."""
+    from tool_nodes import platforms
+
+    if missing := platforms.missing(error):
+        message = f"This needs {missing}, which {platform.system()} lacks."
+        return ToolError(ErrorCode.UNAVAILABLE, message, platforms.note())
+    message = f"Something is wrong inside: {type(error).__name__}: {error}."
+    hint = f"TOOLHAND_DEBUG=1 in the environment shows where. {platforms.note()}".rstrip()
+    return ToolError(ErrorCode.INTERNAL, message, hint)
 
 
 def main(argv: list[str] | None = None) -> None:

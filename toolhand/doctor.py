@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agent_node.console.terminal import AsJson, emit
-from tool_nodes import registry
+from tool_nodes import platforms, registry
 from tool_nodes.extras import install_again
 from tool_nodes.models.table import MODELS, RealModel
 from tool_nodes.version import version
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 def doctor(as_json: AsJson = False) -> int:
     """Check this installation: versions, camera, physics, tools, one plan, and which backends each port has."""
     findings: dict[str, Any] = {"python": platform.python_version(), "toolhand": version()}
+    findings["platform"] = f"{platform.system()} {platform.machine()}"
+    if note := platforms.note():
+        findings["platform"] += f": {note}"
     problems = []
     for package in ("numpy", "scipy", "mujoco", "ruckig", "PIL", "yaml", "tyro", "docstring_parser"):
         try:

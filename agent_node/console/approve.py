@@ -10,7 +10,6 @@ import os
 import select
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -61,6 +60,10 @@ class TerminalApprover:
         """
         if not (self._stdin.isatty() and self._stderr.isatty()):
             return Decision(False, "nobody can be asked: this is no terminal", request.hash, "nobody")
+        try:
+            import termios
+        except ImportError:
+            return Decision(False, "nobody can be asked: only terminals of Unix are read", request.hash, "nobody")
         self._show(request)
         # What was typed before the question is no answer to it.
         termios.tcflush(self._stdin.fileno(), termios.TCIFLUSH)

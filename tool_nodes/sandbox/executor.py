@@ -260,7 +260,8 @@ def _forget() -> None:
         _close_all(executor._servers)
 
 
-os.register_at_fork(after_in_child=_forget)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def _named_in(code: str, variables: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:

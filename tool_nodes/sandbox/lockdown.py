@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-import resource
 import signal
 from pathlib import Path
 
@@ -39,6 +38,8 @@ def lock(cpu_s: int, memory_bytes: int, output: int) -> None:
     Raises:
         OSError: Something that is needed could not be given up.
     """
+    import resource
+
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     for kind, soft, hard in (
         (resource.RLIMIT_CPU, cpu_s, cpu_s + 1),  # first SIGXCPU, which names the cause; SIGKILL if that is not enough

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -291,6 +290,8 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
         ToolError: INVALID_ARGUMENT for a folder of another plan, of other things, or that another process works in;
             UNAVAILABLE where it cannot be written.
     """
+    import fcntl
+
     path = folder / PLAN_FILE
     try:
         found = sorted(entry.name for entry in folder.iterdir()) if folder.exists() else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import resource
 import sys
 import time
 from collections.abc import Callable
@@ -171,5 +170,7 @@ def _halt_or_raise(error: ToolError) -> Halt:
 
 
 def _peak_mb() -> float:
+    import resource
+
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 2**20 if sys.platform == "darwin" else peak / 1024

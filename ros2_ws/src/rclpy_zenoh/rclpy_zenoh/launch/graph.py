@@ -67,8 +67,11 @@ def launch(
             safe; False starts every node as a program of its own.
 
     Raises:
-        LaunchError: The file, the arguments, the domain or the router are wrong; nothing is left running.
+        LaunchError: The file, the arguments, the domain or the router are wrong, or this is Windows; nothing is left
+            running.
     """
+    if sys.platform == "win32":
+        raise LaunchError("A graph is started on Linux or macOS; on Windows use WSL 2, which is Linux.")
     plan = read_plan(Path(path), arguments or {})
     try:
         options = SessionOptions.from_environment()

@@ -20,10 +20,17 @@ _POLL_S = 0.05
 
 
 def members(launch_id: str) -> list[int]:
-    """Processes of a launch that are alive. A process that has ended has no environment any more."""
+    """Processes of a launch that are alive; none where a system does not show them in /proc.
+
+    A process that has ended has no environment any more.
+    """
     mark = f"{VARIABLE}={launch_id}".encode()
-    found = []
-    for entry in os.listdir("/proc"):
+    found: list[int] = []
+    try:
+        entries = os.listdir("/proc")
+    except FileNotFoundError:
+        return found
+    for entry in entries:
         if entry.isdigit() and int(entry) != os.getpid():
             with contextlib.suppress(OSError), open(f"/proc/{entry}/environ", "rb") as file:
                 if mark in file.read().split(b"\0"):

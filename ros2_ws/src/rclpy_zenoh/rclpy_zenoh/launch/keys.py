@@ -7,9 +7,7 @@ import os
 import select
 import signal
 import sys
-import termios
 import threading
-import tty
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -56,6 +54,9 @@ class Keys:
 
     def __enter__(self) -> Keys:
         if self.listening:
+            import termios
+            import tty
+
             self._before = termios.tcgetattr(self._fd)
             self._in_background = signal.signal(signal.SIGTTIN, signal.SIG_IGN)  # a read fails then, and goes on later
             tty.setcbreak(self._fd, termios.TCSANOW)
@@ -67,6 +68,8 @@ class Keys:
     ) -> None:
         if not self.listening:
             return
+        import termios
+
         self._ended.set()
         self._thread.join()
         if _in_foreground(self._fd):  # in the background the terminal is another program's

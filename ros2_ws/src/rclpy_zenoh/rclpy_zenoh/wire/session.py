@@ -30,7 +30,8 @@ _MIN_AGE_S = 0.05
 """A younger session waits with closing: zenoh leaks the sockets of a handshake that is cut short (its issue 2734)."""
 
 _open_sessions: weakref.WeakSet[WireSession] = weakref.WeakSet()
-os.register_at_fork(after_in_child=_open_sessions.clear)  # a forked child has none of zenoh's threads
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_open_sessions.clear)  # a forked child has none of zenoh's threads
 
 
 class EntityIds:

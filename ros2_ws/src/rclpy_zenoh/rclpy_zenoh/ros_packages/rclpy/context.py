@@ -256,4 +256,5 @@ def _forget_parents_sessions() -> None:
 
 
 atexit.register(_end_all)
-os.register_at_fork(after_in_child=_forget_parents_sessions)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_parents_sessions)

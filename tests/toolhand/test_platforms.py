@@ -1,0 +1,146 @@
+"""Where modules and functions of Unix are missing, as on Windows, the commands that explain themselves still do."""
+
+from __future__ import annotations
+
+import platform
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rclpy_zenoh.launch import LaunchError, guard, launch
+from tool_nodes import platforms
+
+ROOT = Path(__file__).parents[2]
+WITHOUT_UNIX = """
+import os, signal, sys
+
+class Absent:
+    names = {"termios", "tty", "resource", "fcntl", "pwd", "grp", "pty", "torch"}
+
+    def find_spec(name, path=None, target=None):
+        if name in Absent.names:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent)
+for name in Absent.names:
+    sys.modules.pop(name, None)
+for module, names in (
+    (os, "register_at_fork fork getuid geteuid killpg getpgrp getpgid setsid tcgetpgrp sysconf getloadavg pidfd_open"),
+    (signal, "SIGKILL SIGHUP SIGTTIN SIGCHLD pthread_sigmask pthread_kill"),
+):
+    for name in names.split():
+        delattr(module, name)
+from toolhand.entry import main
+main()
+"""
+"""A program that is `toolhand` on such a machine, without torch, whose build for Linux takes what is left out here."""
+
+
+def toolhand(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", WITHOUT_UNIX, *words]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--help",), "toolhand"),
+        (("--version",), "toolhand 0"),
+        (("doctor",), "Backends by port:"),
+        (("tools",), "robot.execute_grasp"),
+        (("tools", "--suite", "all", "--json"), '"name": "code_executor'),
+        (("run", "--help"), "--approval"),
+        (("rollouts", "collect", "--help"), "--recipe"),
+        (("bench", "startup", "--help"), "usage: toolhand bench startup"),
+        (("up", "--help"), "usage: toolhand up"),
+        (("scene", "3"), "baseball"),
+        (("stop", "--help"), "usage: toolhand stop"),
+        (("mcp", "--help"), "usage: toolhand mcp"),
+    ],
+)
+def test_what_explains_itself_does(words: tuple[str, ...], said: str, tmp_path: Path) -> None:
+    done = toolhand(tmp_path, *words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert said in done.stdout
+
+
+def test_a_run_in_process_works(tmp_path: Path) -> None:
+    done = toolhand(tmp_path, "run", "pick up the red box", "--no-animation")
+    assert done.returncode == 0, done.stderr
+    assert "Picked up the red box." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        (("run", "pick up the red box", "--approval", "ask-motion", "--no-animation"), "nobody can be asked"),
+        (("rollouts", "collect", "--out", "there", "--recipe", "dirl", "--n", "2", "--group", "2"), "fcntl"),
+    ],
+)
+def test_what_needs_unix_says_so_in_one_sentence(words: tuple[str, ...], needs: str, tmp_path: Path) -> None:
+    done = toolhand(tmp_path, *words)
+    assert done.returncode == 1
+    assert needs in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert "INTERNAL" not in done.stdout + done.stderr
+
+
+def test_only_what_unix_has_counts_as_missing() -> None:
+    told = []
+    for code in ("import os; os.geteuidd", "import signal; signal.SIGKIL", "import tty_", "[].x", "{}['fcntl']"):
+        with pytest.raises((ImportError, AttributeError, KeyError)) as caught:
+            exec(code)
+        told.append(platforms.missing(caught.value))
+    assert told == ["os.geteuidd", "signal.SIGKIL", "", "", ""]
+    assert platforms.missing(ModuleNotFoundError("No module named 'fcntl'", name="fcntl")) == "fcntl"
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "words"),
+    [
+        ("Linux", "x86_64", ""),
+        ("Linux", "aarch64", "ruckig"),
+        ("Darwin", "arm64", "macOS 14"),
+        ("Darwin", "x86_64", "no mujoco-core"),
+        ("Windows", "AMD64", "WSL 2"),
+        ("FreeBSD", "amd64", "has not been tried"),
+    ],
+)
+def test_a_platform_is_told_truly(system: str, machine: str, words: str) -> None:
+    note = platforms.note(system, machine)
+    assert words in note
+    assert note.count(". ") == 0
+
+
+def test_the_doctor_names_the_platform(tmp_path: Path) -> None:
+    assert re.search(rf"^platform +{platform.system()} {platform.machine()}", toolhand(tmp_path, "doctor").stdout, re.M)
+
+
+def test_the_readme_lists_the_pythons_and_machines_that_the_metadata_and_the_workflow_have() -> None:
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tested,) = re.findall(r"^\| Linux, x86-64 \| ([\d., to]+) \|", page, re.MULTILINE)
+    metadata = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    minors = [int(minor) for minor in re.findall(r":: Python :: 3\.(\d+)", metadata)]
+    assert tested == f"3.{min(minors)} to 3.{max(minors)}"
+    workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text(encoding="utf-8")
+    assert f'python: ["3.{min(minors)}", "3.{max(minors)}"]' in workflow
+    for other in ("Linux, aarch64", "macOS 14 and later, arm64", "macOS on Intel, Windows on ARM", "Windows, x86-64"):
+        assert f"| {other} |" in page
+
+
+def test_on_windows_no_graph_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "win32")
+    with pytest.raises(LaunchError, match="WSL 2"):
+        launch(ROOT / "launch" / "sim.launch.yaml")
+
+
+def test_without_proc_a_guard_finds_nobody_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def listdir(path: str) -> list[str]:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr("os.listdir", listdir)
+    assert guard.members("some launch") == []
+    guard.sweep("some launch", 0.1)
