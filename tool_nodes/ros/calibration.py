@@ -127,7 +127,7 @@ def _unbent(
     most = max(allowed)
     if any(d[most:]) or len(d) < min(allowed):
         counts = " or ".join(map(str, allowed))
-        raise BadMessage(f"The distortion d of a {model} camera must have {counts} numbers, not {_list(d)}.")
+        raise BadMessage(f"The distortion d of the model {model} must have {counts} numbers, not {_list(d)}.")
     lens = make_lens(model, (*d, *[0.0] * (most - len(d)))[:most], _numbers(K), _numbers(P), size)
     if not lens.makes_sense:
         raise BadMessage(
