@@ -147,10 +147,13 @@ def _run_command(arguments: list[str], as_json: bool) -> int:
 def _failure_inside(error: Exception) -> ToolError:
     """What to say of an error that nobody has expected, unless it comes of a platform that lacks something."""
     from tool_nodes import platforms
+    from toolhand.shadowed import explanation
 
     if missing := platforms.missing(error):
         message = f"This needs {missing}, which {platform.system()} lacks."
         return ToolError(ErrorCode.UNAVAILABLE, message, platforms.note())
+    if isinstance(error, AttributeError | ImportError) and (why := explanation()):
+        return ToolError(ErrorCode.UNAVAILABLE, why)
     message = f"Something is wrong inside: {type(error).__name__}: {error}."
     hint = f"TOOLHAND_DEBUG=1 in the environment shows where. {platforms.note()}".rstrip()
     return ToolError(ErrorCode.INTERNAL, message, hint)
