@@ -84,6 +84,8 @@ class NounPhrase:
         unread: Words of the phrase, and of those in it, that describe nothing that a thing here can have.
         setting: "table" where it names what the things stand on, "background" for what is around them; else "".
         empty: It says nothing about a thing at all, such as "please".
+        aside: A side stands after the name, without "that is": it may as well be a place ("the bowl on the right").
+        generic: A word such as "thing" stands for the noun: "the orange thing", but not "the orange".
     """
 
     text: str
@@ -100,6 +102,8 @@ class NounPhrase:
     unread: tuple[str, ...] = field(default=(), compare=False)
     setting: str = field(default="", compare=False)
     empty: bool = field(default=False, compare=False)
+    generic: bool = field(default=False, compare=False)
+    aside: bool = field(default=False, compare=False)
 
     @property
     def plain(self) -> str:
@@ -115,6 +119,7 @@ class _Core:
     keys: list[str] = field(default_factory=list)
     origin: str = ""
     rank: int = 1
+    first: bool = False
     count: int | None = None
     generic: bool = False
     all: bool = False
@@ -126,7 +131,7 @@ class _Core:
     def selectors(self) -> list[Selector]:
         """The selectors; an ordinal without a side counts from the left."""
         keys = [self.origin, *self.keys] if self.origin else list(self.keys)
-        if self.rank != 1 and not keys:
+        if (self.first or self.rank != 1) and not keys:
             keys = ["left"]
         return [Selector(key, self.rank if i == 0 else 1) for i, key in enumerate(dict.fromkeys(keys))]
 
@@ -134,7 +139,7 @@ class _Core:
     def says_nothing(self) -> bool:
         """True if no thing is picked by any of the words."""
         named = any(word not in FUNCTION_WORDS for word in self.content)
-        chosen = self.keys or self.origin or self.rank != 1 or self.count
+        chosen = self.keys or self.origin or self.first or self.rank != 1 or self.count
         return not (named or chosen or self.generic or self.all or self.indefinite)
 
     def add_key(self, word: str, key: str) -> None:
@@ -169,8 +174,7 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
         elif word in ORDINALS:
             core.unread += [word] if core.rank != 1 or "first" in words[:i] else []
             core.rank = ORDINALS[word]
-            if core.rank == 1 and not core.keys:
-                core.origin = core.origin or "left"
+            core.first = core.rank == 1
         elif word in SIDES or word in SIZES:
             core.add_key(word, SIDES.get(word) or SIZES[word])
             core.setting = core.setting or ("background" if word in BACKDROPS else "")
@@ -183,6 +187,8 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
             core.all = True
         elif word in ("a", "an", "any", "some", "either") or (word == "one" and following == "of"):
             core.indefinite = core.indefinite or not core.content
+        elif word == "one" and i == 0 and _is_noun(following):
+            core.indefinite = True
         elif word == "of" and core.content and core.content[-1] not in ("set", "group"):
             contained, core.content = core.content, []
         elif word == "of" and i and words[i - 1] in GENERIC - {"one", "any"}:
@@ -192,6 +198,7 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
             core.content = []
         elif word in GENERIC or (word.endswith("s") and word[:-1] in GENERIC):
             core.generic = True
+            core.indefinite = core.indefinite or word in ("something", "anything")
             core.all = core.all or (word.endswith("s") and not core.one_of)
         elif word not in CLOSED or word in ADJECTIVES:
             core.content.append(word)
@@ -202,6 +209,16 @@ def _core(words: Sequence[str], placed: bool = False) -> _Core:
     core.unread += words[lost:]
     core.content += contained
     return core
+
+
+def _is_noun(word: str) -> bool:
+    """True for a word that can name a thing, or lead to one that does: "one can", "one red can"."""
+    return (
+        bool(word)
+        and not word.startswith("<")
+        and (word not in CLOSED or word in ADJECTIVES)
+        and word not in FUNCTION_WORDS
+    )
 
 
 def _says_nothing(word: str, words: Sequence[str], i: int, core: _Core, placed: bool) -> bool:
@@ -271,7 +288,20 @@ def noun_phrase(words: Sequence[str]) -> NounPhrase:
         indefinite=core.indefinite or (core.one_of and not selectors),
         unread=tuple(unread),
         setting=setting,
+        generic=core.generic,
+        aside=_has_aside(kept),
         empty=not setting and core.says_nothing and clause.says_nothing and not (marks or negated),
+    )
+
+
+def _has_aside(words: Sequence[str]) -> bool:
+    """True if a folded side, which is none of nearness, follows a name at once."""
+    return any(
+        word.startswith("<")
+        and ":" not in word
+        and word not in ("<near>", "<far>")
+        and words[i] not in ("is", "are", "one")
+        for i, word in enumerate(words[1:])
     )
 
 
@@ -298,7 +328,7 @@ def _text(words: Sequence[str]) -> str:
     text = re.sub(r"<from:(\w+)>", r"from the \1", " ".join(shown))
     text = text.replace("<far:robot>", "closest to the robot").replace("<near:robot>", "furthest from the robot")
     text = re.sub(r"<(near|far)>", lambda m: "closest to the camera" if m[1] == "near" else "far away", text)
-    return re.sub(r"<(\w+)>", r"on the \1", text)
+    return re.sub(r"<(\w+)>", r"on the \1", re.sub(r"<(\w+):to>", r"to the \1", text))
 
 
 def parse_noun_phrase(text: str) -> NounPhrase:

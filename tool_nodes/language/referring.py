@@ -52,6 +52,8 @@ CLEARLY_NEARER = 0.75
 """A thing is what a relation means, although others fit, when its distance is below this share of theirs."""
 TIED = 0.02
 """Things that differ by less than this in a direction are equally far in it [m]."""
+AS_NEAR = 0.03
+"""Things whose distances from another one differ by less than this are equally near to it [m]."""
 BESIDE_MIDDLE = 0.05
 """A thing is on the left of the table if it is no further right of the middle than this [m]; so for every side."""
 AROUND_MIDDLE = 0.20
@@ -184,6 +186,11 @@ def _measure(view: ObjectView, key: str) -> float:
     }[key]
 
 
+def _ratio(a: float, b: float) -> float:
+    """How many times as large one of two sizes of one sign is as the other."""
+    return max(abs(a), abs(b)) / max(min(abs(a), abs(b)), 1e-9)
+
+
 class _Reader:
     """Reads noun phrases about one set of views."""
 
@@ -235,7 +242,10 @@ class _Reader:
         words = tuple(word for word in phrase.words if word not in RELATIVE or word == phrase.head)
         for head, tried in correct(phrase.head, words, self._vocabularies):
             for near_synonyms in (False, True):
-                every = {i: match(tried, head, v, near_synonyms) for i, v in enumerate(self._vocabularies)}
+                every = {
+                    i: match(tried, head, v, near_synonyms, naming=not phrase.generic)
+                    for i, v in enumerate(self._vocabularies)
+                }
                 found = {i: m for i, m in every.items() if m is not None}
                 exact = {i: m for i, m in found.items() if not m.approximate_colour}
                 if exact or (found and not near_synonyms):
@@ -267,9 +277,18 @@ class _Reader:
         order = sorted(found, key=lambda i: -_measure(self._views[i], key))
         if len(order) < 2:
             return order
-        first, second = (abs(_measure(self._views[i], key)) for i in order[:2])
-        ratio = max(first, second) / max(min(first, second), 1e-9)
-        return order[:1] if ratio >= CLEARLY_SIZED else found
+        first, second = (_measure(self._views[i], key) for i in order[:2])
+        return order[:1] if _ratio(first, second) >= CLEARLY_SIZED else found
+
+    def _sized(self, selector: Selector, found: list[int], count: int | None) -> list[int]:
+        """The tallest, the second tallest ...; all that are as tall as it where it does not stand out."""
+        size = {i: _measure(self._views[i], selector.key) for i in found}
+        order = sorted(found, key=lambda i: -size[i])
+        chosen = _take(order, selector.rank, count)
+        if count is not None or not chosen:
+            return chosen
+        alike = [i for i in order if _ratio(size[i], size[chosen[0]]) < CLEARLY_SIZED]
+        return alike if len(alike) > 1 else chosen
 
     def _selected(self, phrase: NounPhrase, found: list[int]) -> list[int]:
         positions = [s for s in phrase.selectors if s.positional]
@@ -287,8 +306,7 @@ class _Reader:
                 )
             return [found[k] for k in select_points(positions, points, phrase.count)]
         for selector in sizes:
-            order = sorted(found, key=lambda i: -_measure(self._views[i], selector.key))
-            found = _take(order, selector.rank, phrase.count)
+            found = self._sized(selector, found, phrase.count)
         if phrase.count and len(found) < phrase.count:
             raise ToolError(
                 ErrorCode.OBJECT_NOT_FOUND,
@@ -310,7 +328,7 @@ class _Reader:
                 distances[i] = min(known)
         order = sorted(distances, key=lambda i: distances[i])
         if relation in ("nearest_to", "farthest_from") and not phrase.plural:
-            return order[:1]
+            return [i for i in order if distances[i] - distances[order[0]] < AS_NEAR]
         named = self._nearest or bool(phrase.words or phrase.details) or relation == "between"
         if phrase.plural or phrase.selectors or not named or relation in ("in", "on") or len(order) < 2:
             return order

@@ -54,16 +54,18 @@ STOP = (
     r"under|left|right|close|closest|nearest|not|but|except|down|off|out|before|<)|$)"
 )
 """Lookahead: the words end here, or go on with something other than a noun."""
-_LEAD = r"(?:(?:(?:on|to|at|in|onto|toward|towards|from) )?(?:the |its )(?:very |immediate )?|(?:on|to|at) )?"
+_LEAD = r"(?:(?:(?:on|to|at|onto|toward|towards|from) )?(?:the |its )(?:very |immediate )?|(?:on|to|at) )?"
 _HAND = r"(?: hand)?(?: side| end)?"
 _NOT_SCENE = rf"(?! (?:the |this |your |my )?{_SCENE}{STOP})"
 _FRONT = (
-    rf"(?:(?:to|at|in|on) )?(?:the )?(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
+    rf"(?:in |(?:(?:to|at|on) )?(?:the )?)(?:direct )?front(?: side)?(?: of{_NOT_SCENE}|(?= (?:the|my|a|it)\b))"
     rf"|before(?= \w)|(?:on|at|to) the (?:near|front) side of{_NOT_SCENE}"
 )
+""""In front of" is a place outside of a thing, "in the front of" one inside; so it is with left, right and back."""
 _BACK = (
     r"(?:from )?behind(?: of)?|beyond"
-    rf"|(?:(?:in|at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}"
+    rf"|in back of{_NOT_SCENE}"
+    rf"|(?:(?:at|to|on) )?(?:the )?(?:back|rear|far side|back side|rear side) of{_NOT_SCENE}"
 )
 _BESIDE = (
     r"(?:from )?(?:next|adjacent|close|near|nearby|as (?:close|near) as possible) to|"
@@ -77,7 +79,7 @@ _RELATIONS = tuple(
         ("in_front_of", _FRONT),
         ("behind", _BACK),
         ("next_to", _BESIDE),
-        ("next_to", r"(?:at|on|to|by) the side of|side by side with|in the (?:vicinity|neighbourhood) of|around"),
+        ("next_to", r"(?:at|on|to|by) the side of|side by side with|in the (?:vicinity|neighbourhood) of"),
         ("on", r"(?:from )?(?:on|onto|to|off) (?:the )?top of|on to|onto|on|upon|atop|over|above|off(?: of)?"),
         (
             "in",
@@ -101,6 +103,7 @@ _REWRITES = tuple(
         (r"\bin the (?:middle|centre|space|gap|room|area) between\b", "between"),
         (rf"\bin the (?:middle|centre) of (?!(?:the |this |my )?{_SCENE}\b)(?=(?:\w+ )+?and \w)", "between "),
         (r"\b(?:a )?(?:little|bit|tad)(?: bit)? (?=(?:to|left|right|behind|in|on|next|beside|near|closer)\b)", " "),
+        (r"\b(left|right|front|back|middle|side) (?:just )?a (?:little|bit|tad|touch)(?: bit)?$", r"\1"),
         (r"\b(?:that |which )?(?:i|you|we) (?:can |could |do )?(?:see|have)\b", " "),
         (r"\bthan (?:the )?(?:other|others|rest|all)(?: (?:one|ones|two|of them))?\b", " "),
         (
@@ -130,16 +133,22 @@ _REWRITES = tuple(
             rf"\bfrom (?:the )?(?:far |very )?(left|right|front|near|back|rear|far)(?: hand)?(?: side| end)?{STOP}",
             r" <from:\1> ",
         ),
-        (
-            r"\b(?:on|to|at|in|near|by) the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
-            rf"(?: of (?:the )?{_SCENE}{STOP}|{STOP})",
-            r" <\1> <\2> ",
-        ),
-        (
-            rf"\b(?:on|to|at|in|toward|towards|by|near) (?:the |your |my )?(?:(?:very|far|extreme) )*({_SIDE_WORD})"
-            r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
-            rf"(?: of (?:the |this |your |my )?{_SCENE}{STOP}|{STOP})",
-            r" <\1> ",
+        *(
+            (pattern.format(lead=lead, side=_SIDE_WORD, scene=_SCENE, stop=STOP), replacement.replace("*", kind))
+            for lead, kind in (("on|at|in|by|near", ""), ("to|towards?", ":to"))
+            for pattern, replacement in (
+                (
+                    r"\b(?:{lead}) the (near|far(?= \w+ corner)|front|back) (left|right)(?: (?:corner|side|end))*+"
+                    r"(?: of (?:the )?{scene}{stop}|{stop})",
+                    r" <\1*> <\2*> ",
+                ),
+                (
+                    r"\b(?:{lead}) (?:the |your |my )?(?:(?:very|far|extreme) )*({side})"
+                    r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
+                    r"(?: of (?:the |this |your |my )?{scene}{stop}|{stop})",
+                    r" <\1*> ",
+                ),
+            )
         ),
         (r"\b(?:far|very|extreme) (left|right)\b(?! of)", r" \1 "),
         (r"\b(left|right) hand(?: side)?\b(?! of)", r" \1 "),
@@ -159,7 +168,7 @@ CLOSED = frozenset(
 
 
 def rewrite(tokens: Sequence[str]) -> list[Token]:
-    """The words with position phrases folded into one: "on the left side" becomes `<left>`."""
+    """The words with position phrases folded into one: "on the left side" is `<left>`, "to the left" `<left:to>`."""
     text = Traced.join(words_only(tokens))
     for pattern, replacement in _REWRITES:
         text = text.sub(pattern, replacement)

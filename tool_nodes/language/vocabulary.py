@@ -146,8 +146,8 @@ def _split_colours(words: Sequence[str]) -> tuple[list[tuple[str, ...]], list[st
     return units, others
 
 
-def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary) -> Match | None:
-    """Match of one colour unit; its tier is 0."""
+def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary, naming: bool = True) -> Match | None:
+    """Match of one colour unit; its tier is 0. `naming`: it may be a word of a name, as in "green pear"."""
     shade, base = _colour(unit)
     own_shade, own_base = vocabulary.colour
     if not base:
@@ -155,7 +155,7 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary) -> Match | None:
         fits = own_shade == shade or (dark if shade == "dark" else own_base in ("white", "cream"))
         return Match(0, int(own_shade != shade), False) if fits else None
     said = tuple(stem(word) for word in unit)
-    named = any(
+    named = naming and any(
         name[i : i + len(said)] == said and (i == 0 or name[i - 1] not in SHADES)
         for name in vocabulary.names
         for i in range(len(name))
@@ -163,7 +163,7 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary) -> Match | None:
     if named or (shade, base) == (own_shade, own_base):
         return Match(0, 0, False)
     if base == own_base and not shade:
-        return Match(0, 1, False)
+        return Match(0, int(naming), False)
     own_names = (
         own_base,
         *COLOUR_FAMILIES.get(f"{own_shade} {own_base}".strip(), ()),
@@ -172,8 +172,14 @@ def _fit_colour(unit: tuple[str, ...], vocabulary: Vocabulary) -> Match | None:
     return Match(0, 1, True) if base in own_names and not (shade and shade == "dark" == own_shade) else None
 
 
-def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms: bool) -> Match | None:
-    """How well words with a head noun ("" fits anything) describe a thing; None if some word is unexplained."""
+def match(
+    words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms: bool, naming: bool = True
+) -> Match | None:
+    """How well words with a head noun ("" fits anything) describe a thing; None if some word is unexplained.
+
+    Without `naming` the words are those of a "thing": "the orange thing" says a colour, and the orange, whose name it
+    is too, is no better than an orange box.
+    """
 
     def known(word: str, explained: frozenset[str]) -> bool:
         if word in explained:
@@ -192,7 +198,7 @@ def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms
         return None
     if not all(known(word, vocabulary.words) for word in (contents if repacked else plain)):
         return None
-    colours = [_fit_colour(unit, vocabulary) for unit in units]
+    colours = [_fit_colour(unit, vocabulary, naming) for unit in units]
     fits = [colour for colour in colours if colour is not None]
     # Of two colours one may be that of the label or the lid.
     others_on_part = sum(_colour(u) == vocabulary.second for u, c in zip(units, colours, strict=True) if c is None)
@@ -200,7 +206,7 @@ def match(words: Sequence[str], head: str, vocabulary: Vocabulary, near_synonyms
         return None
     said = tuple(stem(word) for word in words)
     whole = any(tuple(name[i:]) in vocabulary.names for name in (plain, contents) for i in range(len(name)))
-    tier = 0 if said == vocabulary.name else 1 if whole or not head else 2
+    tier = 0 if naming and said == vocabulary.name else 1 if whole or not head else 2
     return Match(tier, max((c.shade for c in fits), default=0), any(c.approximate_colour for c in fits))
 
 

@@ -11,7 +11,8 @@ from tool_nodes.language.traced import Token, Traced
 _Word = TypeVar("_Word", bound=str)
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a list that is written as one text."""
     return frozenset(text.split())
 
 
@@ -75,15 +76,16 @@ _NORMAL = (
     (r"\b(left|right|front|back|far|near|rear|upper|top|bottom)[- ]most\b", r"\1most"),
     (r"red bull", "redbull"),
     (r"\bcoca[- ]?cola\b", "cola"),
+    (r"\b(?:trash|garbage|rubbish|waste)[- ]?(?:paper )?(?:can|bin|basket|bucket)\b", "bin"),
     (r"[;:()\[\]\"“”–—]|(?:^|\s)-+(?=\s|$)", ","),
 )
 """What is rewritten before a text falls into words."""
-_LONG_GRAMMAR = _words(
+_LONG_GRAMMAR = word_set(
     "behind between beside inside please middle closest nearest leftmost rightmost farthest furthest second object "
     "should something adjacent alongside anywhere somewhere wherever"
 )
 """Words of the grammar that are long enough for any slip of one letter to be mended."""
-_SHORT_GRAMMAR = _words("would could close right front thing third first place under")
+_SHORT_GRAMMAR = word_set("would could close right front thing third first place under")
 """Words of the grammar that are like other words, so that only swapped or doubled letters are mended."""
 _IRREGULAR = {
     "knives": "knife",
@@ -141,7 +143,7 @@ _NEAR_GROUPS = (
 )
 NEAR_SYNONYMS = {
     word: frozenset(k for k, group in enumerate(_NEAR_GROUPS) if word in group.split())
-    for word in _words(" ".join(_NEAR_GROUPS))
+    for word in word_set(" ".join(_NEAR_GROUPS))
 }
 """Groups of words that a speaker may mean by each other: tried only when a phrase matches nothing as it stands."""
 BRANDS = _meaning(
@@ -165,29 +167,29 @@ BRANDS = _meaning(
 )
 """What a brand name stands for, where nothing that is seen is called so."""
 
-GENERIC = _words("object thing item one stuff everything anything something product article piece")
+GENERIC = word_set("object thing item one stuff everything anything something product article piece")
 """Heads that fit anything."""
-DETERMINERS = _words(
+DETERMINERS = word_set(
     "the a an this that these those my your our his her their its some any either of there here same other another "
     "said whichever"
 )
-FILLERS = _words(
+FILLERS = word_set(
     "please very really most quite just exactly actually only nice lovely beautiful good favourite favorite shiny "
     "colour shape shaped sized looking kind sort type slightly bit currently now kindly me us which who is are was "
     "sitting standing lying laying located placed positioned resting situated present visible so also still already "
     "table desk surface counter called named labelled labeled marked saying says been being be see over whole "
     "entire own"
 )
-UNCHECKED = _words("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
+UNCHECKED = word_set("nice lovely beautiful good favourite favorite shiny over so whole entire here there")
 """Words whose truth no picture shows: a pointer passes over them, a command may not."""
-PARTICIPLES = _words("sitting standing lying laying located placed positioned resting situated")
+PARTICIPLES = word_set("sitting standing lying laying located placed positioned resting situated")
 """They lead to a place: "the can standing next to the box"; of a thing itself no picture shows whether it lies."""
-SURFACES = _words("table desk surface counter")
-SUPPORTS = SURFACES | _words("tabletop countertop worktop workbench")
+SURFACES = word_set("table desk surface counter")
+SUPPORTS = SURFACES | word_set("tabletop countertop worktop workbench")
 """What things stand on: alone, such a word means that and never the things."""
-BACKDROPS = _words("background foreground backdrop surroundings")
+BACKDROPS = word_set("background foreground backdrop surroundings")
 """What is around the things; in front of a noun the first two say where it is."""
-FUNCTION_WORDS = _words(
+FUNCTION_WORDS = word_set(
     "then than after before during while because since although though as if else too neither nor by for from to into "
     "onto upon at in on with without within off out up down away again via per about along across through toward "
     "towards around past until till it he she they them him i you we no never ever even much more less least few many "
@@ -195,10 +197,12 @@ FUNCTION_WORDS = _words(
     "but except maybe perhaps instead rather apart opposite beneath under below underneath above inside outside "
     "afterwards later soon today tomorrow twice once yet unless whether or anywhere somewhere elsewhere wherever next "
     "beside besides behind between alongside beyond atop touching against amid "
+    "together alone half halfway nearly almost hardly barely parallel opposite forward forwards backward backwards "
+    "leftward leftwards rightward rightwards ahead "
     "upside upright sideways horizontally vertically facing pointing lengthwise diagonally tilted flat flatly"
 )
 """Words that name nothing: where no rule of the grammar has read one, it was not understood."""
-LEADING_ON = _words(
+LEADING_ON = word_set(
     "then after before during while because since although though as without via per along across through until till "
     "unless whether plus like using avoiding followed above below under underneath beneath nor neither when where how "
     "why what"
@@ -289,8 +293,8 @@ COLOUR_FAMILIES = {
 }
 """What people also call a colour, used when nothing on the table has the colour that they said."""
 
-PACKAGING = _words("box can bottle carton jar packet pack package bag pot shaker sachet container tube mix powder")
-DISCRETE = _words("ball toy pencil pen tool block cube car egg shoe gift marble coin key card")
+PACKAGING = word_set("box can bottle carton jar packet pack package bag pot shaker sachet container tube mix powder")
+DISCRETE = word_set("ball toy pencil pen tool block cube car egg shoe gift marble coin key card")
 """Things that are not what a package of them is: a box of pencils is not "the pencil"."""
 
 

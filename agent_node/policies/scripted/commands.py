@@ -7,73 +7,33 @@ become nothing is quoted in a refusal, so that no wish of the operator is droppe
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NoReturn
 
+from agent_node.policies.scripted.foreign import is_foreign
 from agent_node.policies.scripted.reading import NO_EFFECT, Draft, Reader
-from agent_node.policies.scripted.refusals import EXAMPLES, refuse
-from agent_node.policies.scripted.verbs import VERBS, strip_politeness
+from agent_node.policies.scripted.refusals import ABILITY, EXAMPLES, refuse
+from agent_node.policies.scripted.unable import check_follow_up, check_kind, check_whole
+from agent_node.policies.scripted.verbs import strip_politeness
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.relations import RELATION_WORDS
-from tool_nodes.language.traced import Traced, WordTrace
-from tool_nodes.language.words import NUMBERS, stem, tokenize, words_only
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.language.traced import Token, Traced, WordTrace, origin
+from tool_nodes.language.words import DETERMINERS, FUNCTION_WORDS, UNCHECKED, stem, tokenize, words_only
+from tool_nodes.results import ErrorCode
 
 __all__ = ["EXAMPLES", "MAX_COMMAND", "Command", "parse_command"]
 
 MAX_COMMAND = 2000
 """Longest sentence that is read [characters]."""
 
-_QUESTION = re.compile(
-    r"^(?:what|where|which|who|whose|why|how|when|is|are|am|was|were|do you|does|did|has|have you|should)\b"
-)
-_STOP = re.compile(
-    r"^(?:(?:emergency )?stop|halt|freeze|abort|cancel|hold still|do not move)"
-    r"(?: (?:it|that|this|now|moving|everything|all|here|(?:the )?(?:robot|arm|motion|movement|command|task)))*"
-    r"(?: [.!])*$"
-)
-_NEGATED = re.compile(
-    r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
-    r"|\b(?:do|did|would|should|must|can|could|will) not\b|\bnever\b"
-    r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:\w+ing|release|grab)\b"
-)
-_CONDITION = re.compile(r"\b(?:if|unless|whenever|whether|as long as|until|otherwise)\b|^when\b")
-_BOTH_SIDES = re.compile(
-    r"\b(?:(left|right) (?:side )?(?:and|or) (?:to the |on the )?(left|right)"
-    r"|(front|behind)(?: of)? (?:and|or) (?:in )?(behind|front)|both sides|(inside|outside) and (outside|inside))\b"
-)
-_AMOUNT = rf"(?:\d++ ?|(?:half|quarter|few|an?|{'|'.join(sorted(word for word in NUMBERS if word.isalpha()))}) )"
-_UNIT = (
-    r"(?:places?|spots?|fingers?"
-    r"|cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hand ?widths?"
-    r"|degrees?|radians?|percent|seconds?|minutes?|hours?|days?|times?|steps?|l|lit(?:er|re)s?|ml|g|kg|grams?|ounces?|oz)"
-)
-_MEASURE = re.compile(
-    rf"\b(?:(?:about|around|exactly|roughly|approximately|only|at least|at most) )?{_AMOUNT}"
-    rf"(?:[.,] \d+ )?(?:{_AMOUNT}|or |to )*{_UNIT}\b(?! (?:of|from|at)\b)"
-)
-_PART = r"(?:side|back|head|end|bottom|top|edge|front|face|belly|cap|lid|label|opening|handle|spout|logo|neck)"
-_POSE = re.compile(
-    r"\bupside down\b|\bupright\b|\bsideways\b|\b(?:horizont|vertic)ally\b"
-    rf"|\b(?:on|onto) (?:its|his|her|their|one) (?:\w+ )?{_PART}\b(?! of\b)"
-    rf"|\bwith (?:the |its )?(?:\w+ )?{_PART} (?:up|down)\b"
-    r"|\b(?:with|so)(?: \w+){1,5} (?:facing|pointing|upwards?|downwards?)\b(?: \w+)*"
-    r"|\b(?:facing|pointing|turned|tilted|rotated)\b.*"
-)
-"""How a thing is to stand or lie."""
 _MANNER = re.compile(
     r"\b(?:(?:slow|quick|swift|immediate|firm|neat|gentl|soft|precise|exact)\w*|real(?:ly)? quick|asap"
     r"|as soon as possible|for a (?:moment|second|minute|while|bit))\b",
     re.IGNORECASE,
 )
-_CORRECTION = re.compile(
-    r"(?<=\w )(?:[.,;:!?] )?(?:(?:no|sorry|actually|wait|oops|well)(?: ,)? )*"
-    r"(?:i mean(?:t)?|no wait|wait no|(?<=[.,;:!?] )(?:no|actually|wait|oops|rather)|scratch that|on second thoughts?"
-    r"|make that|or rather|correction|sorry"
-    r"|(?:actually|oops|wait)(?=(?: ,)? (?:the|an?|that|this|not|no|pick|put|take|grab|my)\b))"
-    r"(?: ,)?(?= (?!and\b)\w).*"
-)
-"""A second thought, and all that follows it."""
+_LONGEST_PHRASE = 8
+"""So many words at most are quoted with a small word that was not understood; chosen by hand."""
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|other than|apart from|and not|and never|nor)\b")
 
 
@@ -90,6 +50,7 @@ class Command:
         held_as: What the operator calls the thing that is held ("drop the can"), if anything.
         reading: (role, words as they were said) in the order of the sentence; the role "no effect" is that of words
             that change nothing.
+        asides: References with a side after their name (`NounPhrase.aside`), and the side as it was said, quoted.
     """
 
     action: Literal["pick", "place"]
@@ -98,6 +59,7 @@ class Command:
     references: tuple[NounPhrase, ...] = ()
     held_as: NounPhrase | None = None
     reading: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+    asides: tuple[tuple[NounPhrase, str], ...] = field(default=(), compare=False)
 
     @property
     def understood(self) -> str:
@@ -133,72 +95,71 @@ def parse_command(text: str) -> Command:
     if len(text) > MAX_COMMAND:
         refuse(f"A command may have at most {MAX_COMMAND:,} characters, got {len(text):,}.")
     tokens = tokenize(text)
+    account = WordTrace(text)
+    plain = Traced.join(tokens)
+    check_follow_up(plain, account)
     if not any(token[0].isalpha() for token in tokens):
         refuse("The command is empty." if not text.strip() else "The command has no words.")
     letters = [c for c in text if c.isalpha()]
     if sum(c.isascii() for c in letters) < 0.8 * len(letters):
         refuse("I understand commands in English only.")
-    account = WordTrace(text)
-    plain = Traced.join(tokens)
-    _check_whole(plain, account)
+    if is_foreign(words_only(tokens), text):
+        refuse(f"I find no action that I know in {account.quote(plain.words)}: I understand commands in English only.")
+    check_whole(plain, account)
     spoken, polite = strip_politeness(plain)
     account.give(spoken.dropped, NO_EFFECT)
     if not words_only(spoken.split()):
-        refuse("The command does not say what to do.")
-    _check_kind(spoken, polite, account)
+        refuse(f"The command does not say what to do; {ABILITY}.")
+    check_kind(spoken, polite, account)
     draft = Reader(account).read(spoken.sub(_INSTEAD, "not"), asked="please" in tokens)
     if account.unread:
-        refuse(f"I do not understand {account.quote(account.unread)} here; leave it out or say it in other words.")
+        _refuse_unread(tokens, account)
     return _checked(_command(draft, account))
 
 
-def _check_whole(plain: Traced, account: WordTrace) -> None:
-    """Refuse second thoughts, measures and poses."""
-    for pattern, sentence in (
-        (_CORRECTION, "The command changes while it is said, at {}: say it once more from the start."),
-        (_MEASURE, "I do not work by measures: leave out {}."),
-        (_POSE, "I put a thing down as it was picked up and cannot turn it: leave out {}."),
-    ):
-        found = pattern.search(plain.text)
-        if found and not (pattern is _CORRECTION and VERBS.keys().isdisjoint(plain[: found.start()].split())):
-            refuse(sentence.format(account.quote(plain[found.start() : found.end()].words)))
+def _refuse_unread(tokens: Sequence[Token], account: WordTrace) -> NoReturn:
+    """Refuse what has become nothing, as the phrase that it stands in; only what adorns a thing may be left out."""
+    unread = account.unread
+    for i, token in enumerate(tokens):
+        if token.words & account.unread and token in FUNCTION_WORDS:
+            unread = unread | origin(_phrase(tokens[i:]))
+    lost = [token for token in tokens if token.words & unread]
+    needless = all(token in UNCHECKED - {"here", "there", "over", "so"} for token in lost)
+    advice = "leave it out or say it in other words" if needless else "say it in other words"
+    refuse(f"I do not understand {account.quote(unread)} here; {advice}.")
 
 
-def _check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
-    """Refuse what is no command at all, and what no command may hold."""
-    if _STOP.match(spoken.text):
-        raise ToolError(
-            ErrorCode.NOT_UNDERSTOOD,
-            "Nothing is moving in this command, so there is nothing to stop.",
-            'To stop the arm at any time, run "toolhand stop" in another terminal, or press Ctrl-C where it moves.',
-        )
-    if _QUESTION.match(spoken.text) and not polite:
-        refuse("I carry out commands and do not answer questions.")
-    negated = _NEGATED.search(spoken.text)
-    if negated:
-        said = account.quote(spoken[negated.start() : negated.end()].words)
-        refuse(f"The command says what not to do ({said}); say what to do.")
-    condition = _CONDITION.search(spoken.text)
-    if condition:
-        said = account.quote(spoken[condition.start() : condition.end()].words)
-        refuse(f"I carry out commands without conditions such as {said}.")
-    if _BOTH_SIDES.search(spoken.text):
-        refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
+def _phrase(tokens: Sequence[Token]) -> list[Token]:
+    """The phrase that a small word begins: up to the next small word after its noun, or the end of the clause."""
+    phrase: list[Token] = []
+    for token in tokens[:_LONGEST_PHRASE]:
+        named = any(word not in FUNCTION_WORDS and word not in DETERMINERS for word in phrase)
+        if token in ",.?!" or token in ("and", "then", "but") or (named and token in FUNCTION_WORDS):
+            break
+        phrase.append(token)
+    return phrase
 
 
 def _command(draft: Draft, account: WordTrace) -> Command:
     if draft.place is None and (draft.unplaced or not draft.picks):
-        refuse("The command does not say where to place it.")
+        thing = f' "{draft.target.text}"' if draft.target else " it"
+        refuse(f"The command does not say where to place{thing}.")
     reading = account.reading()
     if draft.place is None:
         if draft.target is None:
             refuse("The command does not say which object.")
+        if draft.gone:
+            thing = draft.target.text
+            refuse(
+                f"I do not know where to take the {thing}, as {draft.gone} does not say: say where to put it, or "
+                '"pick up" if I am to hold it.'
+            )
         return Command("pick", draft.target, reading=reading)
     relation, references = draft.place
     if draft.lets_go:
         # Letting go is of what is held, whatever it is called.
-        return Command("place", None, relation, references, draft.target, reading)
-    return Command("place", draft.target, relation, references, reading=reading)
+        return Command("place", None, relation, references, draft.target, reading, asides=tuple(draft.asides))
+    return Command("place", draft.target, relation, references, reading=reading, asides=tuple(draft.asides))
 
 
 def _same_place(a: NounPhrase, b: NounPhrase) -> bool:

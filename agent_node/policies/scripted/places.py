@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from agent_node.policies.scripted.refusals import refuse
-from agent_node.policies.scripted.verbs import CARRYING, MOVING, Clause
+from agent_node.policies.scripted.refusals import PLACES, refuse
+from agent_node.policies.scripted.verbs import CARRYING, HOLDING, MOVING, Clause
 from tool_nodes.language.phrases import NounPhrase
-from tool_nodes.language.relations import RELATION_WORDS, STOP, RelationMark, find_relations
-from tool_nodes.language.traced import WordTrace
+from tool_nodes.language.relations import STOP, RelationMark, find_relations
+from tool_nodes.language.traced import Traced, WordTrace
 from tool_nodes.language.words import DETERMINERS, SIDES
 
 SpokenPlace = tuple[str, tuple[NounPhrase, ...]]
 """(relation, references)."""
 
-_ALL = f"I can place things {', '.join(RELATION_WORDS.values())} other things or on the table."
 _TABLE = r"(?:the |this |my |your )?(?:table|desk|counter|surface|work surface|tabletop|workspace)(?: top)?"
 _SPOT = (
     r"(?:a |an |any |the |some )?(?:(?:free|empty|clear|open|vacant|another|different) )+(?:table )?"
@@ -24,6 +23,8 @@ _SPOT = (
 _ANYWHERE = re.compile(
     rf"\b(?:down )?(?:(?:on|onto|to|upon) (?:to )?{_TABLE}"
     rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
+    r"|(?:in|on|at|to|into) (?:a|the|some) (?:space|spot|place|location|position|area)"
+    r"(?= (?:(?:to|on) the (?:left|right) of|(?:left|right) of|behind|next|in front of|beside|near|between|close to)\b)"
     rf"|(?:any|some|else)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?"
     rf"|wherever(?: you (?:like|want))?){STOP}"
 )
@@ -67,7 +68,7 @@ def refuse_second_relation(relation: str, words: Sequence[str], account: WordTra
         )
 
 
-def destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMark | None:
+def destination(words: Sequence[str], held: bool, clause: Clause, account: WordTrace) -> RelationMark | None:
     """The relation that says where to place, or None. Others belong to the description of a thing."""
     placing = clause.verb_class == "place"
     marks = [
@@ -75,12 +76,18 @@ def destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMar
         for m in _marks(words, held)
         if words[m.start] not in ("from", "out", "off") and (m.start == 0 or words[m.start - 1] not in _ATTACHED)
     ]
-    if _UNDER.search(" ".join(words)) and placing:
-        refuse(_ALL)
+    under = next((i for i, word in enumerate(words) if _UNDER.fullmatch(word)), None)
+    if under is not None and placing:
+        refuse(f"{account.quote(words[under:])} is no place for me. {PLACES}")
+    if clause.verb in HOLDING:
+        _refuse_held_at(words, account)
     strong = [m for m in marks if " ".join(words[m.start : m.end]) in _INTO]
     if clause.verb_class == "mention":
         return None
     if clause.verb_class == "pick":
+        away = next((m for m in marks if words[m.start] == "away" and clause.verb in CARRYING), None)
+        if away is not None:
+            refuse(f"{account.quote(words[away.start :])} is no place for me. {PLACES}")
         near = [m for m in marks if words[m.start] in ("closer", "nearer")]
         carried = marks if held else near + [m for m in marks if m.directed and clause.verb in MOVING]
         usable = strong or (carried if clause.verb in CARRYING else [])
@@ -98,10 +105,50 @@ def destination(words: Sequence[str], held: bool, clause: Clause) -> RelationMar
         sideways = [m for m in marks if m.directed]
         chosen = sideways[-1] if sideways else marks[0]
     if chosen.relation == "farthest_from":
-        refuse(_ALL)
+        refuse(f"{account.quote(words[chosen.start :])} is no place for me. {PLACES}")
     if words[chosen.start] in _TOUCHING:
-        refuse(f'I leave a gap between things and cannot place one "{words[chosen.start]}" another. {_ALL}')
+        refuse(f'I leave a gap between things and cannot place one "{words[chosen.start]}" another. {PLACES}')
     return chosen
+
+
+def _refuse_held_at(words: Sequence[str], account: WordTrace) -> None:
+    """Refuse "hold the can next to the bowl": is it the can that stands there, or is it to be held there?"""
+    for mark in find_relations(words):
+        beside = mark.relation in _SIDEWAYS or words[mark.start] in ("over", "above")
+        if beside and words[mark.start - 1] not in (*_ATTACHED, "one", "off"):
+            refuse(
+                f"I cannot hold a thing anywhere but above the table, so {account.quote(words[mark.start :])} may say "
+                'which one is meant or where it is to go: say "that is" before it, or "put".'
+            )
+
+
+_DIRECTION = re.compile(
+    r"(?<!the )(?<!a )(?<!that is )\b(?:(?:over|a|little|bit|tad|slightly|much|somewhat|more|just|some|even) )*"
+    r"(?:(?:to|towards?) the )?(?:closer|nearer|forwards?|backwards?|leftwards?|rightwards?|inwards?|outwards?|sideways"
+    r"|ahead|away|apart|out(?: of (?:here|the way|reach|sight|my sight|my way))?|off(?: to (?:the|one) side)?"
+    r"|(?:further|farther)(?: (?:away|back|off|out|left|right|up|down|in))?"
+    r"|back(?: where it (?:was|belongs|came from))?|home)"
+    r"(?: (?:a )?(?:little|bit|tad)(?: bit)?)?(?: to (?:me|us|you|yourself|the (?:robot|camera)))?$"
+    r"|^away\b|\b(?:(?:over|down|up|right|out) )?there$|(?<=\w )(?:over|down|up|right) here$"
+)
+"""Ways to go instead of a place; at the end of what a verb is followed by."""
+_LEAVING = frozenset({"away", "out", "off"})
+"""Those of them that say no more than that a thing is to be gone."""
+
+
+def direction(text: Traced, clause: Clause) -> Traced | None:
+    """The way that a verb of carrying or placing is told to go, such as "closer" or "away", if any."""
+    found = _DIRECTION.search(text.text)
+    carries = clause.verb_class == "place" or clause.verb in CARRYING
+    if found is None or not carries or (clause.verb == "drop" and found.group() == "off"):
+        return None
+    fetched = clause.verb_class == "pick" and found.group().endswith("here") and not only_leaves(found.group())
+    return None if fetched else text[found.start() : found.end()]
+
+
+def only_leaves(way: str) -> bool:
+    """True for "away" and "out of here": a thing is to be gone, and nobody says where to."""
+    return way.split()[0] in _LEAVING
 
 
 def _marks(words: Sequence[str], held: bool) -> list[RelationMark]:

@@ -50,21 +50,34 @@ def at(point: PicturePoint) -> str:
     return f"({point[0]:.2f}, {point[1]:.2f})"
 
 
-def describe(points: Sequence[PicturePoint]) -> str:
-    """ "1. the left one at (0.21, 0.53) or 2. the right one at (0.48, 0.42)": words that also work in a command."""
+_COUNTED = ("second", "third", "fourth", "fifth", "sixth", "seventh")
+
+
+def _sides(points: Sequence[PicturePoint]) -> tuple[list[int], list[str]]:
+    """The points from left to right, and for each the words that tell it from the others."""
     order = sorted(range(len(points)), key=lambda i: points[i][0])
     if len(points) == 2:
         (x1, y1), (x2, y2) = (points[i] for i in order)
-        names = ["left", "right"] if abs(x2 - x1) >= abs(y2 - y1) else ["near", "far"] if y1 > y2 else ["far", "near"]
-        shown = [f"the {name} one" for name in names]
-    else:
-        ordinals = ["second", "third", "fourth", "fifth", "sixth", "seventh"]
-        middle = [
-            f"the {ordinals[k]} one from the left" if k < len(ordinals) else "one further to the right"
-            for k in range(len(points) - 2)
-        ]
-        shown = ["the leftmost one", *middle, "the rightmost one"]
-    listed = [f"{k}. {words} at {at(points[i])}" for k, (words, i) in enumerate(zip(shown, order, strict=True), 1)]
+        if abs(x2 - x1) >= abs(y2 - y1):
+            return order, ["left", "right"]
+        return order, ["near", "far"] if y1 > y2 else ["far", "near"]
+    middle = [_COUNTED[k] if k < len(_COUNTED) else "" for k in range(len(points) - 2)]
+    return order, ["leftmost", *middle, "rightmost"]
+
+
+def side_of_first(points: Sequence[PicturePoint]) -> str:
+    """The word for the leftmost of some points, "left" or "leftmost", which a command may put before a noun."""
+    return _sides(points)[1][0]
+
+
+def describe(points: Sequence[PicturePoint]) -> str:
+    """ "the left one at (0.21, 0.53) or the right one at (0.48, 0.42)": words that also work in a command."""
+    order, names = _sides(points)
+    shown = [
+        f"the {name} one{' from the left' if name in _COUNTED else ''}" if name else "one further to the right"
+        for name in names
+    ]
+    listed = [f"{words} at {at(points[i])}" for words, i in zip(shown, order, strict=True)]
     return ", ".join(listed[:-1]) + " or " + listed[-1]
 
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 
 from agent_node.calls import ToolCall
+from agent_node.policies.scripted.asking import where_of, which, which_side
 from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.points import at, describe, near, nearest, still_stands, still_there, the, untried
+from agent_node.policies.scripted.points import at, near, nearest, still_stands, still_there, the, untried
 from agent_node.policies.scripted.steps import Done, Script, ScriptStep, Setback, Unseen, next_calls, unmet
 from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable, refusal, untagged
@@ -19,7 +20,6 @@ from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.language.phrases import NounPhrase
 from tool_nodes.language.referring import free_space_phrase, on_side, select_points
-from tool_nodes.language.relations import RELATION_WORDS
 from tool_nodes.results import ErrorCode, ToolError
 
 MOVED = 0.06
@@ -118,10 +118,7 @@ class _Episode:
 
     @property
     def _where(self) -> str:
-        if self._command.relation == "anywhere":
-            return "on the table"
-        words = RELATION_WORDS[self._command.relation or "on"]
-        return f"{words} {' and '.join(the(reference.text) for reference in self._command.references)}"
+        return where_of(self._command)
 
     def _told(self, deed: str) -> str:
         """What was done, and which wish the arm has no way to heed."""
@@ -235,14 +232,20 @@ class _Episode:
         calls += [self._detect(name) for name in self._named_references()]
         calls += [self._ask_spot()] if command.action == "place" else []
         calls += [self._detect(target.plain)] if target and sides else []
+        asides = command.asides
+        calls += [self._detect(phrase.plain) for phrase, _ in asides]
         names = [phrase.text for phrase in [*wanted, *command.references]]
         responses = yield ScriptStep(
             f"Where {'are' if len(names) > 1 else 'is'} {' and '.join(the(name) for name in names) or 'free table'}?",
             tuple(calls),
         )
         found, rest = responses[: len(names)], responses[len(names) :]
+        for (phrase, said), response in zip(asides, rest[len(rest) - len(asides) :], strict=True):
+            if len(response.points) == 1:
+                question = f"{ErrorCode.AMBIGUOUS}: {which_side(phrase, said)}"
+                raise Done("A side of the only one may be a place.", question)
         if target:
-            plain = rest[-1] if sides else None
+            plain = rest[int(command.action == "place")] if sides else None
             self._target = self._choose(target, found[0], plain)
             self._likeness = target.plain if plain is not None else target.text
             self._alike = (plain or found[0]).points
@@ -281,10 +284,11 @@ class _Episode:
             return points[0]
         if self._target is not None:
             return nearest(points, self._target)
-        question = f"Which {phrase.plain} do you mean: {describe(points)}?"
-        raise Done(
-            f"{len(points)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
-        )
+        raise self._question(phrase, points)
+
+    def _question(self, phrase: NounPhrase, points: Sequence[PicturePoint]) -> Done:
+        thought = f"{len(points)} things fit {the(phrase.text)}; I must not guess."
+        return Done(thought, f"{ErrorCode.AMBIGUOUS}: {which(self._command, phrase, points)}")
 
     def _choose_reference(self, phrase: NounPhrase, response: Response) -> tuple[list[PicturePoint], bool]:
         """(points of a reference, True if the target had to be taken out of them)."""
@@ -295,10 +299,7 @@ class _Episode:
             sentence = f"{self._name} and {the(phrase.text)} are the same thing"
             raise Done("Target and reference are one thing.", self.failure(ErrorCode.INVALID_ARGUMENT, sentence))
         if len(others) > 1 and not (phrase.plural or phrase.indefinite):
-            question = f"Which {phrase.plain} do you mean as the reference: {describe(others)}?"
-            raise Done(
-                f"{len(others)} things fit {the(phrase.text)}; I must not guess.", f"{ErrorCode.AMBIGUOUS}: {question}"
-            )
+            raise self._question(phrase, others)
         return others, len(others) < len(points)
 
     def _check_spot(self, response: Response, excluded: bool) -> None:

@@ -4,22 +4,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NoReturn
 
+from agent_node.policies.scripted.clauses import (
+    as_said,
+    inverted_at,
+    is_bare_command,
+    is_particle,
+    picked_and_put,
+    same_thing,
+)
+from agent_node.policies.scripted.nouns import check_reference, check_target
 from agent_node.policies.scripted.places import (
     SpokenPlace,
     destination,
+    direction,
     find_place_on_table,
     is_second_place,
+    only_leaves,
     refuse_second_relation,
     starts_place,
 )
-from agent_node.policies.scripted.refusals import SEVERAL, refuse
+from agent_node.policies.scripted.refusals import ABILITY, SEVERAL, refuse, refuse_side
 from agent_node.policies.scripted.verbs import CARRYING, LETTING_GO, PRONOUNS, Clause, split_clauses
 from tool_nodes.language.phrases import NounPhrase, noun_phrase
-from tool_nodes.language.relations import BREAKS, RelationMark, find_relations, rewrite, split_list, split_references
+from tool_nodes.language.relations import (
+    BREAKS,
+    RelationMark,
+    find_relations,
+    rewrite,
+    split_list,
+    split_references,
+)
 from tool_nodes.language.traced import Token, Traced, WordTrace
-from tool_nodes.language.words import DETERMINERS, FILLERS, SIDES, stem, words_only
+from tool_nodes.language.words import (
+    DETERMINERS,
+    FILLERS,
+    ORDINALS,
+    SIDES,
+    SIZES,
+    stem,
+    words_only,
+)
 from tool_nodes.results import ErrorCode
 
 NO_EFFECT = "no effect"
@@ -45,8 +72,17 @@ _IN_HAND = re.compile(
     r"|(?:in|with|between|inside) (?:the|your|its) (?:gripper|hand|claw|fingers|jaws))(?= |$)"
 )
 """Where a thing that is picked up is held."""
+_TAKEN_FROM = re.compile(
+    r"\b(?:from|out of|off(?: of)?) (?!(?:the |a |my |this )?(?:table|desk|counter|here|surface)\b)\w"
+)
+_THERE = re.compile(r"^(?:it |them )?(?:there|here)$")
 _HERE = re.compile(r"\b(?:over )?here$")
 _CONNECTING = frozenset({"then", "and", "also"})
+_SHOWN_WORDS = 12
+"""So many words at most of a sentence without an action are quoted; chosen by hand."""
+_BESIDE = frozenset({"left_of", "right_of", "in_front_of", "behind", "next_to"})
+_TELLING = frozenset({"that", "which", "is", "are", "one"})
+_ON_SIDE = ('"on ', '"at ', '"in ')
 
 
 @dataclass
@@ -60,6 +96,8 @@ class Draft:
         unplaced: A clause asks to place and says not where.
         lets_go: The only deed is to let go of what is held.
         lead: The words before the first verb, where they name the target.
+        asides: See Command.
+        gone: Words that say no more than that a thing is to be gone, quoted; a place may yet follow.
     """
 
     target: NounPhrase | None = None
@@ -68,6 +106,8 @@ class Draft:
     unplaced: bool = False
     lets_go: bool = False
     lead: tuple[str, ...] = ()
+    gone: str = ""
+    asides: list[tuple[NounPhrase, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -88,6 +128,7 @@ class Reader:
 
     def __init__(self, account: WordTrace) -> None:
         self._account = account
+        self._asides: list[tuple[NounPhrase, str]] = []
 
     def read(self, spoken: Traced, asked: bool) -> Draft:
         """The deeds of a sentence without politeness. `asked`: it said please.
@@ -98,12 +139,12 @@ class Reader:
         lead, clauses = self._clauses(spoken, asked)
         unsupported = next((c for c in clauses if c.verb_class == "unsupported"), None)
         if unsupported:
-            refuse(f'I cannot "{unsupported.verb}"; I can pick things up and place them.')
-        draft = Draft()
+            refuse(f'I cannot "{as_said(unsupported)}"; {ABILITY}.')
+        draft = Draft(asides=self._asides)
         if lead:
             clauses[-1] = self._read_lead(lead, clauses[-1], draft)
         if all(clause.verb_class == "mention" for clause in clauses):
-            refuse(f'I cannot only "{clauses[0].verb}"; I can pick things up and place them.')
+            refuse(f'I cannot only "{clauses[0].verb}"; {ABILITY}.')
         for clause in clauses:
             self._read(clause, draft)
         return draft
@@ -124,22 +165,33 @@ class Reader:
             thing, rest = (spoken[slice(*declared.span(name))] for name in ("thing", "rest"))
             self._account.give(spoken.words - thing.words - rest.words, VERB)
             picks = (declared["how"] or "").split(" ")[0] in ("picked", "lifted", "grabbed", "taken")
-            return [], _picked_and_put(thing, rest)[: 1 if picks else 2]
-        if not clauses and any(" ".join(tokens[m.start : m.end]) in ("into", "onto") for m in find_relations(tokens)):
+            return [], picked_and_put(thing, rest)[: 1 if picks else 2]
+        if not clauses and is_bare_command(tokens):
             return [], [Clause("put", "place", tuple(tokens))]
         if not clauses and asked and tokens[0] in DETERMINERS:
             return [], [Clause("give", "pick", tuple(tokens))]
         if not clauses:
-            shown = spoken.text if len(spoken.text) <= 60 else spoken.text[:57] + "..."
-            refuse(f'I find no action that I know in "{shown}"; I can pick things up and place them.')
+            self._refuse_unknown_deed(spoken)
         return lead, clauses
 
+    def _refuse_unknown_deed(self, spoken: Traced) -> NoReturn:
+        tokens = words_only(spoken.split())
+        marks = find_relations(rewrite(tokens))
+        if tokens[0] in DETERMINERS and marks:
+            refuse(
+                f"I find no action that I know in {self._account.quote(tokens)}: "
+                'say "pick up" if it tells which thing is meant, "put" if it tells where to.'
+            )
+        verb = len(tokens) > 1 and tokens[0] not in DETERMINERS and tokens[1] in (*DETERMINERS, *PRONOUNS, "to")
+        said = tokens[:1] if verb else tokens[:_SHOWN_WORDS]
+        refuse(f"I find no action that I know in {self._account.quote(said)}; {ABILITY}.")
+
     def _wanted(self, rest: Traced) -> list[Clause]:
-        """ "I would like the red box in the bin" asks to place, "I want the can next to the bowl" to hand over."""
+        """ "I would like the red box in the bin" asks to place; of "the can next to the bowl" nobody can tell."""
         explicit = _PARTICIPLE.search(rest.text)
         if explicit and explicit.start() > 0:
             self._account.give(rest[explicit.start() : explicit.end()].words, VERB)
-            return _picked_and_put(rest[: explicit.start()], rest[explicit.end() :])
+            return picked_and_put(rest[: explicit.start()], rest[explicit.end() :])
         lifted = _LIFTED.search(rest.text)
         if lifted:
             self._account.give(rest[lifted.start() :].words, VERB)
@@ -148,6 +200,13 @@ class Reader:
         marks = find_relations(rewrite(rest.split()))
         inward = any(mark.directed or mark.relation in ("in", "on", "between") for mark in marks)
         placing = inward or find_place_on_table(rest.text) is not None
+        words = rewrite(rest.split())
+        beside = next((m for m in marks if m.relation in _BESIDE and words[m.start - 1] not in _TELLING), None)
+        if beside is not None and not placing:
+            refuse(
+                f"I cannot tell whether {self._account.quote(words[beside.start :])} says which one is wanted or "
+                'where: say "put" if it is to go there, "pick up" if it stands there.'
+            )
         return [Clause("put" if placing else "pick", "place" if placing else "pick", tuple(rest.split()))]
 
     def _read_lead(self, lead: list[Token], last: Clause, draft: Draft) -> Clause:
@@ -158,7 +217,10 @@ class Reader:
         announced = next((k for k, word in enumerate(words) if word not in ("there", "is", "are", "i", "see")), 0)
         thing = noun_phrase(words[announced:])
         if not thing.words or thing.unread:
-            refuse(f"I do not understand {self._account.quote(lead)} before the command; leave it out.")
+            refuse(
+                f"I do not understand {self._account.quote(lead)} before the command, and it may change what you want: "
+                "say it in other words."
+            )
         self._account.give(words[:announced], VERB)
         draft.target, draft.lead = self._noun(words[announced:], OBJECT), tuple(lead)
         return last
@@ -172,7 +234,7 @@ class Reader:
     def _polished(self, words: Sequence[Token]) -> list[Token]:
         """Without the particles of a verb: "it back down" becomes "it"."""
         kept = [w for i, w in enumerate(words) if w not in ("down", "up") and not (i == 0 and w in ("me", "us"))]
-        polished = [word for i, word in enumerate(kept) if not _is_particle(word, kept[:i], kept[i + 1 :])]
+        polished = [word for i, word in enumerate(kept) if not is_particle(word, kept[:i], kept[i + 1 :])]
         left = {id(word) for word in polished}
         self._account.give((word for word in words if id(word) not in left), VERB)
         return polished
@@ -183,11 +245,11 @@ class Reader:
         """Add one clause to the draft. Raises ToolError when it asks for a second command."""
         self._account.give(clause.spoken, VERB)
         placing = clause.verb_class == "place"
-        text = Traced.join(words_only(clause.words))
+        text = self._check_direction(clause, Traced.join(words_only(clause.words)), draft)
         if not placing:
             text = self._without(_IN_HAND, text)
             text = self._without(_HERE, text) if clause.verb in CARRYING else text
-        if re.search(r"^(?:it |them )?(?:there|here)$", text.text):
+        if _THERE.search(text.text):
             if draft.place is not None and clause.verb in ("leave", "keep"):
                 self._account.give(text.words, PLACE)
                 return
@@ -195,30 +257,67 @@ class Reader:
         halves = self._halves(clause, text)
         lowered = placing and (clause.verb in LETTING_GO or bool({"down", "aside"} & set(text.text.split())))
         rest, split = [*halves.before, *halves.after], len(halves.before)
-        held = not rest or starts_place(rest)
+        held, held_by_pronoun = not rest or starts_place(rest), False
         if rest and rest[0] in PRONOUNS and (len(rest) == 1 or rest[0] in ("it", "them") or starts_place(rest[1:])):
             self._account.give(rest[:1], OBJECT)
-            rest, split, held = rest[1:], max(split - 1, 0), True
+            rest, split, held, held_by_pronoun = rest[1:], max(split - 1, 0), True, True
         mark: RelationMark | None
         if halves.before and halves.after:
             first = next(m for m in find_relations(rest[split : split + 12], noun_first=False) if m.start == 0)
             mark = RelationMark(first.relation, split, split + first.end, first.directed)
         else:
-            mark = None if re.match(r"(?:down )?(?:onto|to|into)\b", halves.table) else destination(rest, held, clause)
+            onto = re.match(r"(?:down )?(?:onto|to|into)\b", halves.table)
+            mark = None if onto else destination(rest, held, clause, self._account)
         place: SpokenPlace | None = None
+        self._check_way(clause, rest[: mark.start] if mark else rest)
         if mark is not None:
             if "else" in halves.table:
                 refuse(SEVERAL)
-            place = self._place(mark, rest)
-            rest = rest[: mark.start]
+            thing_at = inverted_at(mark, rest) if placing and not held_by_pronoun else None
+            place = self._place(mark, rest[:thing_at])
+            rest = rest[thing_at:] if thing_at else rest[: mark.start]
             self._check_how_far(rest, placing)
+            if not thing_at:
+                self._check_side_before(mark, rest, placing)
         elif halves.table or lowered:
             place = ("anywhere", ())
         elif placing and any(word.startswith("<") for word in rest):
-            side = self._account.quote(next([word] for word in rest if word.startswith("<")))
-            refuse(f'{side} alone is no place for me; name a thing as well, such as "to the left of the bowl".')
+            refuse_side(self._account.quote(next([word] for word in rest if word.startswith("<"))))
         thing = self._thing(rest) if rest else None
         self._merge(clause, draft, thing, place, explicit=mark is not None or bool(halves.table))
+
+    def _check_direction(self, clause: Clause, text: Traced, draft: Draft) -> Traced:
+        """Refuse a way to go instead of a place; of a thing that is only to be gone, a place may follow.
+
+        Returns:
+            The words without the way.
+        """
+        way = None if _THERE.search(text.text) else direction(text, clause)
+        removed = clause.verb == "remove" and not _TAKEN_FROM.search(text.text)
+        if way is not None and (clause.verb_class == "place" or not only_leaves(way.text)):
+            if way.text.endswith("here") and not only_leaves(way.text):
+                refuse(f"I cannot see where {self._account.quote(way.words)} is: name a thing that is there.")
+            refuse_side(self._account.quote(way.words))
+        if removed or way is not None:
+            draft.gone = self._account.quote(clause.spoken[:1] if way is None else way.words)
+        if way is None:
+            return text
+        self._account.give(way.words, VERB)
+        return Traced.join([token for token in text.split() if not token.words & way.words], text.dropped)
+
+    def _check_way(self, clause: Clause, words: Sequence[Token]) -> None:
+        """Refuse "to the left" after a verb of carrying: it says where to, and not which thing."""
+        sides = [word for word in words if word.startswith("<") and word.endswith(":to>")]
+        if sides and clause.verb in CARRYING:
+            refuse_side(self._account.quote(sides))
+
+    def _check_side_before(self, mark: RelationMark, thing: Sequence[Token], placing: bool) -> None:
+        """Refuse "put the can on the left next to the bowl": which can, or where to?"""
+        last = thing[-1] if placing and thing else Token("")
+        said = self._account.quote([last]) if last.startswith("<") else ""
+        beside = mark.relation not in ("in", "on") and not mark.directed
+        if said.startswith(_ON_SIDE) and beside and thing[-2:-1] not in (["is"], ["are"]):
+            refuse(f'I cannot tell whether {said} says which thing or where to: if it says which, add "that is".')
 
     def _halves(self, clause: Clause, text: Traced) -> _Halves:
         """Part the words of a clause at "on the table" or "down", after which only a place may follow a thing."""
@@ -271,9 +370,9 @@ class Reader:
         if clause.verb == "leave" and stays and thing is not None and not draft.picks and draft.target is None:
             refuse('I cannot tell if "leave" asks for it to be moved: say "put" if it is to go there.')
         if thing is not None:
-            other = draft.target is not None and not _same(thing, draft.target)
+            other = draft.target is not None and not same_thing(thing, draft.target)
             if other and draft.lead:
-                refuse(f"I do not understand {self._account.quote(draft.lead)} before the command; leave it out.")
+                refuse(f"I do not understand {self._account.quote(draft.lead)} before the command.")
             if other or (draft.target is None and draft.place):
                 refuse(SEVERAL)
             draft.target = draft.target or thing
@@ -297,6 +396,13 @@ class Reader:
     def _noun(self, words: Sequence[str], role: str) -> NounPhrase:
         """A noun phrase whose words go to the account, but for those that say nothing."""
         phrase = noun_phrase(words)
+        counted = any(word in ORDINALS for word in words)
+        ordered = any(word in SIDES or word in SIZES or word.startswith("<") for word in words)
+        if counted and not ordered and not phrase.unread:
+            refuse(
+                f'Nothing says from where {self._account.quote(words)} counts: add "from the left", "from the right", '
+                '"from the front" or "from the back".'
+            )
         pronoun = len(words) == 1 and (words[0] in PRONOUNS or words[0] == "itself")
         self._account.give((w for w in words if pronoun or not any(w is other for other in phrase.unread)), role)
         return phrase
@@ -305,14 +411,18 @@ class Reader:
         """The object of a verb. Raises ToolError when it is several things."""
         parts = split_list(words)
         if "or" in words:
-            refuse("The command leaves a choice between objects; name one.")
-        if any(part and part[0] in DETERMINERS for part in parts[1:]):
-            refuse("I can handle one object at a time.")
+            other = self._account.quote(words[words.index("or") :])
+            refuse(f"The command leaves a choice between objects, {other}; name one.")
+        more = next((part for part in parts[1:] if part and part[0] in DETERMINERS), None)
+        if more:
+            joined = words[next(i for i, word in enumerate(words) if word is more[0]) - 1 :]
+            refuse(f"I can handle one object at a time: {self._account.quote(joined)} is one too many.")
         if is_second_place(words):
-            refuse(SEVERAL)
+            refuse(f"{SEVERAL} I do not understand {self._account.quote(words)}.")
+        check_target(words, self._account)
         thing = self._noun(words, OBJECT)
         if (thing.count or 1) > 1 or (thing.plural and not thing.head and not thing.selectors) or "all" in words:
-            refuse("I can handle one object at a time.")
+            refuse(f"I can handle one object at a time: {self._account.quote(words)} is more than one.")
         return thing
 
     def _place(self, mark: RelationMark, rest: Sequence[Token]) -> SpokenPlace:
@@ -323,7 +433,8 @@ class Reader:
             if ahead and ahead[0].start == 0:
                 if any({relation, ahead[0].relation} == pair for pair in _OPPOSITES):
                     refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
-                refuse("I can place a thing in one relation at a time.")
+                more = self._account.quote(words[i:])
+                refuse(f"I can place a thing in one relation at a time: {more} is a second one.")
         if _POSSESSIVES & set(words):
             refuse(f"I do not know whose {self._account.quote(words)} is: name the thing.")
         parts = split_references(relation, words)
@@ -333,34 +444,15 @@ class Reader:
             refuse(SEVERAL)
         for part in parts:
             refuse_second_relation(relation, part, self._account)
+            check_reference(mark, rest, part, self._account)
         references = tuple(self._noun(part, REFERENCE) for part in parts)
+        for reference, part in zip(references, parts, strict=True):
+            if reference.aside:
+                side = self._account.quote([word for word in part if word.startswith("<")])
+                self._asides.append((reference, side))
         self._account.give((word for word in words if word in _CONNECTING and words[-1] is not word), REFERENCE)
         if len(references) > 1 and (relation in ("in", "on", "to") or references[-1].relation):
             refuse(SEVERAL)
         if relation == "to":
             relation = "in" if references and stem(references[0].head) in _CONTAINERS else "next_to"
         return {"nearest_to": "next_to"}.get(relation, relation), references
-
-
-def _picked_and_put(thing: Traced, place: Traced) -> list[Clause]:
-    """Two clauses, so that what is said of the thing is not taken for its new place."""
-    return [Clause("pick", "pick", tuple(thing.split())), Clause("put", "place", (Token("it"), *place.split()))]
-
-
-def _is_particle(word: str, before: Sequence[str], rest: Sequence[str]) -> bool:
-    """True for "back" in "put it back on the table", but not in "the back can"."""
-    if word not in ("back", "away", "aside", "again", "off", "out", "over") or rest[:1] in (["of"], ["from"]):
-        return False
-    if not rest or rest[0] in ("to", "toward", "towards", "and") or starts_place(rest):
-        return True
-    # "Hand over the can", but "put it over the box".
-    leads = not before and (rest[0] in DETERMINERS or rest[0] in PRONOUNS)
-    return leads or (word != "over" and before[-1:] in (["it"], ["them"]))
-
-
-def _same(thing: NounPhrase, target: NounPhrase) -> bool:
-    """True if a later clause speaks of the thing that an earlier one named, and adds nothing."""
-    said = (thing.selectors, thing.relation, thing.references, thing.excluded, thing.details)
-    known = (target.selectors, target.relation, target.references, target.excluded, target.details)
-    words = {stem(word) for word in thing.words}
-    return words <= {stem(word) for word in target.words} and (said == known or said == ((), None, (), None, ()))

@@ -28,6 +28,7 @@ _UNSUPPORTED = """
     dance wave stop drive walk play sing make bake cook mix swap exchange switch unscrew twist bend fold tear burn
     hide feed lick love like hate want read write draw paint measure weigh inspect scan wait sleep home reset
     dump fling chuck hurl balance assemble build connect plug drag knock tip tilt jump fly explain help sit peel slice
+    nudge shove send lean list name discard dispose hover attach glue serve prepare pretend simulate sweep wrap lend
 """
 _IRREGULAR = {
     "took": "take",
@@ -57,6 +58,8 @@ CARRYING = frozenset(
 """Verbs that may name a destination: "take the can to the bin"."""
 MOVING = frozenset({"bring", "carry", "deliver", "return"})
 """Those of them that mean a destination by "to the left of"."""
+HOLDING = frozenset({"hold", "keep", "lift", "raise", "hoist"})
+"""Verbs of what is in the hand: a place after them may be that of the hand."""
 LETTING_GO = frozenset({"drop", "release"})
 """Verbs that need no destination."""
 PRONOUNS = frozenset({"it", "them", "this", "that", "him", "her"})
@@ -95,7 +98,9 @@ _MAIN_VERB = r"(?:please|you|pick|put|take|grab|place|move|get|lift|find|fetch|b
 _TASK = r"(?:the |your |my |this |new |next |current )?(?:task|job|goal|mission|request|command|order|instruction)s?"
 _OPENERS = re.compile(
     r"^(?:(?:hey|hi|hello|ok|okay|alright|all right|well|so|now|then|and|yes|yeah|good morning|dear|robot|toolhand"
-    r"|kinova|arm|thanks|thank you|firstly|finally|maybe|perhaps|listen|buddy|sir|yo|sorry"
+    r"|kinova|arm|(?:thanks|thank you)(?: (?:a (?:lot|million|bunch)|so much|very much))?|(?:alexa|siri|google)"
+    r"|(?:good|great|nice|excellent|well) (?:job|work|done)|i (?:have )?changed my mind|no(?= ,)"
+    r"|(?:great|nice|perfect|excellent|super)(?= [,.!])|firstly|finally|maybe|perhaps|listen|buddy|sir|yo|sorry"
     rf"|(?:first|next|all|right|cool)(?= (?:,|{_MAIN_VERB}\b))|excuse me|actually"
     r"|basically|my (?:dear |good )?(?:robot|friend|arm)|mate|dude|friend|assistant|[,.!?])(?= )"
     rf"|(?:it|that) would be (?:\w+ )?{_NICE},? if (?:you|we)(?: (?:could|would|can))?"
@@ -121,10 +126,22 @@ _ASIDES = re.compile(
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
     r"|when (?:you (?:can|are ready|get a chance))"
     r"|for a (?:moment|second|minute|while|bit)|thx|ty|(?:next|first)$|(?:already|ok|okay|alright)(?=$| [.?!]$)"
-    r"|real(?:ly)? quick|(?<=, )right(?= \?)|thanks(?: a lot)?|thank you(?: very much)?|cheers|asap"
+    r"|real(?:ly)? quick|(?<=, )right(?= \?)|thanks(?: a (?:lot|million|bunch))?|thank you(?: (?:very|so) much)?"
+    r"|cheers|asap|for now|with (?:great )?(?:care|caution)"
+    r"|as (?:quick|slow|careful|gent|soft|fast)\w* as (?:you can|possible)"
     r"|as soon as possible|just|precisely|directly|um|uh|uhm|er|erm|hmm|you know|i mean|i guess|i think"
     r"|(?:will|would|could|can) you$|(?<=[,.?!] )(?:can|could|would|will) you(?= (?!mind\b)\w)"
     r"|(?:with|using|by) (?:the |your )(?:robot |robotic )?(?:gripper|hand|arm|fingers|jaws|claw))(?!\w)"
+)
+_A_THING = (
+    r"(?:the|my|this|that|a|an) (?:(?!in\b|into\b|and\b|then\b|off\b|away\b|out\b)\w+ ?)*?(?!in\b|into\b|and\b)\w+"
+)
+_IN_THE_HAND = (
+    r"\b(?:what(?:ever)?|(?:the|that) (?:thing|object|item|one)(?: (?:that|which))?)"
+    r" (?:you (?:are |now |just |currently )*(?:hold(?:ing)?|carry(?:ing)?|grasp(?:ed|ing)?|grabbed|lifted|picked up"
+    r"|have (?:(?:in|between) (?:your|the) (?:hand|gripper|claw|jaws|fingers)|picked up|grabbed))"
+    r"|(?:is |that is )?in (?:your|the) (?:hand|gripper|claw|jaws))(?= |$)"
+    r"|\b(?:the|your) held (?:thing|object|item)\b|\bwhat is in (?:your|the) (?:hand|gripper)\b"
 )
 _LATER = r"after that|after which|afterwards|and also|once done|once you have it|once you are done|when done"
 _IDIOMS = (
@@ -133,7 +150,11 @@ _IDIOMS = (
     (re.compile(r"\b(?:hold on to|hold onto|reach for|reach out for|go for|get me|fetch me|pick out)\b"), "grab"),
     (re.compile(r"\blet(?:ting)? go(?: of)?\b|\blet loose(?: of)?\b"), "release"),
     (re.compile(r"^(?:i|we) (?:would like|would love|want|need|wish) to have\b"), "i want"),
-    (re.compile(r"\bget rid of\b"), "toss"),
+    (re.compile(rf"^(?:bin|trash) ({_A_THING})$"), r"put \1 in the bin"),
+    (re.compile(rf"^(?:throw|toss|chuck) (?:away|out) ({_A_THING})$"), r"put \1 in the bin"),
+    (re.compile(rf"^(?:throw|toss|chuck) ({_A_THING}) (?:away|out)$"), r"put \1 in the bin"),
+    (re.compile(rf"\bdrop (?:off ({_A_THING})|({_A_THING}) off) (?:at|by)(?= )"), r"put \1\2 to"),
+    (re.compile(_IN_THE_HAND), "it"),
     (re.compile(rf"^{_TASK} is to have (.+)$"), r"put \1"),
     (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b"), r"pick \1"),
     (
@@ -221,6 +242,8 @@ def _verb_at(tokens: Sequence[str], i: int) -> tuple[str, VerbClass] | None:
         "it",
     ):
         return None
+    if known[1] == "place" and following in ("the", "my", "it") and not any(word in VERBS for word in tokens[:i]):
+        return known  # "To the left of the bowl put the can"
     if previous in _CONNECTORS or (previous == "to" and following in (*PRONOUNS, "the") and tokens[i - 2] != "next"):
         return known
     return known if following in ("it", "them") and known[1] != "unsupported" else None

@@ -227,7 +227,6 @@ STRANGERS: list[Row] = [
     ("put the jar directly behind the box", "behind", "jar", "box"),
     ("could the front jar be placed on the left side of the cup?", "left_of", "front jar", "cup"),
     ("I want the ball to the left of the cup", "left_of", "ball", "cup"),
-    ("I want the ball next to the cup", "pick", "ball next to the cup"),
     ("place the jar furthest right directly behind the box", "behind", "jar right", "box"),
     ("we should put the can over the box", "on", "can", "box"),
 ]
@@ -299,6 +298,7 @@ NOT_UNDERSTOOD = [
     ("put the can behind the box and next to the bowl", "one relation at a time"),
     ("put the can to its left", 'I do not know whose "its left" is'),
     ("place the can between the box and the bowl and the cup", '"Between" needs two things'),
+    ("I want the ball next to the cup", '"next to the cup" says which one is wanted or where'),
     ("put the other can in the bin", 'Nothing says which one "other can" is not'),
     ("leave the can on the table", 'if "leave" asks for it to be moved'),
     ("leave the can in the bin", 'if "leave" asks for it to be moved'),

@@ -6,9 +6,9 @@ from agent_node.policies.scripted.points import describe, near, still_there, unt
 
 
 def test_candidates_are_described_by_where_they_are() -> None:
-    assert describe([(0.8, 0.5), (0.2, 0.5)]) == "1. the left one at (0.20, 0.50) or 2. the right one at (0.80, 0.50)"
-    assert describe([(0.5, 0.2), (0.5, 0.8)]).startswith("1. the far one at (0.50, 0.20)")
-    assert "2. the second one from the left at (0.50, 0.50)" in describe([(0.9, 0.5), (0.5, 0.5), (0.1, 0.5)])
+    assert describe([(0.8, 0.5), (0.2, 0.5)]) == "the left one at (0.20, 0.50) or the right one at (0.80, 0.50)"
+    assert describe([(0.5, 0.2), (0.5, 0.8)]).startswith("the far one at (0.50, 0.20)")
+    assert "the second one from the left at (0.50, 0.50)" in describe([(0.9, 0.5), (0.5, 0.5), (0.1, 0.5)])
 
 
 def test_alternatives_of_a_place_avoid_the_failed_ones_and_end() -> None:

@@ -259,7 +259,7 @@ def test_an_ambiguous_target_is_asked_back_with_its_candidates_and_nothing_moves
     world = TextWorld(table())
     answer, _ = run("pick up the coconut water", world)
     assert answer.startswith("AMBIGUOUS: Which coconut water do you mean")
-    assert answer.endswith("?")
+    assert answer.endswith('Type the whole command once more, such as "pick up the far coconut water".')
     assert "the far one at (0.40, 0.20)" in answer
     assert "the near one at (0.50, 0.80)" in answer
     assert not set(world.names()) & set(MOTIONS)
@@ -270,11 +270,16 @@ def test_a_manner_that_the_arm_does_not_have_is_not_passed_over() -> None:
     assert answer == 'Picked up the red box. I move in one way only: "SLOWLY" changed nothing.'
 
 
-def test_candidates_of_a_question_are_numbered() -> None:
+def test_candidates_of_a_question_have_no_number_that_could_be_answered() -> None:
     views = [item("can", x, 0.5, "can") for x in (0.2, 0.5, 0.8)]
     answer, _ = run("pick up the can", TextWorld(views))
-    assert "1. the leftmost one at (0.20, 0.50), 2. the second one from the left at (0.50, 0.50)" in answer
-    assert answer.endswith("or 3. the rightmost one at (0.80, 0.50)?")
+    assert ": the leftmost one at (0.20, 0.50), the second one from the left at (0.50, 0.50)" in answer
+    assert "or the rightmost one at (0.80, 0.50)?" in answer
+    again = answer.split('"')[-2]
+    world = TextWorld(views)
+    assert run(again, world)[0].startswith("Picked up")
+    assert world.held is not None
+    assert world.held.point == (0.2, 0.5)
 
 
 @pytest.mark.parametrize("sentence", ["drop the pony", "release the pony", "let go of the pony", "let go", "drop it"])
@@ -398,7 +403,7 @@ def test_after_an_empty_gripper_the_next_best_grasp_is_taken() -> None:
 
 def test_the_second_of_one_is_not_there() -> None:
     world = TextWorld(table())
-    answer, _ = run("pick up the second pony", world)
+    answer, _ = run("pick up the second pony from the left", world)
     assert answer.startswith("OBJECT_NOT_FOUND")
     assert not set(MOTIONS) & set(world.names())
 

@@ -50,7 +50,8 @@ def named(phrase: str, views: list[ObjectView]) -> list[tuple[str, float]]:
         ("rightmost toy", [("pony", 0.90)]),
         ("the bigger box", [("pasta box", 0.50)]),
         ("the box closest to the pony", [("red box", 0.60)]),
-        ("the nearest box to the bunny", [("red box", 0.60)]),
+        ("the nearest box to the bunny", [("red box", 0.60), ("pasta box", 0.50)]),  # 29 and 30 cm away
+        ("the nearest box to the pony", [("red box", 0.60)]),
         ("the thing between the teddy bear and the hot dog", [("tennis ball tube", 0.50)]),
         ("the toy to the right of the teddy bear", [("bunny", 0.82)]),
         ("the box in front of the tennis ball tube", [("pasta box", 0.50)]),

@@ -1,0 +1,215 @@
+"""What no command may hold: wishes that the arm cannot heed, found in the words, each with its refusal.
+
+A refusal quotes the words that have to change. It never says that they may be left out where what remained would be
+another wish, as "put the can in the bin" is another one than "pretend to put the can in the bin".
+"""
+
+from __future__ import annotations
+
+import re
+
+from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
+from agent_node.policies.scripted.verbs import VERBS
+from tool_nodes.language.traced import Traced, WordTrace
+from tool_nodes.language.words import NUMBERS
+from tool_nodes.results import ErrorCode, ToolError
+
+_QUESTION = re.compile(
+    r"^(?:what|where|which|who|whose|why|how|when|is|are|am|was|were|do you|does|did|has|have you|should)\b"
+)
+_STOP = re.compile(
+    r"^(?:(?:emergency )?stop|halt|freeze|abort|cancel|hold still|do not move)"
+    r"(?: (?:it|that|this|now|moving|everything|all|here|(?:the )?(?:robot|arm|motion|movement|command|task)))*"
+    r"(?: [.!])*$"
+)
+_NEGATED = re.compile(
+    r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
+    r"|\b(?:do|did|would|should|must|can|could|will) not\b|\bnever\b"
+    r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:\w+ing|release|grab)\b"
+)
+_CONDITION = re.compile(
+    r"\b(?:if|unless|whenever|whether|as long as|until|otherwise|in case|provided(?: that)?|supposing)\b"
+)
+_BOTH_SIDES = re.compile(
+    r"\b(?:(left|right) (?:side )?(?:and|or) (?:to the |on the )?(left|right)"
+    r"|(front|behind)(?: of)? (?:and|or) (?:in )?(behind|front)|both sides|(inside|outside) and (outside|inside))\b"
+)
+_ALPHA_NUMBERS = "|".join(sorted(word for word in NUMBERS if word.isalpha()))
+_AMOUNT = rf"(?:\d++ ?|(?:half|quarter|few|an?|{_ALPHA_NUMBERS}) )"
+_UNIT = (
+    r"(?:fingers?"
+    r"|cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hand ?widths?"
+    r"|degrees?|radians?|percent|seconds?|minutes?|hours?|days?|times?|steps?|l|lit(?:er|re)s?|ml|g|kg|grams?|ounces?|oz)"
+)
+_MEASURE = re.compile(
+    rf"\b(?:(?:about|around|exactly|roughly|approximately|only|at least|at most) )?{_AMOUNT}"
+    rf"(?:[.,] \d+ )?(?:{_AMOUNT}|or |to )*{_UNIT}\b(?! (?:of|at)\b)"
+    rf"|\b(?:\d+|{_ALPHA_NUMBERS}) (?:places|spots)\b"
+)
+PART = (
+    r"(?:side|back|head|end|bottom|top|edge|front|face|belly|cap|lid|label|opening|handle|spout|logo|neck|rim|tail|leg|"
+    r"ears?|nose|stem|arm|waist|middle)"
+)
+_POSE = re.compile(
+    r"\bupside down\b|\bupright\b|\bsideways\b|\b(?:horizont|vertic)ally\b"
+    rf"|\b(?:on|onto) (?:its|his|her|their|one) (?:\w+ )?{PART}\b(?! of\b)"
+    rf"|\bwith (?:the |its )?(?:\w+ )?{PART} (?:up|down)\b"
+    rf"|\bwith (?:the |its )(?:\w+ )?{PART} (?:to|on|at|towards?) .*"
+    r"|\b(?:with|so)(?: \w+){1,5} (?:facing|pointing|upwards?|downwards?)\b(?: \w+)*"
+    r"|(?<!am )(?<!are )(?<!is )\b(?:facing|pointing|turned|tilted|rotated)\b.*"
+)
+"""How a thing is to stand or lie."""
+_CORRECTION = re.compile(
+    r"(?<=\w )(?:[.,;:!?] )?(?:(?:no|sorry|actually|wait|oops|well)(?: ,)? )*"
+    r"(?:i mean(?:t)?|no wait|wait no|(?<=[.,;:!?] )(?:no|actually|wait|oops|rather)|scratch that|on second thoughts?"
+    r"|make that|or rather|correction|sorry"
+    r"|(?:actually|oops|wait)(?=(?: ,)? (?:the|an?|that|this|not|no|pick|put|take|grab|my)\b))"
+    r"(?: ,)?(?= (?!and\b)\w).*"
+)
+"""A second thought, and all that follows it."""
+_REST = r"[^,.?!]*"
+"""To the end of a clause."""
+_AUXILIARY = r"(?:will|do|does|did|is|are|can|should|would|could|may|shall)\b"
+_CLAUSE = (
+    r"(?:(?:you|i|we|it|they|he|she|everything)\b|(?!the\b)\w+ing\b"
+    r"|(?:the|my|a|that|this) (?:\w+ ){1,3}(?:is|are|has|have|was|gets)\b)"
+)
+_TIME = re.compile(
+    rf"^(?:after|before|once|while|until|till|during|whenever|as soon as|by the time|the moment|every time|next time"
+    rf"|when(?! {_AUXILIARY}))\b{_REST}"
+    rf"|\b(?:right )?(?:after|before|while|when|once|whenever|as soon as|until|till) {_CLAUSE}{_REST}"
+    r"|\b(?:later(?: on)?|tomorrow|tonight|yesterday|some ?day|one day|soon|next time|(?:the )?day after"
+    r"|this (?:morning|afternoon|evening)"
+    r"|(?:every|each) (?:day|hour|morning|evening|night|week|minute|time|monday|sunday)"
+    r"|(?:at )?(?:noon|midnight|dawn|night)|(?:at )?\w+ o ?clock|in the (?:morning|afternoon|evening)"
+    r"|(?:before|after|during|at|by) (?:the |your |my )?(?:lunch|dinner|breakfast|break|noon|midnight|meeting|night)"
+    r"|in a (?:while|minute|moment))\b"
+)
+_UNREAL = re.compile(
+    r"^(?:(?:pretend|imagine|simulate|plan|practi[sc]e|rehearse|consider|suppose|assume|learn|teach|refuse|forget"
+    r"|prepare|get ready|be ready|hesitate|decline|promise|intend|fail|postpone|delay|demonstrate|expect|propose"
+    r"|suggest|recommend|threaten|mime)\b(?= (?:to|that|how|if|you|i|\w+ing)\b)"
+    r"|act as (?:if|though)|(?:think|dream|talk) (?:about|of)|(?:show|tell|teach) (?:me|us) (?:how|when|where|why)"
+    r"|get rid of|dispose of|do away with"
+    r"|have (?:already )?(?:picked|put|placed|taken|moved|grabbed|set|dropped|lifted|held)\b)"
+    r"(?: (?:to|that|how|if|you|i|me|us)\b)*"
+    r"|\b(?:almost|nearly|hardly|barely|scarcely|virtually|partly|partially|not quite"
+    r"|half(?: ?way)?(?= (?:in|into|on|onto|to|out|off|over)\b))\b(?: (?:in|into|on|onto|to|out of|off|over)\b)?"
+)
+_OUTSIDE = re.compile(r"\boutside(?: of)?\b")
+_PEOPLE = r"(?:i|we|you|he|she|they|it|there|the|my|a|that|this)"
+_UNKNOWN_HERE = re.compile(
+    r"(?<=\w )(?:what(?:ever)?|which|who(?:ever)?) (?:i|we|you|he|she|they)\b(?! (?:can |could |do )?(?:see|have)\b)"
+    rf"{_REST}"
+    rf"|(?<=\w )where(?:ver)? (?!you (?:like|want)){_PEOPLE}\b{_REST}"
+)
+_MANNER = re.compile(
+    rf"\bby \w+ing\b{_REST}|\bby (?:its|the|his|her|one|both) (?:\w+ )?{PART}s?\b(?! of\b)"
+    r"|\bat (?:full|half|top|low|high|normal|maximum|max|double|slow|walking) (?:speed|pace|power)\b"
+    r"|\bwith (?:(?:great|more|less|full|all|some|much|a lot of|as much|as little) )*"
+    r"(?:force|speed|power|strength|ease|effort|feeling|love|both hands|two hands|one hand|patience|precision)\b"
+    r"|\bin (?:slow motion|one go|a hurry)\b|\bfrom (?:the )?(?:sides?|top|above|below)$"
+)
+_GAP = re.compile(
+    rf"\b(?:leaving|keeping|with|having) (?:\w+ ){{0,2}}(?:gap|space|room|distance|clearance)\b{_REST}|\btouching it$"
+)
+_OWNER = r"(?:your|(?:the )?(?:robots?|arms?|grippers?)|his|her)"
+_VIEW = re.compile(
+    rf"\b(?:(?:on|to|at|from|in|by|towards?) )?{_OWNER} (?:own )?(?:left|right|side|front|back)(?: (?:hand|side))*\b"
+    r"|\b(?:to|on|at) the (?:left|right) of (?:the |your )?(?:robot|arm|gripper|you|yourself)\b(?! \w)"
+    r"|\bas (?:you|the robot) (?:see|look at)s? (?:it|them)\b|\bfrom your (?:side|point of view|perspective|view)\b"
+)
+_NUMBER = re.compile(
+    rf"\b(?:number|no|nr) (?:\d+|one|{_ALPHA_NUMBERS})$|(?<=[a-z] )(?<!than )(?<!number )(?:\d+)$|\bnumber (?:\d+)\b"
+)
+_NOWHERE = re.compile(
+    rf"\b(?:in (?:a |one )?(?:line|row|column|circle|pile|stack|order)\b|(?<!even )in with\b|at an? angle\b|parallel\b"
+    r"|perpendicular\b|opposite\b|across\b|diagonal(?:ly)?\b|crosswise\b|lengthwise\b|aligned\b|flush\b|level with\b"
+    r"|(?:all )?around\b|(?:north|south|east|west)\b|by itself\b|on its own\b|all alone\b|beyond reach\b"
+    rf"|(?:in|into|out of|within) (?:\w+ )?(?:reach|sight)\b|to one side\b|(?:out of|in) (?:the|my) way\b){_REST}"
+)
+_PARK = re.compile(
+    r"^(?:go|move|drive|return|come)(?: back)?(?: to)?(?: the| your)? "
+    r"(?:home|park|parking|start|rest|zero|initial|ready|base)(?: position| pose)?$"
+)
+_CONVERSATION = re.compile(
+    r"^(?:(?:i mean(?:t)?|not|now|rather|and|then) )*(?:the |that |this |these |those )?(?:\w+ )?ones?"
+    r"(?: (?:on|in|at|to|of) .*)?$"
+    r"|^(?:(?:i mean(?:t)?|not|now|rather|and|then) )*(?:the )?(?:first|second|third|fourth|fifth|last|other|left|right"
+    r"|former|latter)(?: one| thing)?$"
+    r"|^(?:number|option|answer|nr) \w+$|^\d+$"
+    r"|^(?:yes|yeah|yep|ok|okay|no|nope|sure|right|correct|wrong|exactly|again|once more|one more time"
+    r"|(?:do|try) (?:it|that|this)(?: again| once more)?|(?:un|re)do(?: it| that| this)?|repeat(?: it| that| this)?"
+    r"|(?:do )?(?:the )?same(?: again| thing)?(?: (?:with|for|to) .*)?|continue|go on|go ahead|go back|never ?mind|both"
+    r"|(?:both|all|any|either|none|neither) of them|either|neither|this|that)$"
+)
+"""Answers to a question, and what refers to a command before: none of them is remembered."""
+_AT_ONCE = "What I understand I do at once"
+
+
+def check_whole(plain: Traced, account: WordTrace) -> None:
+    """Refuse second thoughts, measures and poses. Raises ToolError NOT_UNDERSTOOD."""
+    for pattern, sentence in (
+        (_CORRECTION, "The command changes while it is said, at {}: say it once more from the start."),
+        (_MEASURE, "I do not work by measures: leave out {}."),
+        (_POSE, "I put a thing down as it was picked up and cannot turn it: leave out {}."),
+    ):
+        found = pattern.search(plain.text)
+        if found and not (pattern is _CORRECTION and VERBS.keys().isdisjoint(plain[: found.start()].split())):
+            refuse(sentence.format(account.quote(plain[found.start() : found.end()].words)))
+
+
+def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
+    """Refuse what is no command, and wishes that no arm heeds. Raises ToolError NOT_UNDERSTOOD, INVALID_ARGUMENT."""
+    text = spoken.text
+    if _STOP.match(text):
+        raise ToolError(
+            ErrorCode.NOT_UNDERSTOOD,
+            "Nothing is moving in this command, so there is nothing to stop.",
+            'To stop the arm at any time, run "toolhand stop" in another terminal, or press Ctrl-C where it moves.',
+        )
+    check_follow_up(spoken, account)
+    if _BOTH_SIDES.search(text):
+        refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
+    _refuse_where(_UNREAL, f"{_AT_ONCE}, and I cannot {{}}.", spoken, account)
+    if _QUESTION.match(text) and not polite and not re.match(rf"when (?!{_AUXILIARY})", text):
+        refuse(f"I carry out commands and do not answer questions; {ABILITY}.")
+    _refuse_where(_NEGATED, "The command says what not to do ({}); say what to do.", spoken, account)
+    _refuse_where(_CONDITION, "I carry out commands without conditions such as {}.", spoken, account)
+    _refuse_where(_TIME, f"{_AT_ONCE}, and I cannot heed {{}}.", spoken, account)
+    _refuse_where(_PARK, f"I cannot {{}}; {ABILITY}.", spoken, account)
+    if VERBS.get(text.split()[0], ("", ""))[1] in ("unsupported", "mention"):
+        return  # the deed itself is what cannot be done
+    _refuse_where(
+        _VIEW, "I cannot tell whose side is meant by {}: left and right are those of the camera's picture.",
+        spoken, account,
+    )  # fmt: skip
+    _refuse_where(_UNKNOWN_HERE, "I know only what stands on the table now, and not {}; name a thing.", spoken, account)
+    _refuse_where(
+        _NUMBER, 'Nothing has a number for me, as {} says: say which one, such as "the second can from the left".',
+        spoken, account,
+    )  # fmt: skip
+    _refuse_where(_GAP, "I choose the gap between things myself and cannot heed {}.", spoken, account)
+    _refuse_where(_MANNER, "I choose myself how to take and move a thing and cannot heed {}.", spoken, account)
+    _refuse_where(
+        _OUTSIDE, '{} says only where a thing is not to be: say where it is to be, such as "next to the bowl".',
+        spoken, account,
+    )  # fmt: skip
+    _refuse_where(_NOWHERE, f"{{}} is no place for me. {PLACES}", spoken, account)
+
+
+def check_follow_up(spoken: Traced, account: WordTrace) -> None:
+    """Refuse an answer to a question, and what refers to a command before. Raises ToolError NOT_UNDERSTOOD."""
+    words = spoken.tidied(",.?!")
+    if _CONVERSATION.match(words.text):
+        refuse(
+            f"I remember no question and no command, so {account.quote(words.words)} tells me nothing: type the whole "
+            'command, such as "pick up the left can".'
+        )
+
+
+def _refuse_where(pattern: re.Pattern[str], sentence: str, spoken: Traced, account: WordTrace) -> None:
+    found = pattern.search(spoken.text)
+    if found:
+        said = spoken[found.start() : found.end()]
+        refuse(sentence.format(account.quote(said.words)))

@@ -1,0 +1,231 @@
+"""Wishes that no arm heeds are refused by what the operator has to change, and never by words that invert the wish."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.scripted.nouns import is_part
+from agent_node.policies.scripted.refusals import ABILITY
+from tool_nodes.results import ToolError
+
+
+def refused(sentence: str) -> str:
+    with pytest.raises(ToolError) as caught:
+        parse_command(sentence)
+    return caught.value.message
+
+
+CARRY = ["bring", "take", "carry", "deliver", "pass", "fetch", "get", "give", "move", "return", "transfer"]
+WAYS = ["to the left", "over to the right", "toward the back", "to the front of the table", "to the far side"]
+WAYS += ["closer", "forward", "further away", "backwards", "a little to the left", "to the middle"]
+
+
+@pytest.mark.parametrize("verb", CARRY)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_way_to_go_is_no_description_of_what_is_carried(verb: str, way: str) -> None:
+    message = refused(f"{verb} the mustard {way}")
+    said = way.removeprefix("over ").removeprefix("a little ")
+    assert said in message
+    assert "is no place for me" in message
+    assert said in refused(f"pick up the mustard and {verb} it {way}")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "understood"),
+    [
+        ("pick up the can to the left", "pick: can to the left"),
+        ("bring me the can on the left", "pick: can on the left"),
+        ("take the left can", "pick: left can"),
+        ("carry the can to the left of the bowl", "pick: can; place: to the left of bowl"),
+        ("bring the can closer to the bowl", "pick: can; place: next to bowl"),
+        ("take the can closest to the camera", "pick: can closest to the camera"),
+        ("take the can away and put it in the bin", "pick: can; place: in bin"),
+        ("remove the can from the bowl", "pick: can from the bowl"),
+    ],
+)
+def test_a_side_still_tells_which_thing_is_meant(sentence: str, understood: str) -> None:
+    assert parse_command(sentence).understood == understood
+
+
+@pytest.mark.parametrize("side", ["back", "front", "left side", "right", "far side", "rear", "middle", "left corner"])
+@pytest.mark.parametrize("into", ["in", "into", "inside"])
+def test_a_part_of_a_container_is_no_place_beside_it(side: str, into: str) -> None:
+    message = refused(f"put the pear {into} the {side} of the bowl")
+    assert f"{side} of the bowl" in message
+    assert "cannot choose where in it" in message
+
+
+@pytest.mark.parametrize(
+    ("place", "relation"),
+    [("in front of", "in_front_of"), ("in back of", "behind"), ("to the left of", "left_of"), ("inside of", "in")],
+)
+def test_what_stands_outside_of_a_container_still_does(place: str, relation: str) -> None:
+    assert parse_command(f"put the pear {place} the bowl").relation == relation
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "pick up the block on your left",
+        "take the can to your right",
+        "pick up your left can",
+        "pick up the can on the robot's left",
+        "put the can left of the bowl as you see it",
+    ],
+)
+def test_a_side_of_the_robot_is_not_taken_for_one_of_the_picture(sentence: str) -> None:
+    assert "cannot tell whose side" in refused(sentence)
+
+
+@pytest.mark.parametrize("verb", ["hold", "lift", "raise"])
+@pytest.mark.parametrize("where", ["next to the bowl", "behind the bowl", "above the bowl", "to the left of the bowl"])
+def test_where_a_hand_is_to_hold_a_thing_is_not_which_thing(verb: str, where: str) -> None:
+    assert f'"{where}" may say which' in refused(f"{verb} the pear {where}")
+    assert parse_command(f"{verb} the pear that is {where}").action == "pick"
+
+
+def test_a_side_between_a_thing_and_a_place_is_asked_about() -> None:
+    assert '"on the left" says which thing or where to' in refused("put the pear on the left next to the bunny")
+    assert parse_command("put the pear that is on the left next to the bunny").relation == "next_to"
+    assert parse_command("put the pear on the left into the bin").relation == "in"
+
+
+@pytest.mark.parametrize("words", ["away", "out", "off", "out of here"])
+def test_what_is_only_to_be_gone_is_not_kept_in_the_hand(words: str) -> None:
+    assert f'as "{words}" does not say' in refused(f"take the soup {words}")
+    assert f'"{words}" alone is no place' in refused(f"put the soup {words}")
+    assert 'as "Remove" does not say' in refused("Remove the soup from the table")
+
+
+@pytest.mark.parametrize("thing", ["first can", "last block", "2nd box", "third one"])
+def test_a_number_in_a_row_needs_to_know_from_where(thing: str) -> None:
+    assert f'"the {thing}" counts' in refused(f"pick up the {thing}")
+    assert parse_command(f"pick up the {thing} from the left").action == "pick"
+
+
+INVERTED = [
+    ("pretend to put the apple in the bin", "pretend to"),
+    ("plan how to pick up the pear", "plan how to"),
+    ("think about picking up the pear", "think about"),
+    ("almost put the pear in the bowl", "almost"),
+    ("after you put the pear in the bowl, pick up the apple", "after you put the pear in the bowl"),
+    ("when I say go, pick up the apple", "when I say go"),
+    ("put the pear in the bowl while I watch", "while I watch"),
+    ("pick up the apple tomorrow", "tomorrow"),
+    ("put the pear outside of the bowl", "outside of"),
+    ("put the pear away from the bowl", "away from the bowl"),
+    ("take the pear away from the bowl", "away from the bowl"),
+    ("you should have picked up the pear", "have picked"),
+    ("put the pear in the bowl later", "later"),
+]
+
+
+@pytest.mark.parametrize(("sentence", "words"), INVERTED)
+def test_words_without_which_the_wish_is_another_one_are_not_called_needless(sentence: str, words: str) -> None:
+    message = refused(sentence)
+    assert f'"{words}"' in message
+    assert "leave" not in message
+
+
+def test_only_what_adorns_a_thing_may_be_left_out() -> None:
+    assert refused("pick up the nice red box").endswith('"nice" here; leave it out or say it in other words.')
+    assert refused("pick up the box per se").endswith('"per se" here; say it in other words.')
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("put the can in the corner", "in the corner"),
+        ("put the can near the edge of the table", "near the edge of the table"),
+        ("put the can on the floor", "on the floor"),
+        ("put the can in my hand", "in my hand"),
+        ("put the can out of reach", "out of reach"),
+        ("put the can in line with the box", "in line with the box"),
+        ("put the can north of the bowl", "north of the bowl"),
+        ("put the can around the bowl", "around the bowl"),
+        ("put the can towards me", "towards me"),
+        ("put the can on the rim of the bowl", "on the rim of the bowl"),
+        ("put the can over there", "over there"),
+        ("take the cap off the bottle", "the cap off the bottle"),
+        ("pick up the colour of the banana", "the colour of the banana"),
+        ("pick up the can by its rim", "by its rim"),
+        ("put the can in the bowl at full speed", "at full speed"),
+        ("pick up block 2", "2"),
+        ("pick up what I am pointing at", "what I am pointing at"),
+        ("put the can next to the bowl leaving a gap", "leaving a gap"),
+        ("put the can at 3 o'clock", "at 3 o'clock"),
+        ("put the can left of the bowl and behind the box", "and behind the box"),
+        ("pick up the can and the box", "and the box"),
+        ("pick up the pair", "the pair"),
+        ("get rid of the can", "get rid of"),
+    ],
+)
+def test_the_phrase_that_has_to_change_is_quoted_whole(sentence: str, words: str) -> None:
+    assert f'"{words}"' in refused(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    ["the left one", "number 1", "2", "yes", "undo", "do it again", "the other one", "once more", "both", "no"],
+)
+def test_an_answer_without_a_question_is_told_what_to_type(sentence: str) -> None:
+    message = refused(sentence)
+    assert f'"{sentence}"' in message
+    assert "type the whole command" in message
+
+
+@pytest.mark.parametrize(
+    "sentence", ["help", "what do you see?", "where is the can", "find the can", "go home", "hello"]
+)
+def test_a_question_is_told_what_can_be_done(sentence: str) -> None:
+    assert ABILITY in refused(sentence)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "nimm die Banane", "prends la banane", "toma la manzana", "prendi la mela", "pak de banaan", "ta bananen",
+        "mets la pomme dans le bol", "leg den Apfel in die Schale", "pon la botella al lado del vaso",
+    ],
+)  # fmt: skip
+def test_another_language_is_named(sentence: str) -> None:
+    assert "English only" in refused(sentence)
+
+
+@pytest.mark.parametrize("sentence", ["pick up a can", "put a can in a bin", "take a tea box", "lay a can on a box"])
+def test_english_is_not_taken_for_another_language(sentence: str) -> None:
+    assert parse_command(sentence).target is not None
+
+
+@pytest.mark.parametrize(
+    ("sentence", "understood"),
+    [
+        ("pear behind cup", "pick: pear; place: behind cup"),
+        ("bunny in the bowl please", "pick: bunny; place: in bowl"),
+        ("to the left of the bunny put the pear", "pick: pear; place: to the left of bunny"),
+        ("put in the bowl the pear", "pick: pear; place: in bowl"),
+        ("bin the wrench", "pick: wrench; place: in bin"),
+        ("throw away the wrench", "pick: wrench; place: in bin"),
+        ("throw the wrench out", "pick: wrench; place: in bin"),
+        ("put the wrench in the trash can", "pick: wrench; place: in bin"),
+        ("drop the soup off at the bowl", "pick: soup; place: in bowl"),
+        ("Good job! Now pick up the pear", "pick: pear"),
+        ("thanks a million, grab the pear", "pick: pear"),
+        ("no, pick up the hot dog", "pick: hot dog"),
+        ("I changed my mind, take the pear", "pick: pear"),
+        ("pick up the pear for now", "pick: pear"),
+        ("put the pear in a spot behind the sponge", "pick: pear; place: behind sponge"),
+        ("put the thing you are holding behind the box", "held: what the gripper holds; place: behind box"),
+        ("put what you hold in the bin", "held: what the gripper holds; place: in bin"),
+    ],
+)
+def test_plain_commands_in_another_order_are_read(sentence: str, understood: str) -> None:
+    assert parse_command(sentence).understood == understood
+
+
+def test_a_part_has_a_whole() -> None:
+    assert is_part(["the", "rim", "of", "the", "bowl"])
+    assert is_part(["back", "of", "the", "bin"])
+    assert not is_part(["the", "left", "of", "the", "two", "cans"])
+    assert not is_part(["box", "of", "pasta"])
