@@ -6,7 +6,7 @@ The meaning comes from how a sentence is made and from the true positions. Nothi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from sim.tasks.arrangement import placeable
 from sim.tasks.predicates import PlaceRelation, Relation
 from sim.tasks.sentences import WHERE, choose, unique_descriptions
 
-Wanted = Literal["deed", "question", "refusal"]
+Wanted = Literal["deed", "question", "refusal", "absence"]
 
 SENTENCES_A_SCENE = 8
 _MOVABLE_M = 0.115
@@ -36,11 +36,14 @@ class Sentence:
         family: What it tries, e.g. "denied place".
         text: What the operator says.
         scene: The table before.
-        wanted: A deed is to be done; a question is to be asked back; anything else is to be refused.
+        wanted: A deed is to be done; a question is to be asked back; words are to be refused; or, after a look, the
+            robot is to say that it sees no such thing.
         target_ids: What is to be moved; any one of them.
         relation: Where to, None for a pick.
         reference_ids: In relation to what.
         quoted: Words that a refusal has to repeat, so that the operator knows which to change.
+        kept: What would be left without those words is another wish: they may not be called needless.
+        looked_for: They tell of a thing, so that "I do not know it" is an answer; a place or a manner is no thing.
     """
 
     family: str
@@ -51,6 +54,8 @@ class Sentence:
     relation: PlaceRelation | None = None
     reference_ids: tuple[str, ...] = ()
     quoted: tuple[str, ...] = ()
+    kept: bool = False
+    looked_for: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +101,10 @@ class _Table:
     def refusal(self, family: str, text: str, *quoted: str) -> Sentence:
         """A sentence that is to be refused in these words."""
         return Sentence(family, text, self.scene, "refusal", quoted=quoted)
+
+    def absence(self, family: str, text: str, quoted: str) -> Sentence:
+        """A sentence that names, in these words, what a look shows not to be there."""
+        return Sentence(family, text, self.scene, "absence", quoted=(quoted,))
 
 
 def _names(placed: PlacedObject, scene: Scene) -> list[str]:
@@ -241,7 +250,7 @@ def _strange_adjective(table: _Table) -> Sentence:
     )  # fmt: skip
     name = table.name(table.target).removeprefix("the ")
     text = f"{table.pick('pick up', 'grab', 'take')} the {word} {name}"
-    return table.refusal("strange adjective", text, word.replace("-", " "))
+    return replace(table.refusal("strange adjective", text, word.replace("-", " ")), looked_for=True)
 
 
 def _time_or_condition(table: _Table) -> Sentence:
@@ -285,7 +294,8 @@ def _small_talk(table: _Table) -> Sentence:
 def _two_things(table: _Table) -> Sentence:
     other = table.name(table.others[0])
     joined, quoted = table.pick(
-        f" then {other}|then {other}", f", then {other}|then {other}", f" and {other}|", f" or {other}|",
+        f" then {other}|then {other}", f", then {other}|then {other}", f" and {other}|and {other}",
+        f" or {other}|or {other}",
         f" followed by {other}|followed by", f" {other}|{other}", f" plus {other}|{other}", f" after {other}|after",
         f" as well as {other}|as well as",
     ).split("|")  # fmt: skip
@@ -299,7 +309,7 @@ def _wrong_side(table: _Table) -> Sentence | None:
     if not wrong:
         return None
     side = table.pick(*wrong)
-    return table.refusal("wrong side", f"pick up {table.name(table.target)} {side}", side.split(" ")[-1])
+    return table.absence("wrong side", f"pick up {table.name(table.target)} {side}", side.split(" ")[-1])
 
 
 def _wrong_relation(table: _Table) -> Sentence | None:
@@ -307,12 +317,13 @@ def _wrong_relation(table: _Table) -> Sentence | None:
     if not far:
         return None
     where = table.where("next_to", far[0])
-    return table.refusal("wrong relation", f"pick up {table.name(table.target)} {where}", where)
+    return table.absence("wrong relation", f"pick up {table.name(table.target)} {where}", where)
 
 
 def _with_what_it_lacks(table: _Table) -> Sentence:
     part = table.pick("a green stripe", "two handles", "a broken lid", "a paper flag", "a hole", "a big bow")
-    return table.refusal("part it lacks", f"pick up {table.name(table.target)} with {part}", part.split(" ")[1])
+    refusal = table.refusal("part it lacks", f"pick up {table.name(table.target)} with {part}", part.split(" ")[1])
+    return replace(refusal, looked_for=True)
 
 
 # ---- Questions ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,11 @@ from typing import Any, Literal
 import numpy as np
 
 from agent_node.console.terminal import AsJson, say
+from agent_node.policies.scripted.asking import which_side
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policies.scripted.refusals import EXAMPLES
+from bench.said import Utterance, load_said
 from bench.sentence_maker import Sentence, make_sentences
 from bench.stats import format_report, machine, publish, rate_row
 from sim.station import Station, StationConfig
@@ -21,7 +25,7 @@ from tool_nodes.language.referring import refer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
 from training.episode import run_episode
-from training.goal_from_text import true_views
+from training.goal_from_text import task_from_text, true_views
 from training.parallel import run_jobs
 
 Result = Literal["done as meant", "refused rightly", "refused though fine", "refused in other words", "false success"]
@@ -49,45 +53,100 @@ class Judgement:
     answer: str
 
 
+_INTERNAL_NAME = re.compile(r"\b[a-z]+(?:_[a-z]+)*_\d+\b|reference\(s\)")
+_ABSENT = (ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED)
+_SPARE = 3
+"""A refusal that repeats the whole of a sentence with more words than this beside the right ones tells nothing [-]."""
+
+
 def judge_refusal(sentence: Sentence, answer: str) -> Result:
-    """Whether a refusal is right, and names the words that the operator should change."""
+    """Whether a refusal ("CODE: its words") is right: what an operator has to change is what it quotes.
+
+    The examples that follow every refusal do not count, a code of the looking is none of a parser, "I do not know" is
+    of things and not of places, and names of the program are not for operators.
+    """
     if sentence.wanted == "deed":
         return "refused though fine"
-    said = " ".join(answer.lower().replace("-", " ").split())
-    fits = sentence.wanted == "refusal" and all(" ".join(words.lower().split()) in said for words in sentence.quoted)
-    asked = sentence.wanted == "question" and "which" in said
-    return "refused rightly" if fits or asked else "refused in other words"
+    code, _, said = answer.replace(EXAMPLES, "").partition(": ")
+    said = _plain(said)
+    quoted = all(_plain(words) in said for words in sentence.quoted)
+    whole = _plain(sentence.text)
+    spare = len(whole.split()) - max((len(words.split()) for words in sentence.quoted), default=0)
+    vague = whole in said and spare > _SPARE and all(_plain(words) in whole for words in sentence.quoted)
+    looked = code in _ABSENT
+    if sentence.wanted == "question":
+        fits = code == ErrorCode.AMBIGUOUS
+    elif sentence.wanted == "absence":
+        fits = looked and quoted
+    else:
+        taken_for_a_thing = "i do not know '" in said and not sentence.looked_for
+        fits = quoted and not vague and not taken_for_a_thing and not (sentence.kept and "leave" in said)
+    return "refused rightly" if fits and not _INTERNAL_NAME.search(said) else "refused in other words"
 
 
-def judge_words(sentence: Sentence, views: Sequence[ObjectView]) -> Judgement:
-    """Read a sentence and compare what it says of the true scene (views in its order) with what it means."""
+def _plain(words: str) -> str:
+    return " ".join(words.lower().replace("-", " ").rstrip(".?!").split())
+
+
+def judge_words(sentence: Sentence, views: Sequence[ObjectView], said: Utterance | None = None) -> Judgement:
+    """Read a sentence and compare what it says of the true scene (views in its order) with what it means.
+
+    `said` tells what the gripper holds.
+    """
     ids = [placed.id for placed in sentence.scene.objects]
     try:
         command = parse_command(sentence.text)
-        targets, references = _meant(command, views)
+        targets, references = _meant(command, views, said)
     except ToolError as error:
-        return Judgement(sentence, "words", judge_refusal(sentence, str(error)), f"{error.code}: {error}")
+        answer = f"{error.code}: {error}"
+        return Judgement(sentence, "words", judge_refusal(sentence, answer), answer)
     same = sentence.wanted == "deed" and command.relation == sentence.relation
     same = same and {ids[k] for k in targets} <= set(sentence.target_ids) and bool(targets)
     same = same and {ids[k] for k in references} == set(sentence.reference_ids)
     return Judgement(sentence, "words", "done as meant" if same else "false success", command.understood)
 
 
-def _meant(command: Command, views: Sequence[ObjectView]) -> tuple[list[int], list[int]]:
-    """Indices of the targets and the references. Raises ToolError AMBIGUOUS where the robot would ask."""
+def _meant(command: Command, views: Sequence[ObjectView], said: Utterance | None) -> tuple[list[int], list[int]]:
+    """Indices of the targets and the references. Raises ToolError, e.g. AMBIGUOUS where the robot would ask."""
     found = []
+    for phrase, side in command.asides:
+        if len(refer(phrase.plain, views)) == 1:
+            raise ToolError(ErrorCode.AMBIGUOUS, which_side(phrase, side))
     for phrase in [*([command.target] if command.target else []), *command.references]:
         meant = refer(phrase.text, views)
-        if len(meant) > 1 and not (phrase.plural or phrase.indefinite):
+        several = phrase.plural and phrase is not command.target
+        if len(meant) > 1 and not (several or phrase.indefinite):
             raise ToolError(ErrorCode.AMBIGUOUS, f"Which {phrase.plain} do you mean? There are several.")
         found.append(meant)
     first = found.pop(0) if command.target else []
-    return first, [k for meant in found for k in meant]
+    if said is not None and said.holds and not command.target:
+        first = [[placed.id for placed in said.scene.objects].index(said.holds)]
+    elif not command.target:
+        raise ToolError(ErrorCode.NOT_HOLDING, "The gripper holds nothing to place.")
+    references = [k for meant in found for k in meant]
+    if command.relation == "in" and not any(views[k].container for k in references):
+        names = " and ".join(views[k].name for k in references)
+        raise ToolError(ErrorCode.PLACE_BLOCKED, f"There is no room inside {names}: no container.")
+    return first, references
 
 
-def judge_physics(sentence: Sentence) -> Judgement:
+_BETTER: tuple[Result, ...] = (
+    "done as meant", "refused rightly", "refused in other words", "refused though fine", "false success",
+)  # fmt: skip
+
+
+def judge_said(said: Utterance, views: Sequence[ObjectView]) -> Judgement:
+    """`judge_words` by the meaning that fits best."""
+    judged = [judge_words(option, views, said) for option in said.options]
+    return min(judged, key=lambda judgement: _BETTER.index(judgement.result))
+
+
+def judge_physics(said: Utterance) -> Judgement:
     """Let the scripted policy carry out a sentence in simulation and judge it by the simulator's truth."""
-    station = Station(sentence.scene, StationConfig(seed=sentence.scene.seed % 1000))
+    station = Station(said.scene, StationConfig(seed=said.scene.seed % 1000))
+    if said.after:
+        run_episode(station, ScriptedPolicy(), task_from_text(said.after, station))
+    sentence = judge_said(said, true_views(station)).sentence
     before = {name: state.position_m for name, state in station.world.snapshot().objects.items()}
     task = task_of(sentence.text, sentence.scene, sentence.target_ids, sentence.relation, sentence.reference_ids)
     outcome = run_episode(station, ScriptedPolicy(), task)
@@ -101,26 +160,29 @@ def judge_physics(sentence: Sentence) -> Judgement:
     elif moved and sentence.wanted != "deed":
         result = "false success"
     else:
-        result = judge_refusal(sentence, answer)
+        result = min((judge_refusal(option, answer) for option in said.options), key=_BETTER.index)
     return Judgement(sentence, "physics", result, answer)
 
 
-def crashed(sentence: Sentence, why: str) -> Judgement:
+def crashed(said: Utterance, why: str) -> Judgement:
     """An episode that gave nothing: a refusal for no reason."""
-    return Judgement(sentence, "physics", "refused in other words", why)
+    return Judgement(said.options[0], "physics", "refused in other words", why)
 
 
-def judge_all(sentences: Sequence[Sentence], physics: int = 0, jobs: int = 1) -> list[Judgement]:
-    """Every sentence by its words, and so many of them, spread over all, in physics."""
+def judge_all(sentences: Sequence[Utterance], physics: int = 0, jobs: int = 1, deeds: bool = False) -> list[Judgement]:
+    """Every sentence by its words, and so many in physics: spread over all, or with `deeds` over those that move."""
     judged: list[Judgement] = []
     views: list[ObjectView] = []
     scene = None
-    for sentence in sentences:
-        if sentence.scene is not scene:
-            scene, views = sentence.scene, true_views(Station(sentence.scene))
-        judged.append(judge_words(sentence, views))
-    chosen = [sentences[k * len(sentences) // physics] for k in range(min(physics, len(sentences)))]
-    return judged + run_jobs(judge_physics, chosen, jobs, crashed)
+    for said in sentences:
+        if said.scene is not scene:
+            scene, views = said.scene, true_views(Station(said.scene))
+        judged.append(judge_said(said, views))
+    moving = [
+        said for said, j in zip(sentences, judged, strict=True) if not deeds or not j.result.startswith("refused")
+    ]
+    count = min(physics, len(moving))
+    return judged + run_jobs(judge_physics, [moving[k * len(moving) // count] for k in range(count)], jobs, crashed)
 
 
 def rows_of(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
@@ -136,7 +198,18 @@ def rows_of(judged: Sequence[Judgement]) -> list[dict[str, Any]]:
     return rows
 
 
-def bench_sentences(n: int = 400, seed: int = 0, physics: int = 0, jobs: int = 1, as_json: AsJson = False) -> int:
+Source = Literal["made", "tuned", "unseen"]
+"""Where sentences come from: made over random scenes, or one of the halves that were written by hand."""
+
+
+def bench_sentences(
+    n: int = 400,
+    seed: int = 0,
+    physics: int = 0,
+    jobs: int = 1,
+    source: Source = "made",
+    as_json: AsJson = False,
+) -> int:
     """Say sentences that are easily half understood; each is to be done as meant or refused in the right words.
 
     The exit status is 1 if any was done otherwise than meant.
@@ -144,19 +217,25 @@ def bench_sentences(n: int = 400, seed: int = 0, physics: int = 0, jobs: int = 1
     Args:
         n: Sentences, over random scenes; all are read and compared with what they mean.
         seed: Of sentences and scenes.
-        physics: So many of them are carried out in simulation as well.
+        physics: So many of them are carried out in simulation as well; of those written by hand, of the ones that move.
         jobs: Processes for those.
+        source: Made (n and seed count for these alone), or written by hand: "tuned" was there while the reader was
+            made, "unseen" was not.
     """
     if min(n, jobs) < 1 or min(seed, physics) < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more, seed and physics 0 or more.")
     began = time.monotonic()
-    sentences = make_sentences(n, seed)
-    say(f"{n} sentences, seed {seed}, {min(physics, n)} of them in physics")
-    judged = judge_all(sentences, physics, jobs)
+    made = source == "made"
+    sentences = (
+        [Utterance((sentence,)) for sentence in make_sentences(n, seed)] if source == "made" else load_said(source)
+    )
+    say(f"{len(sentences)} sentences, {f'seed {seed}' if made else source}, at most {physics} of them in physics")
+    judged = judge_all(sentences, physics, jobs, deeds=not made)
     false = [j for j in judged if j.result == "false success"]
     worth_showing = [j for j in judged if j.result in ("refused though fine", "refused in other words")]
     document = {
         "bench": "sentences",
+        "source": source,
         "seed": seed,
         "machine": machine(),
         "rows": rows_of(judged),

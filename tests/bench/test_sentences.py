@@ -11,13 +11,17 @@ import pytest
 
 import bench.sentence_maker
 import bench.sentences
+from agent_node.policies.scripted.refusals import EXAMPLES
+from bench.said import Half, Utterance, load_said, read_meanings
 from bench.sentence_maker import FAMILIES, Sentence, make_sentences
 from bench.sentences import Judgement, bench_sentences, judge_all, judge_physics, judge_refusal, judge_words, rows_of
+from sim.scene.generator import generate_scene
 from sim.station import Station
 from tool_nodes.results import ToolError
 from training.goal_from_text import true_views
 
 SEED = 3
+SCENE = generate_scene(3)
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +44,17 @@ def test_the_same_seed_makes_the_same_sentences(sentences: list[Sentence]) -> No
 
 
 def test_every_sentence_is_done_as_meant_or_refused_in_its_own_words(sentences: list[Sentence]) -> None:
-    wrong = [j for j in judge_all(sentences) if j.result == "false success"]
+    judged = judge_all([Utterance((sentence,)) for sentence in sentences])
+    wrong = [j for j in judged if j.result == "false success"]
     assert not wrong, [(j.sentence.text, j.answer) for j in wrong]
-    unclear = [j.sentence.text for j in judge_all(sentences) if j.result.startswith("refused in other")]
+    unclear = [j.sentence.text for j in judged if j.result.startswith("refused in other")]
     assert len(unclear) <= 2, unclear
 
 
 @pytest.mark.parametrize("wanted", ["deed", "refusal", "question"])
 def test_what_is_read_holds_in_physics(sentences: list[Sentence], wanted: str) -> None:
     sentence = next(s for s in sentences if s.wanted == wanted)
-    judged = judge_physics(sentence)
+    judged = judge_physics(Utterance((sentence,)))
     assert judged.result == ("done as meant" if wanted == "deed" else "refused rightly"), judged.answer
 
 
@@ -69,11 +74,39 @@ def test_a_deed_that_was_not_meant_is_a_false_success(sentences: list[Sentence])
 
 def test_a_refusal_has_to_quote_what_was_not_understood(sentences: list[Sentence]) -> None:
     sentence = replace(sentences[0], wanted="refusal", quoted=("not", "in the Bin"))
-    assert judge_refusal(sentence, 'I do not understand "not in the bin".') == "refused rightly"
-    assert judge_refusal(sentence, "I do not understand that.") == "refused in other words"
-    assert judge_refusal(replace(sentence, wanted="deed"), "No.") == "refused though fine"
-    assert judge_refusal(replace(sentence, wanted="question"), "AMBIGUOUS: Which can?") == "refused rightly"
-    assert judge_refusal(replace(sentence, wanted="question"), "No can.") == "refused in other words"
+    right, wrong = "refused rightly", "refused in other words"
+    assert judge_refusal(sentence, 'NOT_UNDERSTOOD: I do not understand "not in the bin".') == right
+    assert judge_refusal(sentence, "NOT_UNDERSTOOD: I do not understand that.") == wrong
+    assert judge_refusal(replace(sentence, wanted="deed"), "NOT_UNDERSTOOD: No.") == "refused though fine"
+    assert judge_refusal(replace(sentence, wanted="question"), "AMBIGUOUS: Which can?") == right
+    assert judge_refusal(replace(sentence, wanted="question"), "OBJECT_NOT_FOUND: No can.") == wrong
+    assert judge_refusal(replace(sentence, wanted="question"), "NOT_UNDERSTOOD: Say which object.") == wrong
+    long = replace(
+        sentence, text="put the apple on the table and not in the bin that is black", quoted=("not in the bin",)
+    )
+    assert judge_refusal(long, f'NOT_UNDERSTOOD: I do not understand "{long.text}".') == wrong
+    assert judge_refusal(sentence, "NOT_UNDERSTOOD: Nothing can be put not in the bin, in grey_bin_1.") == wrong
+
+
+def test_the_examples_after_a_refusal_are_not_its_words() -> None:
+    sentence = Sentence("", "bring the can to the left", SCENE, "refusal", quoted=("to the left",))
+    assert judge_refusal(sentence, f"NOT_UNDERSTOOD: I cannot. {EXAMPLES}") == "refused in other words"
+    assert judge_refusal(sentence, f'NOT_UNDERSTOOD: "To the left" is no place. {EXAMPLES}') == "refused rightly"
+
+
+def test_what_is_not_there_has_to_be_looked_for() -> None:
+    sentence = Sentence("", "pick up the can next to the box", SCENE, "absence", quoted=("next to the box",))
+    assert judge_refusal(sentence, 'OBJECT_NOT_FOUND: no "can next to the box" here') == "refused rightly"
+    assert judge_refusal(sentence, 'NOT_UNDERSTOOD: I do not understand "next to the box"') == "refused in other words"
+
+
+def test_words_that_change_the_wish_may_not_be_called_needless() -> None:
+    sentence = Sentence("", "pretend to lift it", SCENE, "refusal", quoted=("pretend to",), kept=True)
+    assert judge_refusal(sentence, 'NOT_UNDERSTOOD: "pretend to": leave it out.') == "refused in other words"
+    assert judge_refusal(sentence, 'NOT_UNDERSTOOD: I cannot "pretend to".') == "refused rightly"
+    place = replace(sentence, quoted=("corner",), kept=False)
+    assert judge_refusal(place, "NOT_RECOGNISED: I do not know 'corner', so ...") == "refused in other words"
+    assert judge_refusal(replace(place, looked_for=True), "NOT_RECOGNISED: I do not know 'corner'") == "refused rightly"
 
 
 def test_the_document_counts_and_a_false_success_is_an_exit_status(
@@ -88,7 +121,7 @@ def test_the_document_counts_and_a_false_success_is_an_exit_status(
         Judgement(made[0], "words", "false success", "pick: it"),
         Judgement(made[1], "physics", "done as meant", ""),
     ]
-    monkeypatch.setattr(bench.sentences, "judge_all", lambda *_: wrong)
+    monkeypatch.setattr(bench.sentences, "judge_all", lambda *_, **__: wrong)
     assert bench_sentences(n=2, seed=SEED) == 1
     assert "false success" in capsys.readouterr().out
     assert {row["name"]: row["success"] for row in rows_of(wrong)}["words: false success"] == 1
@@ -98,3 +131,38 @@ def test_the_document_counts_and_a_false_success_is_an_exit_status(
 def test_impossible_numbers_are_refused(numbers: dict[str, int]) -> None:
     with pytest.raises(ToolError, match="must be"):
         bench_sentences(**numbers)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("half", ["tuned", "unseen"])
+def test_of_the_sentences_by_hand_none_is_done_otherwise_and_few_refusals_mislead(half: Half) -> None:
+    said = [sentence for sentence in load_said(half) if not sentence.holds]
+    judged = judge_all(said)
+    wrong = [j for j in judged if j.result == "false success"]
+    assert not wrong, [(j.sentence.text, j.answer) for j in wrong]
+    misleading = [j for j in judged if j.result in ("refused in other words", "refused though fine")]
+    assert len(misleading) <= 0.06 * len(said), [(j.sentence.text, j.answer) for j in misleading]
+
+
+def test_the_halves_share_no_sentence_and_are_large_enough() -> None:
+    halves: tuple[Half, ...] = ("tuned", "unseen")
+    tuned, unseen = ({(said.text, said.scene.seed) for said in load_said(half)} for half in halves)
+    assert not tuned & unseen
+    assert min(len(tuned), len(unseen)) >= 250
+    assert len(tuned | unseen) >= 600
+
+
+@pytest.mark.parametrize(
+    "meaning", ["pick nothing_1", "place baseball_1", "pick baseball_1 behind honey_1", "refuse", "do", "unknown"]
+)
+def test_a_meaning_that_says_nothing_of_its_scene_is_refused(meaning: str) -> None:
+    with pytest.raises(ToolError, match="is no meaning"):
+        read_meanings(meaning, Sentence("", "pick it up", SCENE, "refusal"))
+
+
+def test_meanings_that_are_as_good_are_joined_by_or() -> None:
+    plain = Sentence("", "pick it up", SCENE, "refusal")
+    options = read_meanings('place baseball_1|honey_1 behind tea_box_1 or ask or cannot "a"|"b"', plain)
+    assert [option.wanted for option in options] == ["deed", "question", "refusal", "refusal"]
+    assert options[0].target_ids == ("baseball_1", "honey_1")
+    assert options[0].reference_ids == ("tea_box_1",)
+    assert [(option.quoted, option.kept) for option in options[2:]] == [(("a",), True), (("b",), True)]
