@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.terminal import AsJson, PackagePath, say
 from bench.grasp import grasp_by_tools
 from bench.stats import machine, publish
 from sim.scene.generator import generate_scene
@@ -17,6 +17,7 @@ from sim.station import Station, StationConfig
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_angle
+from tool_nodes.motion.packages import use_packages
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot_names import DEFAULT_ROBOT
 from tool_nodes.types import FloatArray
@@ -121,6 +122,7 @@ def bench_hold(
     minutes: float = 20.0,
     items: tuple[str, ...] = HELD,
     robot: str = DEFAULT_ROBOT,
+    package_path: PackagePath = "",
     clutter: bool = False,
     beside: float | None = None,
     jobs: int = 1,
@@ -136,6 +138,7 @@ def bench_hold(
         beside: Hold each thing again with this `impratio` of MuJoCo, without its solver against slip, to compare with.
         jobs: Processes.
     """
+    use_packages(package_path)
     if not 0.0 < minutes < np.inf or jobs < 1 or not items:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "minutes must be above 0, jobs 1 or more, and items one or more.")
     if beside is not None and not 0.0 < beside < np.inf:

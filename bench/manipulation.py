@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from agent_node.console.terminal import AsJson, PortOptions, say
+from agent_node.console.terminal import AsJson, PackagePath, PortOptions, say
 from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
@@ -20,6 +20,7 @@ from sim.tasks.judge import JudgedStation
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.tasks.task import TASK_GOAL
 from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
+from tool_nodes.motion.packages import use_packages
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
@@ -166,6 +167,7 @@ def bench_manipulation(
     protocol: str = "spacetools",
     turns: int = TURN_BUDGET,
     robot: str = DEFAULT_ROBOT,
+    package_path: PackagePath = "",
     difficulty: float = 0.0,
     fast: bool = False,
     jobs: int = 1,
@@ -195,6 +197,7 @@ def bench_manipulation(
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only the transport process has a difficulty.")
     load_protocol(protocol)
     ports.require_known(perception)
+    use_packages(package_path)
     load_robot(robot)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)

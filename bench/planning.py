@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.terminal import AsJson, PackagePath, say
 from bench.ompl_planner import installed, ompl_path
 from bench.planning_worlds import WORLDS, Problem, draw_problem
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from tool_nodes.motion.collision import Checker
+from tool_nodes.motion.packages import use_packages
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.motion.scene_model import SceneModel
@@ -145,6 +146,7 @@ def bench_planning(
     worlds: tuple[str, ...] = tuple(WORLDS),
     first_seed: int = 0,
     robot: str = "gen3",
+    package_path: PackagePath = "",
     ompl_s: float = 10.0,
     jobs: int = 1,
     as_json: AsJson = False,
@@ -165,6 +167,7 @@ def bench_planning(
         )
     if unknown := [world for world in worlds if world not in WORLDS]:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Unknown world {unknown[0]!r}. Known: {', '.join(WORLDS)}.")
+    use_packages(package_path)
     peer = ompl_s > 0.0 and installed()
     if ompl_s > 0.0 and not peer:
         say("OMPL is not installed, so there are no rows of it; `pip install ompl` brings it.")

@@ -8,7 +8,7 @@ from sim.scene.objects import add_object
 from sim.scene.scenes import Scene
 from tool_nodes import workspace
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.robot_spec import load_robot_spec
+from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 
 TABLE_THICKNESS = 0.04
 FLOOR_Z = -0.75
@@ -36,4 +36,4 @@ def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
     )
     for index, placed in enumerate(scene.objects):
         add_object(spec, placed, index)
-    return spec.compile()
+    return compile_spec(spec, robot)

@@ -16,6 +16,7 @@ from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
     Interrupt,
+    PackagePath,
     PortOptions,
     chosen_by_the_user,
     emit,
@@ -92,6 +93,7 @@ def run(
     transport: Transport = "process",
     own_graph: bool = False,
     robot: RobotName = DefaultText(DEFAULT_ROBOT),
+    package_path: PackagePath = "",
     model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
@@ -121,6 +123,7 @@ def run(
     from sim.film import animate
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.motion.limits import MotionLimits
+    from tool_nodes.motion.packages import use_packages
     from tool_nodes.motion.robot_model import load_robot
     from tool_nodes.tools.suites import parse_suites
     from training.episode import run_episode, summarize
@@ -137,6 +140,7 @@ def run(
             ErrorCode.INVALID_ARGUMENT, "The scripted policy calls SpaceTools' tools: the suite must hold them."
         )
     about = recorded(given) | {"began": time_now(), "version": version(), "command": command_line(run, given)}
+    use_packages(package_path)
     if transport == "ros":
         from toolhand.run_over_ros import run_over_ros
 

@@ -38,6 +38,15 @@ AsJson = Annotated[
 PortOptions = Annotated[PortNames, tyro.conf.arg(name="")]
 """--pointer, --segmenter and so on: a backend for a single port."""
 
+PackagePath = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="DIR",
+        help="Folders in which the package:// meshes of a robot's URDF are looked for, separated as in PATH; without "
+        "them the ament index is asked.",
+    ),
+]
+
 
 def exit_status(code: ErrorCode | None, success: bool) -> int:
     """0 if all was done, 2 for wrong input, 1 if the task was not done."""

@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dposv
 
 from tool_nodes.motion.robot_file import robot_error
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.robot_spec import load_robot_spec
+from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
@@ -63,7 +63,7 @@ def _arm_model(robot: RobotModel) -> mujoco.MjModel:
         for item in list(items):
             spec.delete(item)
     spec.delete(spec.body(robot.gripper.base_link))
-    return spec.compile()
+    return compile_spec(spec, robot)
 
 
 class Kinematics:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tool_nodes import registry
 from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
-from tool_nodes.motion.robot_file import Section, read_document, read_file, robot_error
+from tool_nodes.motion.robot_file import Section, read_document, read_file
+from tool_nodes.motion.urdf import Urdf
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
 from tool_nodes.types import BoolArray, FloatArray
@@ -71,7 +71,7 @@ class RobotModel:
     Attributes:
         name: As it was asked for.
         folder: Where its files are.
-        urdf_path: Its URDF.
+        urdf: Its URDF, as it was when it was read.
         simulation_path: What MuJoCo needs besides.
         arm_joints: Names of the joints.
         lower, upper: (n,) range [rad], infinite for continuous joints.
@@ -90,7 +90,7 @@ class RobotModel:
 
     name: str
     folder: Path
-    urdf_path: Path
+    urdf: Urdf
     simulation_path: Path
     arm_joints: tuple[str, ...]
     lower: FloatArray
@@ -107,6 +107,11 @@ class RobotModel:
     reach: Reach
     trajectory_action: str
     gripper_action: str
+
+    @property
+    def urdf_path(self) -> Path:
+        """The file of its URDF."""
+        return self.urdf.path
 
     @property
     def dof(self) -> int:
@@ -130,11 +135,11 @@ class RobotModel:
 
     def urdf_text(self) -> str:
         """The URDF."""
-        return self.urdf_path.read_text(encoding="utf-8")
+        return self.urdf.file.text()
 
     def link_names(self) -> frozenset[str]:
         """Names of the URDF's links."""
-        return frozenset(link.attrib["name"] for link in ET.fromstring(self.urdf_text()).findall("link"))
+        return frozenset(self.urdf.links)
 
     def check_joints(self, q: ArrayLike, what: str) -> FloatArray:
         """`q` as a fresh float array (n,). Raises ToolError INVALID_ARGUMENT if it is not n finite numbers."""
@@ -204,7 +209,7 @@ def _load(name: str, folder: Path) -> RobotModel:
     top = read_document(file)
     urdf_path, simulation_path = folder / top.text("urdf"), folder / top.text("simulation")
     read_file(simulation_path)
-    urdf = _Urdf(file, urdf_path)
+    urdf = _Checked(Urdf(urdf_path))
     arm = top.sections("arm")
     names = tuple(joint.text("name") for joint in arm)
     tip_frame = urdf.link(top, "tip_frame")
@@ -220,7 +225,7 @@ def _load(name: str, folder: Path) -> RobotModel:
     robot = RobotModel(
         name=name,
         folder=folder,
-        urdf_path=urdf_path,
+        urdf=urdf.urdf,
         simulation_path=simulation_path,
         arm_joints=names,
         lower=lower,
@@ -243,77 +248,58 @@ def _load(name: str, folder: Path) -> RobotModel:
     return robot
 
 
-class _Urdf:
-    """The URDF, for what robot.yaml says about it.
+class _Checked:
+    """What robot.yaml says about the URDF, against it."""
 
-    Args:
-        file: The robot.yaml, named in errors.
-        path: The URDF.
-    """
-
-    def __init__(self, file: Path, path: Path) -> None:
-        self._path = path
-        try:
-            root = ET.fromstring(read_file(path))
-        except ET.ParseError as error:
-            raise robot_error(file, f"the URDF {path.name} is no XML: {error}") from error
-        self._links = {link.attrib["name"] for link in root.findall("link")}
-        self._joints = {joint.attrib["name"]: joint for joint in root.findall("joint")}
-        self._above = {_end(joint, "child"): joint for joint in self._joints.values()}
+    def __init__(self, urdf: Urdf) -> None:
+        self.urdf = urdf
 
     def link(self, section: Section, key: str) -> str:
         """The link that a key names."""
         name = section.text(key)
-        if name not in self._links:
-            raise section.error(key, f"names no link of {self._path.name}: {name!r}")
+        if name not in self.urdf.links:
+            raise section.error(key, f"names no link of {self.urdf.path.name}: {name!r}")
         return name
 
     def joint(self, section: Section, key: str) -> str:
         """The joint that a key names."""
         name = section.text(key)
-        if name not in self._joints:
-            raise section.error(key, f"names no joint of {self._path.name}: {name!r}")
+        if name not in self.urdf.joints:
+            raise section.error(key, f"names no joint of {self.urdf.path.name}: {name!r}")
         return name
 
     def check_chain(self, top: Section, names: tuple[str, ...], tip: str) -> None:
         """Raises ToolError unless these are the joints that move the tip, base first."""
         for index, name in enumerate(names):
-            if name not in self._joints:
-                raise top.error(f"arm[{index}].name", f"names no joint of {self._path.name}: {name!r}")
-        chain: list[str] = []
-        link = tip
-        while link in self._above:
-            joint = self._above[link]
-            if joint.attrib["type"] != "fixed":
-                chain.insert(0, joint.attrib["name"])
-            link = _end(joint, "parent")
-        if tuple(chain) != names:
+            if name not in self.urdf.joints:
+                raise top.error(f"arm[{index}].name", f"names no joint of {self.urdf.path.name}: {name!r}")
+        moving = [joint for joint in self.urdf.chain(tip) if joint.attrib["type"] != "fixed"]
+        chain = tuple(joint.attrib["name"] for joint in moving)
+        if chain != names:
             wanted, got = ", ".join(chain), ", ".join(names)
             raise top.error("arm", f"must name the joints between base and {tip} in order, {wanted}; got {got}")
+        for joint in moving:
+            if joint.attrib["type"] not in ("revolute", "continuous"):
+                raise top.error("arm", f"must have joints that turn; {joint.attrib['name']} is {joint.attrib['type']}")
 
     def checked_range(self, joint: Section) -> tuple[float, float]:
         """(lower, upper) of an arm's joint, infinite for a continuous one."""
-        own = self._joints[joint.text("name")]
+        name = joint.text("name")
+        continuous = self.urdf.joints[name].attrib["type"] == "continuous"
         if joint.has("lower") != joint.has("upper"):
             raise joint.error("lower" if joint.has("upper") else "upper", "is missing")
-        if (own.attrib["type"] == "continuous") == joint.has("lower"):
+        if continuous == joint.has("lower"):
             has = "has no range" if joint.has("lower") else "has a range"
-            raise joint.error("lower", f"does not fit the joint, which {has} in {self._path.name}")
+            raise joint.error("lower", f"does not fit the joint, which {has} in {self.urdf.path.name}")
         if not joint.has("lower"):
             return -np.inf, np.inf
         lower, upper = joint.number("lower"), joint.number("upper")
         if not lower < upper:
             raise joint.error("upper", f"must be greater than lower, got {lower:g} and {upper:g}")
-        limit = own.find("limit")
-        widest = {} if limit is None else limit.attrib
-        if lower < float(widest.get("lower", 0.0)) - 1e-9 or upper > float(widest.get("upper", 0.0)) + 1e-9:
-            raise joint.error("lower", f"and upper reach beyond the joint's range in {self._path.name}")
+        lowest, highest = (self.urdf.limit(name, key) or 0.0 for key in ("lower", "upper"))
+        if lower < lowest - 1e-9 or upper > highest + 1e-9:
+            raise joint.error("lower", f"and upper reach beyond the joint's range in {self.urdf.path.name}")
         return lower, upper
-
-
-def _end(joint: ET.Element, what: str) -> str:
-    element = joint.find(what)
-    return "" if element is None else element.attrib.get("link", "")
 
 
 def _frozen(values: ArrayLike, kind: type = float) -> NDArray[Any]:
@@ -358,7 +344,7 @@ def _reach(section: Section) -> Reach:
     return reach
 
 
-def _gripper(section: Section, urdf: _Urdf) -> GripperModel:
+def _gripper(section: Section, urdf: _Checked) -> GripperModel:
     crank, palm, zone, volume = (section.section(key) for key in ("crank", "palm", "grasp_zone", "volume"))
     open_at, closed_at = section.interval("closing")
     boxes, rings = volume.sections("boxes"), volume.sections("rings")

@@ -10,17 +10,20 @@ import mujoco
 from rclpy_zenoh.plain_yaml import PlainYamlError, load
 from tool_nodes.motion.robot_file import read_file, robot_error
 from tool_nodes.motion.robot_model import RobotModel
+from tool_nodes.motion.urdf import compiled
 
 _DRIVEN_TENDON = "fingers"
 
 
 @cache
-def _source(robot: RobotModel) -> tuple[str, dict[str, Any]]:
+def _overlay(robot: RobotModel) -> dict[str, Any]:
     try:
         simulation = load(read_file(robot.simulation_path))
     except PlainYamlError as error:
         raise robot_error(robot.simulation_path, f"it is no plain YAML: {str(error).rstrip('.')}") from error
-    return robot.urdf_text(), simulation
+    if not isinstance(simulation, dict):
+        raise robot_error(robot.simulation_path, "the document must be a mapping")
+    return simulation
 
 
 def load_robot_spec(robot: RobotModel) -> mujoco.MjSpec:
@@ -33,8 +36,9 @@ def load_robot_spec(robot: RobotModel) -> mujoco.MjSpec:
     Raises:
         ToolError: UNAVAILABLE when a file is missing, INVALID_ARGUMENT when simulation.yaml lacks something.
     """
-    urdf, overlay = _source(robot)
-    spec = mujoco.MjSpec.from_string(urdf)
+    overlay = _overlay(robot)
+    xml, meshes = robot.urdf.for_physics
+    spec = compiled(robot.urdf_path, lambda: mujoco.MjSpec.from_string(xml, assets=dict(meshes)))
     spec.modelname = robot.urdf_path.stem
     try:
         option = overlay["option"]
@@ -51,9 +55,16 @@ def load_robot_spec(robot: RobotModel) -> mujoco.MjSpec:
         _set_geoms(spec, robot, overlay["pads"])
         for first, second in overlay["exclude"]:
             spec.add_exclude(bodyname1=first, bodyname2=second)
-    except (KeyError, TypeError) as error:
-        raise robot_error(robot.simulation_path, f"a value is missing or of the wrong kind: {error}") from error
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
+        why = " ".join(str(error).split())[:200]
+        raise robot_error(robot.simulation_path, f"a value is missing or of the wrong kind: {why}") from error
     return spec
+
+
+def compile_spec(spec: mujoco.MjSpec, robot: RobotModel) -> mujoco.MjModel:
+    """Compile a model with a robot in it. Raises ToolError INVALID_ARGUMENT where MuJoCo refuses the robot."""
+    model: mujoco.MjModel = compiled(robot.urdf_path, spec.compile)
+    return model
 
 
 def gripper_links(spec: mujoco.MjSpec, robot: RobotModel) -> frozenset[str]:
@@ -109,6 +120,16 @@ def _set_gripper(spec: mujoco.MjSpec, robot: RobotModel, gripper: dict[str, Any]
 
 def _set_geoms(spec: mujoco.MjSpec, robot: RobotModel, pads: dict[str, Any]) -> None:
     links = gripper_links(spec, robot)
+    named, of_links = set(pads.get("geoms", ())), set(pads.get("links", ()))
+    known = {geom.name for geom in spec.geoms if geom.contype}
+    if missing := sorted(named - known) + sorted(of_links - links):
+        raise robot_error(
+            robot.simulation_path, f"pads names no collision shape and no link of the gripper: {missing[0]!r}"
+        )
+    if not named | of_links:
+        raise robot_error(
+            robot.simulation_path, "pads must name collision shapes (geoms) or links of the gripper (links)"
+        )
     for geom in spec.geoms:
         if geom.contype == 0:
             continue
@@ -116,7 +137,7 @@ def _set_geoms(spec: mujoco.MjSpec, robot: RobotModel, pads: dict[str, Any]) -> 
         if geom.parent.name in links:
             # The gripper's parts touch by construction: they meet everything but each other.
             geom.conaffinity = 0
-        if geom.name in pads["geoms"]:
+        if geom.name in named or geom.parent.name in of_links:
             geom.friction = pads["friction"]
             geom.condim = pads["condim"]
             geom.priority = pads["priority"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.robot_spec import load_robot_spec
+from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, CollisionScene, FloatArray
 
@@ -234,4 +234,4 @@ def _compile(scene: CollisionScene, robot: RobotModel) -> mujoco.MjModel:
     for index, box in enumerate(scene.attached):
         held = _add_box(spec.body(robot.tip_frame), f"held_{index}", box, 0.0)
         held.contype, held.conaffinity, held.mass, held.margin = _HELD, 0, 0.0, NEAR
-    return spec.compile()
+    return compile_spec(spec, robot)
