@@ -253,11 +253,15 @@ class CommandNode(Node):
         finally:
             executor.remove_node(node)
             node.destroy_node()
-        if lines := safety_lines(attempted, self._others.attempts()):
-            write_atomically(run_dir / SAFETY_FILE, encode(as_text(lines)))
+        lines = safety_lines(attempted, self._others.attempts())
         about |= self._others.settings()
         about["command"] = up_command(request.text, about)
-        write_run(run_dir, episode, toolbox, about, recorder, joints.motion())
+        missing = write_run(run_dir, episode, toolbox, about, recorder, joints.motion())
+        with missing.noted():
+            if lines:
+                write_atomically(run_dir / SAFETY_FILE, encode(as_text(lines)))
+        for reason in missing.reasons:
+            self.get_logger().warning(reason)
         self.get_logger().info(f"Ends: {episode.error_code or 'done'}: {episode.answer[:200]}")
         self._end(goal, episode)
         return RunCommand.Result(

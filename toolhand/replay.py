@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import tyro
 
 from agent_node.console.narration import print_header, print_step, print_summary
-from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status, say
+from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status_of, say
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
@@ -58,7 +58,7 @@ def replay(
         say(f"  report: {report}")
     if as_json:
         emit(record.result)
-    return exit_status(_code(record.result), record.result.get("success") is True)
+    return exit_status_of(record.result)
 
 
 @dataclass(frozen=True)
@@ -214,8 +214,3 @@ def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any], but: tuple
         for key, value in recorded.items()
         if key in now and key not in (*VOLATILE, *but) and now[key] != value
     ]
-
-
-def _code(result: Mapping[str, Any]) -> ErrorCode | None:
-    code = result.get("error_code")
-    return ErrorCode(code) if isinstance(code, str) and code in set(ErrorCode) else None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from agent_node.console.narration import print_header, print_step, print_summary
+from agent_node.console.narration import print_header, print_step, print_summary, say_missing
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
@@ -20,7 +21,7 @@ from agent_node.console.terminal import (
     PortOptions,
     chosen_by_the_user,
     emit,
-    exit_status,
+    exit_status_of,
     say,
 )
 from agent_node.policies.options import ModelSettings, PolicyOptions
@@ -42,6 +43,9 @@ from toolhand.options import (
     typed,
 )
 from toolhand.repeating import command_line, recorded
+
+if TYPE_CHECKING:
+    from agent_node.runs.folder import Unwritten
 
 Approval = Annotated[
     Literal["auto", "ask-motion", "dry-run"],
@@ -117,7 +121,7 @@ def run(
     from agent_node.console.approve import TerminalApprover
     from agent_node.policies.registry import make_policy
     from agent_node.protocol import load_protocol
-    from agent_node.runs.folder import SAFETY_FILE, new_run_dir, time_now, write_json, write_trajectory
+    from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, time_now, write_json, write_trajectory
     from agent_node.runs.mcap.recorder import Recorder
     from agent_node.runs.report import write_report
     from sim.film import animate
@@ -161,7 +165,7 @@ def run(
         )  # fmt: skip
         if as_json:
             emit(over_ros.result)
-        return INTERRUPTED if over_ros.interrupted else exit_status(over_ros.error_code, over_ros.success)
+        return INTERRUPTED if over_ros.interrupted else exit_status_of(over_ros.result)
     hit: list[Interrupt] = []
 
     def stopped() -> bool:
@@ -177,9 +181,9 @@ def run(
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
     recorder = Recorder(text, lambda: station.world.time, print_step, depth=record_depth)
-    result = None
+    result, missing = None, Unwritten()
     try:
-        with _attempts_logged(run_dir / SAFETY_FILE), Interrupt(station.arm.stop) as interrupt:
+        with _attempts_logged(run_dir / SAFETY_FILE, missing), Interrupt(station.arm.stop) as interrupt:
             hit.append(interrupt)
             print_header(text, about)
             guard.begin_command()
@@ -189,28 +193,68 @@ def run(
             )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
-            write_trajectory(run_dir, episode, station.toolbox.schemas())
-            write_json(run_dir / "result.json", result)
             print_summary(result)
+            # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
+            with missing.noted():
+                write_json(run_dir / "result.json", result)
+            with missing.noted():
+                write_trajectory(run_dir, episode, station.toolbox.schemas())
             frames, times = animate(station, cancelled=stopped) if animation else ([], [])
-            write_report(run_dir / "report.html", episode, result, frames, times)
-            say(f"  report: {run_dir / 'report.html'}")
+            with missing.noted():
+                write_report(run_dir / "report.html", episode, result, frames, times)
+                say(f"  report: {run_dir / 'report.html'}")
     finally:
         if recorder.heard:  # also of a run that a second Ctrl-C has ended
-            recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
+            with missing.noted():
+                recorder.write(run_dir, motion_log(station), result, truth=truth_log(station))
+        say_missing(missing.reasons)
         with contextlib.suppress(OSError):
             run_dir.rmdir()  # which only an empty folder allows: nothing is left of a run that never began
     if as_json:
-        emit(result)
-    return INTERRUPTED if interrupt.hit else exit_status(episode.error_code, episode.success)
+        emit(missing.beside(result))
+    return INTERRUPTED if interrupt.hit else exit_status_of(result)
+
+
+class _LinesOfAttempts(logging.FileHandler):
+    """Tells once that it cannot write, and lets the motion go on that it writes about."""
+
+    def __init__(self, file: Path, missing: Unwritten) -> None:
+        super().__init__(file, encoding="utf-8", delay=True)
+        self._missing, self._failed = missing, False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._failed:
+            with self._told():
+                super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        with self._told():
+            raise error
+
+    def close(self) -> None:
+        with self._told():
+            super().close()
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if not self._failed:
+                self._missing.reasons.append(f"Cannot write {self.baseFilename}: {error.strerror}.")
+            self._failed = True
 
 
 @contextlib.contextmanager
-def _attempts_logged(file: Path) -> Iterator[None]:
+def _attempts_logged(file: Path, missing: Unwritten) -> Iterator[None]:
     """Every attempt to move becomes a line of a file, which is there only if there was one."""
     from tool_nodes.motion.guard import LOG
 
-    handler = logging.FileHandler(file, encoding="utf-8", delay=True)
+    handler = _LinesOfAttempts(file, missing)
     handler.addFilter(logging.Filter(LOG.name))  # others speak of other things, and not in JSON
     log = logging.getLogger("toolhand")
     level = log.level

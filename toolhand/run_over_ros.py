@@ -14,11 +14,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from agent_node.console.narration import print_summary
+from agent_node.console.narration import print_summary, say_missing
 from agent_node.console.terminal import Interrupt, say
 from agent_node.conversation import Listener
 from agent_node.episode import summarize as summarize_episode
-from agent_node.runs.folder import write_json
+from agent_node.runs.folder import Unwritten, write_json
 from agent_node.runs.report import complete_report
 from sim.film import animate
 from sim.ros.graph import started_graph
@@ -119,7 +119,11 @@ def run_over_ros(
             print_summary(result)
             if operator.run_dir is not None:
                 film = animate(station, lambda: interrupt.hit) if animation and station is not None else ([], [])
-                _complete(operator.run_dir, result, film)
+                missing = Unwritten()
+                with missing.noted():
+                    _complete(operator.run_dir, result, film)
+                say_missing(missing.reasons)
+                result = missing.beside(result)
     return RosRun(result, episode.success, episode.error_code, interrupt.hit)
 
 

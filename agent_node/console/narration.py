@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_node.console.terminal import plain, say
@@ -25,6 +25,12 @@ def print_step(kind: str, payload: Any) -> None:
     elif kind == "result":
         first = payload.result.text.split(" Use $")[0]
         say(plain(f"          {first[:240]}  [{payload.wall_s:.2f} s]"))
+
+
+def say_missing(reasons: Sequence[str]) -> None:
+    """Print what could not be written about a run, which has ended as it was told."""
+    for reason in reasons:
+        say(plain(f"  warning: {reason}"))
 
 
 def print_summary(result: Mapping[str, Any]) -> None:

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 BAD_INPUT = frozenset({ErrorCode.NOT_UNDERSTOOD, ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
-"""Errors of the input rather than of the task: exit status 2 instead of 1."""
+"""Errors of the input rather than of the task: exit status 2 instead of 1, where it is the operator's input."""
 
 INTERRUPTED = 130
 """Exit status that a shell gives to programs ended by Ctrl-C."""
@@ -51,6 +51,18 @@ PackagePath = Annotated[
 def exit_status(code: ErrorCode | None, success: bool) -> int:
     """0 if all was done, 2 for wrong input, 1 if the task was not done."""
     return 0 if success else 2 if code in BAD_INPUT else 1
+
+
+def exit_status_of(result: Mapping[str, Any]) -> int:
+    """As `exit_status`, of a command's result.json.
+
+    The operator's sentence was wrong where the policy's first words refused it. Whatever a call is refused for later is
+    the policy's own mistake: the task was not done.
+    """
+    code = result.get("error_code")
+    known = ErrorCode(code) if isinstance(code, str) and code in set(ErrorCode) else None
+    at_once = result.get("tool_calls", 0) == 0 and result.get("turns", 0) in (0, 1)
+    return exit_status(known if at_once else None, result.get("success") is True)
 
 
 def emit(document: Any) -> None:

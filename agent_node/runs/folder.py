@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,33 @@ def write_atomically(path: Path, content: bytes, durable: bool = False) -> None:
 def _cannot_write(path: Path, error: OSError) -> ToolError:
     reason = error.strerror or type(error).__name__
     return ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {path}: {reason}.", "Check the folder and its free space.")
+
+
+class Unwritten:
+    """What could not be written about a command that is over: its outcome is told in spite of it.
+
+    Attributes:
+        reasons: One sentence each.
+    """
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    @contextlib.contextmanager
+    def noted(self) -> Iterator[None]:
+        """Go on after what is in it when a file cannot be written, on a full disk for example."""
+        try:
+            yield
+        except ToolError as error:
+            if error.code is not ErrorCode.UNAVAILABLE:
+                raise
+            self.reasons.append(str(error))
+        except OSError as error:
+            self.reasons.append(f"Cannot write {error.filename or 'the report'}: {error.strerror}.")
+
+    def beside(self, result: Mapping[str, Any]) -> dict[str, Any]:
+        """The result, with a `warning` where something is missing of its report."""
+        return {**result, "warning": " ".join(self.reasons)} if self.reasons else dict(result)
 
 
 def encode(text: str) -> bytes:

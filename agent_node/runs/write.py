@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.episode import Episode, summarize
-from agent_node.runs.folder import write_json, write_trajectory
+from agent_node.runs.folder import Unwritten, write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
 from agent_node.runs.report import write_report
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -20,8 +20,8 @@ def write_run(
     more: Mapping[str, Any],
     recorder: Recorder | None = None,
     motion: MotionLog | None = None,
-) -> None:
-    """Write everything about a finished command into its folder.
+) -> Unwritten:
+    """Write everything about a finished command into its folder, what says how it ended first.
 
     Args:
         run_dir: The folder, made before.
@@ -31,12 +31,17 @@ def write_run(
         recorder: Has heard the command; None leaves no `run.mcap`.
         motion: What the joints did meanwhile.
 
-    Raises:
-        ToolError: UNAVAILABLE when a file cannot be written.
+    Returns:
+        Which files could not be written.
     """
-    result = summarize(episode) | dict(more) | {"run_dir": str(run_dir)}
-    write_trajectory(run_dir, episode, toolbox.schemas())
-    write_json(run_dir / "result.json", result)
-    write_report(run_dir / "report.html", episode, result, (), ())
+    result, missing = summarize(episode) | dict(more) | {"run_dir": str(run_dir)}, Unwritten()
+    with missing.noted():
+        write_json(run_dir / "result.json", result)
+    with missing.noted():
+        write_trajectory(run_dir, episode, toolbox.schemas())
+    with missing.noted():
+        write_report(run_dir / "report.html", episode, result, (), ())
     if recorder is not None:
-        recorder.write(run_dir, motion, result)
+        with missing.noted():
+            recorder.write(run_dir, motion, result)
+    return missing

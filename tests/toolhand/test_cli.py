@@ -153,8 +153,9 @@ def test_a_report_that_cannot_be_written_leaves_only_complete_files(
 
     monkeypatch.setattr("agent_node.runs.report.write_report", full)
     ended = cli("run", "sing a song", "--json")
-    assert ended.status == 1
-    assert ended.document["error_code"] == "UNAVAILABLE"
+    assert ended.status == 2
+    assert ended.document["error_code"] == "NOT_UNDERSTOOD"
+    assert ended.document["warning"].endswith("report.html: No space left on device.")
     folder = run_dir_of(tmp_path)
     files = {path.name for path in folder.rglob("*") if path.is_file()}
     assert files == {"result.json", "trajectory.jsonl"} | RECORDED
