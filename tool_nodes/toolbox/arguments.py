@@ -135,6 +135,11 @@ class ArgumentType(Protocol):
         """The checked Python value. Raises InvalidValue."""
 
 
+def whole_number(value: Any) -> Any:
+    """2 where 2.0 was written, which is an integer in JSON Schema: some clients know no others; else the value."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def finite_number(value: Any) -> float:
     """The value as a finite float; a boolean or a string is none. Raises InvalidValue."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.floating, np.integer)):
@@ -215,7 +220,7 @@ class ImageArgument:
 
     def parse(self, value: Any, lookup: Lookup) -> SessionImage:
         """The picture."""
-        value = resolve(value, lookup)
+        value = resolve(whole_number(value), lookup)
         if isinstance(value, SessionImage):
             return value
         if isinstance(value, bool) or not isinstance(value, int):

@@ -15,6 +15,7 @@ from tool_nodes.toolbox import arguments as kinds
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, Level
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.tools.evic.visual_tools import PictureNumberArgument
 
 ALL_KINDS = [
     kinds.Text, kinds.Unit, kinds.FocalLength, kinds.ImageIndex, kinds.Data, kinds.Mask, kinds.PointCloud,
@@ -146,13 +147,32 @@ def test_a_picture_is_found_by_its_index_or_by_a_variable() -> None:
         (-1, "must be between 0 and 0, got -1"),
         pytest.param(10**5000, "must be between 0 and 0, got a value of type int too large to show", id="huge"),
         (True, "must be the integer index of an image, got True"),
-        (0.0, "must be the integer index of an image, got 0.0"),
+        (0.5, "must be the integer index of an image, got 0.5"),
+        (1.0, "must be between 0 and 0, got 1"),
+        (float("nan"), "must be the integer index of an image, got nan"),
+        (float("inf"), "must be the integer index of an image, got inf"),
         ("0", "must be the integer index of an image, got '0'"),
         ("$focal", "must be the integer index of an image, got 600.0"),
     ],
 )
 def test_a_bad_image_index_is_refused_with_the_range(value: Any, sentence: str) -> None:
     assert refusal(kinds.ImageIndex, value) == sentence
+
+
+@pytest.mark.parametrize("value", [0, 0.0, -0.0])
+def test_a_whole_number_is_an_index_however_it_is_written(value: float) -> None:
+    here = session()
+    assert kind_of(kinds.ImageIndex).parse(value, here) is here.images[0]
+    number = PictureNumberArgument().parse(value, here)
+    assert (number, type(number)) == (0, int)
+
+
+@pytest.mark.parametrize("value", [0.5, True, False, float("nan"), float("-inf"), 1e300, "0", None])
+def test_no_other_value_is_the_number_of_a_picture(value: Any) -> None:
+    for kind in (kind_of(kinds.ImageIndex), PictureNumberArgument()):
+        with pytest.raises(InvalidValue) as caught:
+            kind.parse(value, session())
+        assert caught.value.level is Level.INDEX
 
 
 @pytest.mark.parametrize(("value", "here"), [("0", session()), (True, session()), (7, session()), (0, Session())])

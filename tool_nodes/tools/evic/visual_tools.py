@@ -27,6 +27,7 @@ from tool_nodes.toolbox.arguments import (
     finite_number,
     picture_at,
     show,
+    whole_number,
 )
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
@@ -75,7 +76,7 @@ class PictureNumberArgument:
 
     def parse(self, value: Any, lookup: Lookup) -> int:
         """The index."""
-        known = len(lookup.images)
+        known, value = len(lookup.images), whole_number(value)
         if isinstance(value, bool) or not isinstance(value, int):
             raise InvalidValue(f"must be the integer index of an image, got {show(value)}", Level.INDEX)
         if not 0 <= value < known:
