@@ -119,6 +119,8 @@ def read_run(path: Path) -> RecordedRun:
         return _run(data)
     except ToolError:
         raise
+    except _Unsuited as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} {error}.") from error
     except PictureFileError as error:
         message = f"The recording {path} holds a picture that cannot be shown: {error}."
         raise ToolError(ErrorCode.INVALID_ARGUMENT, message) from error
@@ -131,8 +133,16 @@ class _Damaged(ValueError):
     """What is wrong, as the end of a sentence."""
 
 
+class _Unsuited(ValueError):
+    """Why a file that may well be whole is not read, as the end of a sentence."""
+
+
+_FOREIGN = "is a recording of something else: it holds no command to Toolhand and no notes of it"
+_UNCHECKED = "was written without checksums, so that nobody can say whether it is as it was: copy it with checksums on"
+
+
 def _run(data: bytes) -> RecordedRun:
-    chunks, expected, notes = _content(data)
+    chunks, expected, notes, checked = _content(data)
     by_topic: dict[str, int] = {}
     entries: dict[int, tuple[str, int, str]] = {}
     told_bytes = 0
@@ -146,6 +156,10 @@ def _run(data: bytes) -> RecordedRun:
                 raise _Damaged(f"its steps hold more than {MAX_TEXT_BYTES // 2**20} MiB of text")
             text = deserialize(message.data, get_class(ros.STRING)).data
             entries[message.sequence] = topic, message.log_time, text
+    if not entries and not notes:
+        raise _Unsuited(_FOREIGN)
+    if not checked:
+        raise _Unsuited(_UNCHECKED)
     if sum(by_topic.values()) != expected:
         raise _Damaged("messages are missing")
     if sorted(entries) != list(range(len(entries))):
@@ -235,8 +249,8 @@ def _object_list(text: str) -> list[Any]:
     return document
 
 
-def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str]]:
-    """(chunks as they are packed, number of messages that they should hold, our metadata record).
+def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
+    """(chunks as they are packed, number of messages that they should hold, our metadata record, all has checksums).
 
     The file is walked to its end: nothing is unpacked of one that is cut short.
     """
@@ -264,15 +278,18 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str]]:
             expected = record.message_count
         elif isinstance(record, Footer):
             footer = record
+    if footer is not None and not notes and (footer.summary_start == 0 or expected is None):
+        raise _Unsuited(_FOREIGN)  # a bag needs no index
     if footer is None or footer.summary_start == 0 or expected is None:
         raise _Damaged("messages are missing")
     end = len(data) - len(_MAGIC)
-    # The checksum of the index is the footer's last field; it covers all from the index's begin up to itself.
-    if struct.unpack("<I", data[end - 4 : end])[0] != zlib.crc32(data[footer.summary_start : end - 4]):
+    # The checksum of the index is the footer's last field; it covers all from the index's begin up to itself. 0 is none.
+    (checksum,) = struct.unpack("<I", data[end - 4 : end])
+    if checksum and checksum != zlib.crc32(data[footer.summary_start : end - 4]):
         raise _Damaged("the checksum of its index is wrong")
     if sum(map(len, notes.values())) > MAX_TEXT_BYTES:
         raise _Damaged("its notes are too long")
-    return chunks, expected, notes
+    return chunks, expected, notes, checksum != 0 and all(c.uncompressed_crc or not c.uncompressed_size for c in chunks)
 
 
 def _check_sizes(chunks: list[Chunk]) -> None:

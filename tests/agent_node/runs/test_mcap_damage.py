@@ -83,6 +83,45 @@ def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:
         assert "damaged" in (sentence := damage_of(path)) or "is no MCAP file" in sentence
 
 
+def copied(path: Path, target: Path, notes: bool = True, **options: Any) -> Path:
+    """What a tool of others makes of a recording."""
+    from mcap.reader import make_reader
+    from mcap.writer import Writer
+
+    with path.open("rb") as stream, target.open("wb") as out:
+        reader, writer = make_reader(stream), Writer(out, **options)
+        writer.start()
+        for schema, channel, message in reader.iter_messages(log_time_order=False):
+            assert schema is not None
+            known = writer.register_schema(schema.name, schema.encoding, schema.data)
+            topic = channel.topic if notes else f"/other{channel.topic}"
+            there = writer.register_channel(topic, channel.message_encoding, known, dict(channel.metadata))
+            writer.add_message(there, message.log_time, message.data, message.publish_time, message.sequence)
+        for record in reader.iter_metadata() if notes else ():
+            writer.add_metadata(record.name, record.metadata)
+        writer.finish()
+    return target
+
+
+def test_a_copy_with_checksums_is_read_and_one_without_is_not_called_damaged(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    assert len(read_run(copied(path, tmp_path / "with.mcap")).steps) == 4
+    for off in ({"enable_crcs": False}, {"enable_crcs": False, "use_chunking": True, "chunk_size": 100}):
+        sentence = damage_of(copied(path, tmp_path / "without.mcap", **off))
+        assert "was written without checksums" in sentence
+        assert "damaged" not in sentence
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"enable_crcs": False}, {"use_statistics": False}, {"use_chunking": False}, {"use_summary_offsets": False}],
+)
+def test_a_bag_of_something_else_is_not_called_damaged(tmp_path: Path, options: dict[str, bool]) -> None:
+    sentence = damage_of(copied(write(tmp_path), tmp_path / "other.mcap", notes=False, **options))
+    assert "is a recording of something else" in sentence
+    assert "damaged" not in sentence
+
+
 @pytest.mark.parametrize("share", [0.0, 0.0005, 0.01, 0.3, 0.9, 0.999])
 def test_a_file_that_was_cut_is_noticed(tmp_path: Path, share: float) -> None:
     path = write(tmp_path)
@@ -178,7 +217,7 @@ def test_an_end_in_the_middle_is_told(tmp_path: Path) -> None:
 def test_a_bag_of_something_else_is_no_run(tmp_path: Path) -> None:
     path = tmp_path / "other.mcap"
     bag.write_bag(path, [Entry(1, "/chatter", ros.STRING, string("hello"))], {})
-    assert "it does not begin with a command" in damage_of(path)
+    assert "is a recording of something else: it holds no command" in damage_of(path)
 
 
 def whole(path: Path, *records: Any, messages: int = 0) -> Path:

@@ -18,6 +18,7 @@ from tests.training.data.rollouts_at_hand import HOSTILE, SCHEMAS, picture, roll
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.formats.chat import read_chat, write_chat_jsonl, write_chat_parquet
 from training.data.formats.conversation import Layout, PicturePart, example_of
+from training.data.formats.shards import require_empty
 from training.data.formats.writing import WrittenSet
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import MessageRecord
@@ -119,6 +120,15 @@ def test_a_killed_run_leaves_whole_shards_that_can_be_read(write: Writer, store:
     assert [row.example.id for row in read_chat(tmp_path / "out")] == [record.id for record in records[:4]]
     with pytest.raises(ToolError, match="holds an unfinished data set, and nothing is replaced"):
         write(records, store, tmp_path / "out")
+
+
+@pytest.mark.parametrize("files", [("meta/info.json", "data/chunk-000/file-000.parquet"), ("data/rows.csv",)])
+def test_a_data_set_of_another_kind_is_not_called_unfinished(tmp_path: Path, files: tuple[str, ...]) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("{}")
+    with pytest.raises(ToolError, match="holds something already, and nothing is replaced"):
+        require_empty(tmp_path)
 
 
 @WRITERS

@@ -62,7 +62,9 @@ def require_empty(folder: Path) -> None:
     """Raises ToolError INVALID_ARGUMENT where a folder holds anything or is no folder; UNAVAILABLE unreadable."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            unfinished = folder.is_dir() and (folder / ROWS).is_dir() and not (folder / MANIFEST).exists()
+            # Others' data sets have a folder of that name too, LeRobot's for one.
+            rows = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
+            unfinished = any(_SHARD.fullmatch(file.name) for file in rows) and not (folder / MANIFEST).exists()
             what = "an unfinished data set" if unfinished else "something already"
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,
