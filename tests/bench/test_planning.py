@@ -48,8 +48,16 @@ def test_a_narrow_shelf_is_solved_within_the_budget_and_not_within_the_old_one(m
     assert refused.ours.error.startswith("PLAN_FAILED: No path to the goal was found within 1,500 samples.")
 
 
-def test_fingertips_stay_in_the_workspace_between_the_samples_of_a_path_too() -> None:
-    assert run_one(job("bin", 1)).ours.safe
+@pytest.mark.parametrize(
+    ("world", "seed"),
+    [
+        pytest.param("bin", 1, id="a fingertip left the workspace between two samples"),
+        pytest.param("bin", 52, id="a finger clipped an edge between two samples"),
+        pytest.param("gap", 98, id="what the search let pass beside the goal was refused in the end"),
+    ],
+)
+def test_a_path_is_safe_between_its_samples_too(world: str, seed: int) -> None:
+    assert run_one(job(world, seed)).ours.safe
 
 
 def test_what_a_recheck_refuses_is_not_safe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,10 @@ TIP_SLACK = 1e-3
 RESOLUTION = 0.02
 """Spacing of the checks along a joint segment [rad]."""
 
+FINE_RESOLUTION = 0.005
+"""Spacing of the checks of a finished path, and of a second search [rad]: a corner of the hand at
+0.9 m from a joint passes 4.5 mm of an edge unseen. At the path's samples alone, 1 path of 100 clipped one by 0.5 mm."""
+
 
 class Checker:
     """Decides whether configurations are allowed, for one motion.
@@ -69,7 +73,10 @@ class Checker:
         So what lies between two checked configurations is free too.
         """
         self._clearance = NEAR
-        self._at_goals, self._tips_at_goals = self._depths_at(goals)
+        depths, outside = self._depths_at(goals)
+        # Never more than a motion may have: what a search lets pass and the check of the whole path refuses is no path.
+        self._at_goals = {pair: min(depth, self._model.tolerance(pair)) for pair, depth in depths.items()}
+        self._tips_at_goals = min(outside, TIP_SLACK)
         try:
             yield
         finally:
@@ -91,8 +98,13 @@ class Checker:
         return True
 
     def path_free(self, path: FloatArray) -> bool:
-        """True if every row of `path` (N, n) is free."""
-        return all(self.free(q) for q in path)
+        """True if a path (N, n) is free at its rows, and every FINE_RESOLUTION between them."""
+        steps = np.diff(path, axis=0)
+        counts = np.maximum(1, np.ceil(np.abs(steps).max(axis=1, initial=0.0) / FINE_RESOLUTION)).astype(int)
+        row = np.repeat(np.arange(len(steps)), counts)
+        part = np.arange(1, len(row) + 1) - np.repeat(np.cumsum(counts) - counts, counts)
+        between = path[row] + steps[row] * (part / counts[row])[:, None]
+        return all(self.free(q) for q in (*path[:1], *between))
 
     def segment_free(self, a: FloatArray, b: FloatArray, resolution: float = RESOLUTION) -> bool:
         """True if the straight joint segment (a, b] is free, checked every `resolution` [rad], coarse to fine."""

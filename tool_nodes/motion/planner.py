@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.spatial.transform import Rotation
 
 from tool_nodes.geometry import transform
-from tool_nodes.motion.collision import RESOLUTION, TIP_SLACK, Checker
+from tool_nodes.motion.collision import FINE_RESOLUTION, RESOLUTION, TIP_SLACK, Checker
 from tool_nodes.motion.kinematics import (
     POSITION_TOLERANCE,
     ROTATION_TOLERANCE,
@@ -45,8 +45,6 @@ _LINEAR_TURN = 0.02
 """Angle between two poses of a straight line, at most [rad]; chosen by hand."""
 _MAX_JUMP = 0.25
 """A joint that turns further between two of those poses has changed to another solution [rad]; chosen by hand."""
-_FINE_RESOLUTION = 0.005
-"""Spacing of the collision checks of the second attempt, after RESOLUTION [rad]; chosen by hand."""
 _RANK_COST_S = 0.1
 """Travel time that a pose must save to be preferred to the one before it in the list [s]; chosen by hand."""
 _BATCH = 4
@@ -271,7 +269,7 @@ class EmbeddedPlanner:
         """A path of straight joint segments to any goal (M, n), found by RRT-Connect."""
         blocked: ToolError | None = None
         expired = self._time_limit()
-        for resolution in (RESOLUTION, _FINE_RESOLUTION):
+        for resolution in (RESOLUTION, FINE_RESOLUTION):
             rng = np.random.default_rng(self._seed)
             with checker.clearance(goals):
                 path = rrt_connect(start, goals, checker, rng, ITERATIONS, resolution, expired)

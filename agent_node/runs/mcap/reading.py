@@ -283,7 +283,7 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
     if footer is None or footer.summary_start == 0 or expected is None:
         raise _Damaged("messages are missing")
     end = len(data) - len(_MAGIC)
-    # The checksum of the index is the footer's last field; it covers all from the index's begin up to itself. 0 is none.
+    # The checksum of the index is the footer's last field, of all from its begin up to itself; 0 is none.
     (checksum,) = struct.unpack("<I", data[end - 4 : end])
     if checksum and checksum != zlib.crc32(data[footer.summary_start : end - 4]):
         raise _Damaged("the checksum of its index is wrong")
