@@ -14,7 +14,8 @@ from scipy import stats
 
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_rows, machine, publish, rate_row
-from tool_nodes.files import write_whole
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file, write_whole
 from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, read_weights, write_weights
@@ -66,7 +67,7 @@ def run_seed(job: SeedJob) -> SeedResult:
     done = folder / _RESULT
     settings = {name: value for name, value in asdict(job).items() if name not in ("folder", "pictures")}
     if done.exists():
-        stored = json.loads(done.read_text(encoding="utf-8"))
+        stored = plain_json.load(read_file(done, NOTES_BYTES))
         if stored["settings"] != settings:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} is of other settings: choose another folder.")
         return SeedResult(**stored["result"])

@@ -15,7 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from rclpy_zenoh.plain_yaml import PlainYamlError, load
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from tool_nodes.files import read_file, why
 from tool_nodes.results import ErrorCode, ToolError
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
@@ -103,9 +104,9 @@ def nearest_names(name: str, allowed: Iterable[str], n: int = 3) -> str:
 @cache
 def _load(path: Path) -> Mapping[str, CatalogueItem]:
     try:
-        rows = load(path.read_bytes())
+        rows = load(read_file(path, Limits().size))
     except (OSError, PlainYamlError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} cannot be read as YAML: {error}.") from error
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} cannot be read as YAML: {why(error)}.") from error
     if not isinstance(rows, list) or not rows:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} must be a list of items.")
     items: dict[str, CatalogueItem] = {}

@@ -13,6 +13,9 @@ from typing import BinaryIO
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 """Units of limits [bytes]."""
 
+NOTES_BYTES = 64 * MIB
+"""Longest file that is read of those in which a command notes its settings and results for itself [bytes]."""
+
 
 class FileRefused(OSError):
     """A file that is not read, though the system would; `strerror` says why, as the end of a sentence."""
@@ -36,18 +39,17 @@ def read_file(path: Path, limit: int, within: Path | None = None) -> bytes:
         FileRefused: It is a pipe, a device or a socket, longer than the limit, or lies outside.
         OSError: It is a folder, or cannot be read.
     """
-    with open_file(path, within) as file:
-        size = os.fstat(file.fileno()).st_size
-        content = b"" if size > limit else file.read(size + 1)
+    with open_file(path, within, limit) as file:
+        content = file.read(os.fstat(file.fileno()).st_size + 1)
         while 0 < len(content) <= limit and (more := file.read(min(MIB, limit + 1 - len(content)))):
             content += more  # it grows, or has no size, as those of /proc
-    if size > limit or len(content) > limit:
+    if len(content) > limit:
         raise FileRefused(f"it is longer than {_spoken(limit)}", path)
     return content
 
 
 def read_lines(path: Path, longest: int, within: Path | None = None) -> Iterator[bytes]:
-    """The lines of a regular file, one after the other, without their ends; see `read_file`.
+    """The lines of a regular file, one after the other, with their ends; see `read_file`.
 
     Args:
         path: Of the file.
@@ -59,24 +61,45 @@ def read_lines(path: Path, longest: int, within: Path | None = None) -> Iterator
         OSError: It is a folder, or cannot be read.
     """
     with open_file(path, within) as file:
-        while line := file.readline(longest + 2):
-            if len(line.rstrip(b"\r\n")) > longest:
+        while line := file.readline(longest + 1):
+            if len(line) > longest:
                 raise FileRefused(f"it has a line longer than {_spoken(longest)}", path)
-            yield line.rstrip(b"\r\n")
+            yield line
 
 
-def open_file(path: Path, within: Path | None = None) -> BinaryIO:
-    """A regular file, opened to be read; see `read_file`, of which this has everything but the limit."""
+def open_file(path: Path, within: Path | None = None, limit: int | None = None) -> BinaryIO:
+    """A regular file, opened to be read.
+
+    Args:
+        path, within: See `read_file`.
+        limit: Longest file [bytes]; None where what is read of it is bounded.
+
+    Raises:
+        FileRefused, OSError: As `read_file`.
+    """
+    require_regular(path)  # a device may do something when it is opened
     if within is not None and not path.resolve().is_relative_to(within.resolve()):
         raise FileRefused(f"it lies outside {within}", path)
-    _require_regular(os.stat(path), path)  # a device may do something when it is opened
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
-        _require_regular(os.fstat(handle), path)  # it may have been changed for another one
+        there = os.fstat(handle)
+        _require_regular(there, path)  # it may have been changed for another one
+        if limit is not None and there.st_size > limit:
+            raise FileRefused(f"it is longer than {_spoken(limit)}", path)
         return os.fdopen(handle, "rb")
     except BaseException:
         os.close(handle)
         raise
+
+
+def why(error: Exception) -> str:
+    """What went wrong as the end of a sentence: of an error of the system without its number and path."""
+    return str(getattr(error, "strerror", None) or error or type(error).__name__)
+
+
+def require_regular(path: Path) -> None:
+    """Raises what `open_file` would of what lies at a path now, for a library that opens it itself."""
+    _require_regular(os.stat(path), path)
 
 
 def _require_regular(there: os.stat_result, path: Path) -> None:
@@ -89,9 +112,9 @@ def _require_regular(there: os.stat_result, path: Path) -> None:
 
 def _spoken(size: int) -> str:
     for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
-        if size >= unit:
-            return f"{size / unit:.4g} {name}"
-    return f"{size} bytes"
+        if size and size % unit == 0:
+            return f"{size // unit:,} {name}"
+    return f"{size:,} bytes"
 
 
 def write_whole(path: Path, content: bytes, durable: bool = False) -> None:

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.files import write_whole
+from tool_nodes import plain_json
+from tool_nodes.files import read_file, write_whole
 
 Tensors = Mapping[str, NDArray[np.float32]]
 """By name."""
@@ -41,13 +42,11 @@ def read_tensors(path: Path, max_bytes: int) -> tuple[dict[str, NDArray[np.float
         ValueError, KeyError, TypeError, AttributeError: It is too large, damaged, no such file, or holds values that
             are no numbers; the words say which.
     """
-    if path.stat().st_size > max_bytes:
-        raise ValueError(f"it has more than {max_bytes:,} bytes")
-    data = path.read_bytes()
+    data = read_file(path, max_bytes)
     size = int.from_bytes(data[:8], "little")
     if not 2 <= size <= len(data) - 8:
         raise ValueError("it is cut short, or no safetensors file")
-    header, body = json.loads(data[8 : 8 + size]), memoryview(data)[8 + size :]
+    header, body = plain_json.load(data[8 : 8 + size]), memoryview(data)[8 + size :]
     told = header.pop("__metadata__")
     tensors = {}
     for name, entry in header.items():

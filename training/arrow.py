@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.extras import package
+from tool_nodes.files import require_regular
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_PARQUET_BYTES = 4 << 30
@@ -43,6 +44,7 @@ def read_parquet(path: Path, columns: Sequence[str]) -> Any:
     """
     pa = arrow()
     try:
+        require_regular(path)
         if path.stat().st_size > MAX_PARQUET_BYTES:
             raise OSError(f"it is larger than {MAX_PARQUET_BYTES >> 30} GiB")
         with parquet().ParquetFile(path) as file:

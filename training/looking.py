@@ -11,7 +11,6 @@ teaches a call, and only the answer's reward teaches the right one.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -26,6 +25,8 @@ from agent_node.protocol import load_protocol
 from agent_node.runs.folder import write_json
 from sim.drawings.text_truth import SimTextReader
 from sim.station import StationConfig
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import FloatArray
@@ -252,7 +253,7 @@ def _claimed(folder: Path, settings: LookingSettings) -> tuple[FloatArray, list[
     path = folder / PROGRESS
     if path.exists():
         try:
-            there = json.loads(path.read_bytes())
+            there = plain_json.load(read_file(path, NOTES_BYTES, folder))
             if there["settings"] == asdict(settings):
                 return np.array(there["odds"], float).reshape(SITUATIONS, len(MOVES)), list(there["log"])
         except (OSError, ValueError, LookupError, TypeError) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,9 @@ from typing import Any
 
 from agent_node.policies.transport import plain_line
 from agent_node.policy import Message, Reply
+from tool_nodes import plain_json
+from tool_nodes.files import read_file
+from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError
 
 MAX_BYTES = 16 * 2**20
@@ -71,14 +73,10 @@ def read_record(path: Path) -> list[tuple[str, str]]:
         ToolError: INVALID_ARGUMENT, with what is wrong with it.
     """
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1) if path.is_file() else b""
-        if len(text) > MAX_BYTES:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is longer than {MAX_BYTES // 2**20} MiB.")
-        document = json.loads(text)
+        document = plain_json.load(read_file(path, MAX_BYTES), plain_json.AS_WRITTEN)
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except PlainJsonError as error:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, f"{path} is no record of one run: it is no single JSON line."
         ) from error

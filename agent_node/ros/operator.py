@@ -15,6 +15,9 @@ from toolhand_interfaces.action import RunCommand
 from agent_node.conversation import Listener
 from agent_node.episode import Episode
 from agent_node.protocol import ToolCall
+from agent_node.runs.index import MAX_RESULT_BYTES
+from tool_nodes import plain_json
+from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.ros.calling import run_goal
 from tool_nodes.ros.link import RosLink
@@ -129,7 +132,7 @@ class Operator:
 def _read(file: Path) -> dict[str, Any]:
     """A JSON object; empty where it cannot be read, e.g. because it lies on another machine."""
     try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+        document = plain_json.load(read_file(file, MAX_RESULT_BYTES, file.parent))
     except (OSError, ValueError):
         return {}
     return document if isinstance(document, dict) else {}

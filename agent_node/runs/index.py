@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.runs.mcap import RUN_FILE
+from tool_nodes import plain_json
+from tool_nodes.files import read_file
+from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError
 
 RESULT_FILE = "result.json"
@@ -131,14 +133,12 @@ def read_result(path: Path) -> dict[str, Any]:
         ToolError: INVALID_ARGUMENT, with what is wrong with it.
     """
     try:
-        if not path.is_file():
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {path}.")
-        if path.stat().st_size > MAX_RESULT_BYTES:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is longer than {MAX_RESULT_BYTES // 2**20} MiB.")
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = plain_json.load(read_file(path, MAX_RESULT_BYTES, path.parent))
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {path}.") from error
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
+    except PlainJsonError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: it is no JSON document.") from error
     if not isinstance(document, dict):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: it is no JSON object.")

@@ -21,8 +21,12 @@ from agent_node.runs.report_head import about, details, judgement, outcome, unde
 from agent_node.runs.report_parts import clip, escaped
 from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement, story
 from agent_node.runs.report_turns import conversation, timeline, turns
+from tool_nodes.files import MIB, read_file
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.drawing import RGB
+
+_LONGEST_PAGE = 64 * MIB
+"""Longest report that is completed [bytes]; one has less than four."""
 
 
 def write_report(
@@ -85,7 +89,7 @@ def complete_report(
     """
     _check(frames, frame_times, [])
     try:
-        page = path.read_text(encoding="utf-8")
+        page = read_file(path, _LONGEST_PAGE, path.parent).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot read {path}: {error}.") from error
     known = _known_later(str(summary.get("task", "")), bool(summary.get("success")), summary, frames, frame_times)

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from tool_nodes.files import FileRefused, read_file, require_regular
 from tool_nodes.geometry import backproject
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
@@ -295,11 +296,12 @@ def _read_png(path: Path, modes: tuple[str, ...], size: tuple[int, int], what: s
 def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
     if not path.exists():
         return None
-    if not path.is_file():
-        raise _wrong(path, "it is no file")
     try:
+        require_regular(path)
         # Mapped, not read: a header that promises more than the file holds is refused before memory is taken.
         stored = np.load(path, mmap_mode="r", allow_pickle=False)
+    except FileRefused as error:
+        raise _wrong(path, str(error)) from error
     except (OSError, ValueError, EOFError) as error:
         raise _wrong(path, "it is no complete array of numbers") from error
     if not isinstance(stored, np.ndarray) or stored.shape != (points, 3) or stored.dtype.kind != "f":
@@ -313,17 +315,13 @@ def _read_cloud(path: Path, points: int) -> NDArray[np.float32] | None:
 def _mapping(path: Path, keys: tuple[str, ...]) -> dict[str, Any]:
     """A YAML mapping with exactly these keys."""
     try:
-        if path.exists() and not path.is_file():
-            raise _wrong(path, "it is no file")
-        if path.stat().st_size > _LIMITS.size:
-            raise _wrong(path, f"it is larger than {_LIMITS.size:,} bytes")
-        document = load(path.read_bytes(), _LIMITS)
+        document = load(read_file(path, _LIMITS.size), _LIMITS)
     except FileNotFoundError as error:
         raise _invalid(f"{_shown(path)} is missing.") from error
     except PlainYamlError as error:
         raise _wrong(path, f"it is no readable YAML file ({error})") from error
     except OSError as error:
-        raise _wrong(path, "it cannot be read") from error
+        raise _wrong(path, f"it cannot be read ({error.strerror})") from error
     if not isinstance(document, dict) or set(document) != set(keys):
         raise _wrong(path, f"it must be a mapping with exactly the keys {', '.join(keys)}")
     return document

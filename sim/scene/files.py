@@ -19,6 +19,7 @@ from sim.scene.objects import cavity
 from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
 from tool_nodes import workspace
 from tool_nodes.catalogue import load_catalogue, nearest_names
+from tool_nodes.files import read_file
 from tool_nodes.motion.robot_model import ROBOTS, load_robot
 from tool_nodes.types import FloatArray
 
@@ -180,8 +181,7 @@ def _camera_jitter(document: dict[str, Any], key: str, where: str) -> Vector3:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(_LIMITS.size + 1)
+        return read_file(path, _LIMITS.size)
     except OSError as error:
         reason = error.strerror or "it cannot be opened"
         raise invalid(f"{path.name} cannot be read ({reason}), give the path of a scene's YAML file.") from error

@@ -7,13 +7,15 @@ instead of filling the model with noise.
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tool_nodes import plain_json
 from tool_nodes.extras import package
+from tool_nodes.files import MIB, open_file, read_file, why
 from tool_nodes.models.spec import ModelSpec
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -21,6 +23,8 @@ _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 """What is fetched from the hub: configuration, tokenizer and weights, nothing that could run."""
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
+_LONGEST_JSON = 64 * MIB
+"""Longest JSON file of a model that is read [bytes]; vocabularies have about ten."""
 _MAX_HEADER = 100_000_000
 """Longest header of a safetensors file [bytes]; the format's own limit."""
 _SHOWN = 3
@@ -91,7 +95,7 @@ def read_config(name: str, folder: Path, types: Sequence[str]) -> dict[str, Any]
 def read_json(path: Path) -> dict[str, Any] | None:
     """The object in a JSON file; None where there is none."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = plain_json.load(read_file(path, _LONGEST_JSON))
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
@@ -126,14 +130,14 @@ def check_weights(folder: Path) -> None:
 def _check_file(file: Path) -> None:
     """Its length must be what its header says."""
     try:
-        size = file.stat().st_size
-        with file.open("rb") as stream:
+        with open_file(file) as stream:
+            size = os.fstat(stream.fileno()).st_size
             length = int.from_bytes(stream.read(8), "little")
-            header = json.loads(stream.read(length)) if 2 <= length <= min(_MAX_HEADER, size) else None
+            header = plain_json.load(stream.read(length)) if 2 <= length <= min(_MAX_HEADER, size) else None
     except FileNotFoundError:
         raise _unusable(f"The weights are incomplete: {file} is missing.") from None
     except (OSError, ValueError) as error:
-        raise _unusable(f"{file} is no readable safetensors file: {_line(error)}.") from None
+        raise _unusable(f"{file} is no readable safetensors file: {why(error)}.") from None
     if not isinstance(header, dict):
         raise _unusable(f"{file} is cut short, or no safetensors file.")
     try:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from PIL import Image, UnidentifiedImageError
 
+from tool_nodes.files import read_file
+
 LOSSLESS_OR_JPEG = ("PNG", "JPEG")
 """What cameras, recordings and data sets hold."""
 USUAL = (*LOSSLESS_OR_JPEG, "WEBP", "GIF", "BMP", "TIFF")
@@ -86,9 +88,8 @@ _DAMAGE = (
 
 def _read(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():
-            raise PictureFileError("it is no file")
-        with path.open("rb") as file:
-            return file.read(MAX_FILE_BYTES + 1)
+        return read_file(path, MAX_FILE_BYTES)
+    except IsADirectoryError as error:
+        raise PictureFileError("it is no file") from error
     except OSError as error:
         raise PictureFileError(error.strerror or "it cannot be opened") from error

@@ -8,13 +8,14 @@ Both go on where they were broken off, to the same numbers: FOLDER/experiment.js
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_atomically, write_json
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.results import ErrorCode, ToolError
 from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
@@ -189,7 +190,7 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
     begun: dict[str, float] = {}
     if path.exists():
         try:
-            there = dict(json.loads(path.read_bytes()))
+            there = dict(plain_json.load(read_file(path, NOTES_BYTES, folder)))
             begun = dict(there.pop("rates", {}))
         except (OSError, ValueError, TypeError) as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
@@ -209,7 +210,10 @@ def _claim(folder: Path, about: Mapping[str, Any], arms: Mapping[str, Experiment
 def _times(folder: Path) -> dict[str, float]:
     """Wall time of each step so far [s]."""
     path = folder / TIMES
-    return dict(json.loads(path.read_bytes())) if path.exists() else {}
+    try:
+        return dict(plain_json.load(read_file(path, NOTES_BYTES, folder))) if path.exists() else {}
+    except (OSError, ValueError, TypeError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: choose a new folder.") from error
 
 
 def _write_tables(path: Path, tables: Mapping[str, TableRows], times: Mapping[str, float] | None = None) -> None:

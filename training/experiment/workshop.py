@@ -11,7 +11,6 @@ What is whole stays; what was broken off goes on where it was, to the same numbe
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +21,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_json
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.perception.learned.weights import PointerWeights, write_weights
 from tool_nodes.perception.learned.weights import read_weights as read_pointer
 from tool_nodes.results import ErrorCode, ToolError
@@ -278,8 +279,8 @@ class ExperimentRun:
         path = folder / "measures.json"
         if path.exists():
             # One that was written before there was another measure is counted anew: the rollouts are still there.
-            with suppress(KeyError, TypeError):
-                return Measures.of_document(json.loads(path.read_bytes()))
+            with suppress(KeyError, TypeError, ValueError, OSError):
+                return Measures.of_document(plain_json.load(read_file(path, NOTES_BYTES, folder)))
         plan = EvaluationPlan(
             **self._fields("evaluation", policy, count, pointer), group=1, settings={"temperature": temperature}
         )
@@ -299,7 +300,7 @@ class ExperimentRun:
         yield
         took = time.monotonic() - began
         path = self.folder / TIMES
-        times: dict[str, float] = json.loads(path.read_bytes()) if path.exists() else {}
+        times: dict[str, float] = plain_json.load(read_file(path, NOTES_BYTES)) if path.exists() else {}
         times[what] = round(times.get(what, 0.0) + took, 1)
         write_json(path, times)
 

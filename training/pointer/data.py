@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import io
 import json
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,10 @@ from sim.camera.ray import RayCamera, jittered, scene_camera
 from sim.model import build_model
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
+from tool_nodes import plain_json
+from tool_nodes.array_files import read_arrays
 from tool_nodes.catalogue import load_catalogue
-from tool_nodes.files import write_whole
+from tool_nodes.files import why, write_whole
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.learned.forward import GRID, PICTURE_PX, STRIDE
 from tool_nodes.results import ErrorCode, ToolError
@@ -196,17 +197,16 @@ def _unwritable(folder: Path, why: str) -> ToolError:
 def read_shard(path: Path) -> PictureSet:
     """One file of `make_shard`. Raises ToolError INVALID_ARGUMENT where it is damaged."""
     try:
-        with np.load(path) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-        words = json.loads(arrays["words"].tobytes())
+        arrays = read_arrays(path, ("words", "rgb", "depth", "ids", "T", "K"))
+        words = plain_json.load(arrays["words"].tobytes())
         depth = arrays["depth"].astype(np.float32) * np.float32(_DEPTH_UNIT_M)
         depth[arrays["depth"] == 0] = np.nan
         phrases = [[LabelledPhrase(text, kind, tuple(meant)) for text, kind, meant in one["phrases"]] for one in words]
         things = [tuple(one["things"]) for one in words]
         return PictureSet(arrays["rgb"], depth, arrays["ids"], arrays["T"], arrays["K"], phrases, things)
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (OSError, KeyError, ValueError, TypeError) as error:
         raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: {error}.", "Delete the file; it is made again."
+            ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: {why(error)}.", "Delete the file; it is made again."
         ) from error
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
+from tool_nodes import plain_json
+from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError
 from training.environment import Environment
 from training.grading import Grade
@@ -17,7 +18,7 @@ from training.rollouts.collection import write_shard
 from training.rollouts.from_episode import of_episode
 from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import PLAN_FILE, RolloutPlan
+from training.rollouts.plan import PLAN_BYTES, PLAN_FILE, RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.rollouts.work import play
 from training.session import EpisodeSession, SavedEpisode
@@ -27,7 +28,7 @@ def plan_of(folder: Path) -> RolloutPlan:
     """The plan that a folder was collected by. Raises ToolError INVALID_ARGUMENT where it has none."""
     path = folder / PLAN_FILE
     try:
-        return RolloutPlan.of_document(json.loads(path.read_bytes()))
+        return RolloutPlan.of_document(plain_json.load(read_file(path, PLAN_BYTES, folder)))
     except (OSError, ValueError, TypeError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no plan of rollouts that can be read.") from error
 

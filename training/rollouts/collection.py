@@ -12,8 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from agent_node.runs.folder import write_atomically
+from tool_nodes.files import GIB, MIB, open_file
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
@@ -24,8 +26,12 @@ SHARDS = "shards"
 BadRow = Callable[[ToolError], None]
 """Hears of a row that is no record, one sentence with its file and line."""
 
-_LINE_BYTES = 64 << 20
-"""A line of more bytes is no record; chosen by hand, far above what a model writes in an episode."""
+_SHARD_BYTES = 8 * GIB
+"""Longest file of records that is read [bytes]; chosen by hand: one has a group of rollouts."""
+
+_LINE_BYTES = 16 * MIB
+"""A line of more bytes is no record; chosen by hand, far above what a model writes in an episode, and in memory some
+twenty times as long."""
 
 
 def read_rollouts(folder: Path, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
@@ -53,11 +59,14 @@ def shard_paths(folder: Path) -> list[Path]:
 def read_shard(path: Path, store: PictureStore, bad_row: BadRow | None = None) -> Iterator[RolloutRecord]:
     """The rollouts of one file; arguments and errors as of `read_rollouts`."""
     try:
-        with path.open("rb") as file:
+        with open_file(path, store.folder, _SHARD_BYTES) as file:
             number = 0
-            while line := file.readline(_LINE_BYTES):
+            while line := file.readline(_LINE_BYTES + 1):
                 number += 1
                 try:
+                    if len(line) > _LINE_BYTES:
+                        _skip(file)
+                        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is longer than {_LINE_BYTES // MIB} MiB")
                     if not line.endswith(b"\n"):
                         raise ToolError(ErrorCode.INVALID_ARGUMENT, "it is cut off")
                     record = RolloutRecord.from_json(line, store)
@@ -71,6 +80,12 @@ def read_shard(path: Path, store: PictureStore, bad_row: BadRow | None = None) -
                     yield record
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+
+
+def _skip(file: BinaryIO) -> None:
+    """To the end of a line that is too long."""
+    while (part := file.readline(MIB)) and not part.endswith(b"\n"):
+        pass
 
 
 def write_shard(folder: Path, number: int, lines: Sequence[str]) -> Path:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from tool_nodes import plain_json
+from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError
 
 T = TypeVar("T")
@@ -25,6 +26,9 @@ KeepText = Callable[[str], str]
 """Keeps a text and gives its hash."""
 RecallText = Callable[[str], str]
 """The text of a hash."""
+
+_GREATEST = 1e300
+"""Greatest number, of either sign, that stands for one: Python's whole numbers have no end, and NaN is below none."""
 
 _SHOWN = 60
 """Longest part of a wrong value in an error [characters]."""
@@ -96,7 +100,7 @@ def _read(hint: Any, content: Any, recall: RecallText | None, where: str) -> Any
         return _read(hint, content, recall, where)
     if origin is tuple:
         if isinstance(content, Mapping) and set(content) == {HASH}:
-            content = json.loads(_recalled(content, recall, where))
+            content = _json_of(_recalled(content, recall, where), where)
         if not isinstance(content, list):
             raise _wrong(where, "a list", content)
         if arguments[-1] is not Ellipsis and len(content) != len(arguments):
@@ -121,12 +125,21 @@ def _read(hint: Any, content: Any, recall: RecallText | None, where: str) -> Any
 
 def _plain(hint: type, content: Any, where: str) -> Any:
     """Text, a number or a boolean."""
-    if hint is float and isinstance(content, int | float) and not isinstance(content, bool) and math.isfinite(content):
+    if hint is float and isinstance(content, int | float) and type(content) is not bool and abs(content) <= _GREATEST:
         return float(content)
     names = {str: "a text", int: "a whole number", float: "a finite number", bool: "true or false"}
+    if hint is int and type(content) is int and not -(2**63) <= content < 2**63:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} must be a whole number of 64 bits")
     if type(content) is not hint:
         raise _wrong(where, names[hint], content)
     return content
+
+
+def _json_of(text: str, where: str) -> Any:
+    try:
+        return plain_json.load(text)
+    except PlainJsonError as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{where} is kept in the store, where {error}") from error
 
 
 def _recalled(content: Mapping[str, Any], recall: RecallText | None, where: str) -> str:

@@ -13,10 +13,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.runs.folder import write_atomically
+from tool_nodes.files import MIB, read_file
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 
 _NAME = re.compile(r"[0-9a-f]{64}")
+
+_TEXT_BYTES = 64 * MIB
+"""Longest text that is read [bytes]; chosen by hand, far above what a model is given."""
 
 _TEXTS = 64
 """So many of the texts that were read last stay in memory: system prompts and schemas, which all rollouts share."""
@@ -64,11 +68,12 @@ class PictureStore:
         """
         path = self.path(name)
         try:
-            with opened(path, ("PNG",)) as picture:
+            with opened(read_file(path, MAX_FILE_BYTES, self.folder), ("PNG",)) as picture:
                 rgb = np.asarray(picture.convert("RGB"))
-        except PictureFileError as error:
+        except (PictureFileError, OSError) as error:
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The store has no picture {name[:12]} that can be read: {error}."
+                ErrorCode.INVALID_ARGUMENT,
+                f"The store has no picture {name[:12]} that can be read: {getattr(error, 'strerror', '') or error}.",
             ) from error
         if hash_of(rgb) != name:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} of the store is not what it was.")
@@ -96,7 +101,7 @@ class PictureStore:
     def _read_text(self, name: str) -> str:
         path = self._text_path(name)
         try:
-            encoded = path.read_bytes()
+            encoded = read_file(path, _TEXT_BYTES, self.folder)
         except OSError as error:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"The store has no text {name[:12]} that can be read: {error.strerror}."

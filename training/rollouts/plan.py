@@ -20,6 +20,8 @@ from agent_node.runs.folder import write_json
 from sim.station import StationConfig
 from sim.tasks.task import Score, Task
 from sim.world import check_timestep
+from tool_nodes import plain_json
+from tool_nodes.files import MIB, open_file, read_file
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
@@ -35,6 +37,9 @@ from training.worlds import world_named
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
+
+PLAN_BYTES = 64 * MIB
+"""Longest plan that is read [bytes]; one of a million tasks has about fifty."""
 
 BACKENDS_HERE = ("physics", "mock")
 """Those of `training.backends.BACKENDS` that live in a worker's own process, and so end with it."""
@@ -303,7 +308,7 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
         _require_same(path, plan)
     else:
         write_json(path, plan.document())
-    with path.open("rb") as file:
+    with open_file(path, folder) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -313,7 +318,7 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
 
 def _require_same(path: Path, plan: RolloutPlan) -> None:
     try:
-        there = json.loads(path.read_bytes())
+        there = plain_json.load(read_file(path, PLAN_BYTES, path.parent))
     except (OSError, ValueError) as error:
         raise _invalid(f"{path} is no plan that can be read: choose a new folder.") from error
     ours = plan.document()

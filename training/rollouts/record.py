@@ -19,6 +19,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_node.policy import Message, MessageRole
+from tool_nodes import plain_json
+from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.documents import dataclass_of, document_of
 from training.rollouts.pictures import PictureStore
@@ -32,6 +34,9 @@ READ_VERSIONS = (1, 2)
 MAX_BYTES = 100_000
 """Longest line of a record [bytes]: more and more of its texts are kept in the store until it fits. The tokens of an
 unusual rollout may still be more."""
+
+MOST_REWARD = 1e9
+"""Greatest reward of a record, of either sign: squares of a whole collection's add up far below the largest number."""
 
 _LONGEST = (4000, 1000, 200)
 """Texts of more characters, and lists of more numbers, are kept in the store; the next where a line is too long."""
@@ -237,8 +242,8 @@ class RolloutRecord:
                 version; something of it is missing in the store.
         """
         try:
-            document = json.loads(line, parse_constant=_refuse)
-        except (ValueError, RecursionError) as error:
+            document = plain_json.load(line, plain_json.AS_WRITTEN)
+        except PlainJsonError as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"it is no line of JSON ({error})") from error
         if not isinstance(document, dict) or document.pop("version", None) not in READ_VERSIONS:
             known = " or ".join(map(str, READ_VERSIONS))
@@ -298,7 +303,13 @@ def rollout_id(group: int, rollout: int) -> str:
 
 def _check(record: RolloutRecord) -> None:
     """Raises ToolError INVALID_ARGUMENT where parts of a record do not fit together."""
+    rewards = {"total": record.total, **{f"terms.{name}": value for name, value in record.terms.items()}}
     problems = [
+        f"{name} must be a reward of at most {MOST_REWARD:g}, of either sign, not {value:g}"
+        for name, value in rewards.items()
+        if abs(value) > MOST_REWARD
+    ]
+    problems += [
         f"messages[{k}].role must be system, user, assistant or tool, not {message.role[:20]!r}"
         for k, message in enumerate(record.messages)
         if message.role not in _ROLES
@@ -335,7 +346,3 @@ def message_role(name: str) -> MessageRole:
 
 def _as_long_as_a_hash(text: str) -> str:
     return "0" * 64
-
-
-def _refuse(token: str) -> float:
-    raise ValueError(f"{token} is not JSON")

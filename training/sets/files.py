@@ -7,20 +7,24 @@ hides where the next row begins, as in a truncated file, the error comes last.
 from __future__ import annotations
 
 import csv
-import json
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tool_nodes import plain_json
+from tool_nodes.files import GIB, open_file, read_file, read_lines, require_regular
+from tool_nodes.plain_json import PlainJsonError
 from training.arrow import arrow, parquet
 from training.sets.question import RowError
 
 ReadRow = tuple[int, Mapping[str, Any] | RowError]
 """The number of a row from 1, and its fields or what is wrong with it."""
 
-MOST_FIELD_CHARACTERS = 1 << 28
+MOST_FIELD_CHARACTERS = 1 << 26
 """Longest field of a TSV file [characters]; chosen by hand, several times a picture in base64."""
+MOST_JSON_BYTES = 2 * GIB
+"""Longest JSON file that is one list [bytes]; chosen by hand, above that of any set that is read here."""
 ROWS_AT_ONCE = 16
 """Rows of a Parquet file that are in memory at once [-]; chosen by hand: each may hold pictures of megabytes."""
 
@@ -28,8 +32,8 @@ ROWS_AT_ONCE = 16
 def json_rows(file: Path) -> Iterator[ReadRow]:
     """The objects of a JSON file that is one list."""
     try:
-        rows = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        rows = plain_json.load(read_file(file, MOST_JSON_BYTES))
+    except PlainJsonError as error:
         yield 0, RowError(f"it is no JSON ({_first_line(error)})")
         return
     if not isinstance(rows, list):
@@ -41,40 +45,39 @@ def json_rows(file: Path) -> Iterator[ReadRow]:
 
 def jsonl_rows(file: Path) -> Iterator[ReadRow]:
     """The objects of a file with one in each line; empty lines are left out."""
-    with file.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield number, RowError(f"it is no JSON ({_first_line(error)})")
-                continue
-            yield number, row if isinstance(row, dict) else RowError("it is no JSON object")
+    for number, line in enumerate(read_lines(file, MOST_FIELD_CHARACTERS), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = plain_json.load(line)
+        except PlainJsonError as error:
+            yield number, RowError(f"it is no JSON ({_first_line(error)})")
+            continue
+        yield number, row if isinstance(row, dict) else RowError("it is no JSON object")
 
 
 def tsv_rows(file: Path) -> Iterator[ReadRow]:
     """The rows of a file with tabs between its fields, whose first line has their names."""
     csv.field_size_limit(MOST_FIELD_CHARACTERS)
-    with file.open(encoding="utf-8", newline="") as lines:
-        rows = csv.reader(lines, delimiter="\t")
-        number, names = 0, None
-        try:
-            for number, row in enumerate(rows):
-                if names is None:
-                    names = row
-                elif len(row) != len(names):
-                    yield number, RowError(f"it has {len(row)} fields where the first line names {len(names)}")
-                else:
-                    yield number, dict(zip(names, row, strict=True))
-        except (csv.Error, UnicodeDecodeError) as error:
-            yield number + 1, RowError(f"it cannot be read ({_first_line(error)}), and what follows it neither")
+    rows = csv.reader((line.decode() for line in read_lines(file, MOST_FIELD_CHARACTERS)), delimiter="\t")
+    number, names = 0, None
+    try:
+        for number, row in enumerate(rows):
+            if names is None:
+                names = row
+            elif len(row) != len(names):
+                yield number, RowError(f"it has {len(row)} fields where the first line names {len(names)}")
+            else:
+                yield number, dict(zip(names, row, strict=True))
+    except (csv.Error, UnicodeDecodeError) as error:
+        yield number + 1, RowError(f"it cannot be read ({_first_line(error)}), and what follows it neither")
 
 
 def parquet_rows(file: Path) -> Iterator[ReadRow]:
     """The rows of a Parquet file. Raises ToolError UNAVAILABLE without the extra `data`."""
     pa, number = arrow(), 0
     try:
+        require_regular(file)
         with parquet().ParquetFile(file) as table:
             for batch in table.iter_batches(batch_size=ROWS_AT_ONCE):
                 for row in batch.to_pylist():
@@ -90,7 +93,7 @@ def tfrecord_rows(file: Path) -> Iterator[ReadRow]:
     A record is its length (uint64, little endian), a checksum of that, the record, and a checksum of it. Checksums are
     not looked at: a damaged record fails as protobuf.
     """
-    with file.open("rb") as data:
+    with open_file(file) as data:
         size, number = file.stat().st_size, 0
         while data.tell() < size:
             number += 1
@@ -98,6 +101,9 @@ def tfrecord_rows(file: Path) -> Iterator[ReadRow]:
             length = struct.unpack("<Q", head[:8])[0] if len(head) == 12 else size
             if data.tell() + length + 4 > size:
                 yield number, RowError("the file ends within it")
+                return
+            if not length:  # as in a file of nothing but zeros, however long
+                yield number, RowError("it is empty, and what follows it is not read")
                 return
             record = data.read(length)
             data.seek(4, 1)

@@ -11,13 +11,13 @@ from a fit without its own group (cross-fitting), so that no turn's advantage is
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.array_files import read_arrays
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
@@ -84,9 +84,9 @@ class LinearCritic:
     def _read(self, iteration: int) -> tuple[FloatArray, FloatArray]:
         path = self._file(iteration)
         try:
-            with np.load(path, allow_pickle=False) as stored:
-                return stored["features"].astype(np.float64), stored["returns"]
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+            stored = read_arrays(path, ("features", "returns"))
+            return stored["features"].astype(np.float64), stored["returns"]
+        except (OSError, ValueError) as error:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"{path} is gone or damaged, and the critic needs it.",
                 "Begin again in a new folder.",

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from agent_node.policies.tiny.weights import TinyWeights
-from tool_nodes.files import write_whole
+from tool_nodes.files import require_regular, write_whole
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray
 from training.trainer.network import Dropout, TinyTransformer, chosen_device, nothing_dropped
@@ -292,6 +292,7 @@ class Learner:
             ToolError: INVALID_ARGUMENT where it is damaged or of another training; nothing was changed.
         """
         try:
+            require_regular(path)
             state = torch.load(path, map_location=self.device, weights_only=True)
             more = dict(state["more"])
             before = more["identity"]

@@ -6,7 +6,6 @@ A row is the whole conversation as the tiny policy reads it, with a mark on what
 from __future__ import annotations
 
 import io
-import zipfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 
 from agent_node.policies.tiny.context import TinyContext
 from agent_node.policies.tiny.vocabulary import Tokens
+from tool_nodes.array_files import read_arrays
 from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import BoolArray
@@ -213,13 +213,13 @@ def write_rows(path: Path, rows: Sequence[Row]) -> None:
 def read_rows(path: Path) -> list[Row]:
     """The rows of a file of `write_rows`. Raises ToolError INVALID_ARGUMENT where it is damaged or none."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            edges = np.cumsum(stored["lengths"])[:-1]
-            parts = {name: np.split(stored[name], edges) for name in _PARTS}
+        stored = read_arrays(path, ("lengths", *_PARTS))
+        edges = np.cumsum(stored["lengths"])[:-1]
+        parts = {name: np.split(stored[name], edges) for name in _PARTS}
         return [Row(*values) for values in zip(*(parts[name] for name in _PARTS), strict=True)]
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, IndexError) as error:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, f"{path} is no file of rows, or damaged.", "Delete it to make it again."
         ) from error

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from agent_node.policies.tiny.eyes import EYE_WIDTH, FEATURES, Eyes, encoder_names, encoder_of
 from agent_node.policies.tiny.grammar import TurnGrammar, grammar_of
 from agent_node.policies.tiny.vocabulary import FIXED, Vocabulary, default_vocabulary
+from tool_nodes import plain_json
 from tool_nodes.perception.learned.reading import plain_words
 from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.perception.learned.weights import shipped_weights as shipped_pointer
@@ -262,11 +263,11 @@ def _read_kept(path: Path, mtime_ns: int, size: int) -> TinyWeights:
 
 
 def _checked(read: Tensors, told: Mapping[str, str]) -> TinyWeights:
-    tokens = tuple(json.loads(told["vocabulary"]))
+    tokens = tuple(plain_json.load(told["vocabulary"]))
     if tokens[: len(FIXED)] != FIXED:
         raise ValueError("its vocabulary is of another version of the dialect")
     vocabulary = Vocabulary(tokens[len(FIXED) :])
-    given = json.loads(told["config"])
+    given = plain_json.load(told["config"])
     if set(given) != {entry.name for entry in fields(TinyConfig)}:
         raise ValueError("its configuration is of another network")
     config = TinyConfig(**given)

@@ -6,7 +6,6 @@ The file may come from anywhere: nothing in it is trusted, and nothing in it is 
 from __future__ import annotations
 
 import io
-import json
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
@@ -21,7 +20,9 @@ from agent_node.calls import ToolCall
 from agent_node.runs.mcap import ros_messages as ros
 from agent_node.runs.mcap.recorder import ANSWER, CALL, COMMAND, OUTCOME, RESULT, THOUGHT
 from rclpy_zenoh.interfaces import deserialize, get_class
+from tool_nodes import plain_json
 from tool_nodes.extras import pip_install
+from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.toolbox.toolbox import CallRecord
@@ -106,11 +107,9 @@ def read_run(path: Path) -> RecordedRun:
         ToolError: INVALID_ARGUMENT, with what is wrong with it; UNAVAILABLE without the package mcap.
     """
     try:
-        if not path.is_file():
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recording {path}.")
-        if path.stat().st_size > MAX_BYTES:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is longer than {MAX_BYTES // 2**20} MiB.")
-        data = path.read_bytes()
+        data = read_file(path, MAX_BYTES)
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recording {path}.") from error
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
     if not data.startswith(_MAGIC):
@@ -236,14 +235,14 @@ def _packed(packet: bytes, compressed: bool) -> StoredPicture:
 
 
 def _mapping(text: str) -> Mapping[str, Any]:
-    document = json.loads(text)
+    document = plain_json.load(text, plain_json.AS_WRITTEN)
     if not isinstance(document, dict):
         raise _Damaged("a step is no JSON object")
     return document
 
 
 def _object_list(text: str) -> list[Any]:
-    document = json.loads(text)
+    document = plain_json.load(text)
     if not isinstance(document, list):
         raise _Damaged("its wall times are no list")
     return document

@@ -64,7 +64,7 @@ def test_a_file_that_is_damaged_missing_or_none_is_refused(tmp_path: Path) -> No
     assert refused(b"") == refused(b"text") == "it is no PNG or JPEG picture"
     assert refused(tmp_path / "none") == "No such file or directory"
     assert refused(tmp_path) == "it is no file"
-    assert refused(Path("/dev/zero")) == "it is no file"
+    assert refused(Path("/dev/zero")) == "it is a device and no regular file"
 
 
 def test_a_file_that_is_too_long_is_refused_and_one_of_just_that_length_is_opened(

@@ -176,7 +176,7 @@ def test_a_file_that_may_not_be_read_is_a_problem(tmp_path: Path, monkeypatch: p
     def refused(*_: Any, **__: Any) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr("tool_nodes.files.open_file", refused)
     ids, said = problems("vstar", tmp_path)
     assert not ids
     assert said == ["test_questions.jsonl, row 0: the file cannot be read (Permission denied)."]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from tool_nodes import plain_json
 from tool_nodes.perception.learned.forward import Array, PointerForward, Weights, layer_shapes
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tensor_files import read_tensors, write_tensors
@@ -89,8 +90,8 @@ def _bad(path: Path, why: str) -> ToolError:
 
 
 def _checked(tensors: Mapping[str, Array], told: Mapping[str, str]) -> PointerWeights:
-    words, heads = tuple(json.loads(told["words"])), tuple(json.loads(told["heads"]))
-    calibration = {name: (float(a), float(b)) for name, (a, b) in json.loads(told["calibration"]).items()}
+    words, heads = tuple(plain_json.load(told["words"])), tuple(plain_json.load(told["heads"]))
+    calibration = {name: (float(a), float(b)) for name, (a, b) in plain_json.load(told["calibration"]).items()}
     wrong = [
         name for name, shape in layer_shapes(len(words), len(heads)).items()
         if name not in tensors or tensors[name].ndim != len(shape)

@@ -12,6 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from tool_nodes.files import read_file, why
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
 from tool_nodes.toolbox.images import SessionImage
@@ -77,10 +78,9 @@ def load_skill(path: Path) -> Skill:
 
 def _document(path: Path) -> Any:
     try:
-        with path.open("rb") as file:
-            text = file.read(_LIMITS.size + 1).decode()
+        text = read_file(path, _LIMITS.size).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise _Wrong(f"the file cannot be read: {error}") from None
+        raise _Wrong(f"the file cannot be read: {why(error)}") from None
     try:
         return load(text, _LIMITS)
     except PlainYamlError as error:

@@ -20,10 +20,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from agent_node.policies.chat import NativeCall
+from tool_nodes import plain_json
+from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
 from training.arrow import arrow, parquet_bytes, read_parquet, table_of
 from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, Layout, PicturePart
-from training.data.formats.shards import IMAGES, SHARD_ROWS, read_shards
+from training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, SHARD_ROWS, read_shards
 from training.data.formats.writing import PictureCopies, WrittenSet, checked_png, json_text, write_set
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
@@ -237,7 +240,7 @@ def _bad(file: Path, number: int, error: Exception) -> ToolError:
 
 def _lines(file: Path) -> Iterator[Any]:
     try:
-        lines = file.read_bytes().splitlines()
+        lines = read_file(file, MOST_SHARD_BYTES, file.parents[1]).splitlines()
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The shard {file} cannot be read: {error.strerror}.") from error
     yield from lines
@@ -250,11 +253,14 @@ def _parquet_rows(file: Path) -> Iterator[Any]:
 
 def _row(row: Any, folder: Path) -> ChatRow:
     if isinstance(row, bytes):
-        document = json.loads(row)
+        document = plain_json.load(row, plain_json.AS_WRITTEN)
         names = [_hash_in(path) for path in document["images"]]
         files = [_png_file(folder / IMAGES / f"{name}.png") for name in names]
     else:
-        document = row | {"tools": [json.loads(tool) for tool in row["tools"]], "about": json.loads(row["about"])}
+        document = row | {
+            "tools": [plain_json.load(tool) for tool in row["tools"]],
+            "about": plain_json.load(row["about"]),
+        }
         names = [_hash_in(image["path"]) for image in row["images"]]
         files = [image["bytes"] for image in row["images"]]
     left = iter(names)
@@ -274,7 +280,7 @@ def _hash_in(path: Any) -> str:
 
 def _png_file(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_file(path, MAX_FILE_BYTES, path.parents[1])
     except OSError as error:
         raise ValueError(f"its picture {path.name[:12]} cannot be read ({error.strerror})") from error
 
@@ -305,5 +311,5 @@ def _part(part: Mapping[str, Any], images: Iterator[str]) -> ChatPart:
 
 
 def _call(call: Any) -> NativeCall:
-    document = json.loads(call) if isinstance(call, str) else call
+    document = plain_json.load(call, plain_json.AS_WRITTEN) if isinstance(call, str) else call
     return NativeCall(document["id"], document["function"]["name"], document["function"]["arguments"])

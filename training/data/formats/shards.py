@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.runs.folder import write_atomically
+from tool_nodes import plain_json
+from tool_nodes.files import GIB, MIB, read_file, why
 from tool_nodes.results import ErrorCode, ToolError
 
 MANIFEST = "manifest.json"
@@ -29,6 +31,12 @@ SHARD_ROWS = 256
 """So many rows a shard has at most; chosen by hand: a killed run loses some seconds of writing."""
 SHARD_BYTES = 64 << 20
 """Bytes after which a shard is full; chosen by hand: readers of Parquet hold a shard's row group in memory."""
+
+MOST_SHARD_BYTES = GIB
+"""Longest shard that is read [bytes]; chosen by hand: one ends with the row that reaches `SHARD_BYTES`."""
+
+_MANIFEST_BYTES = 64 * MIB
+"""Longest manifest that is read [bytes]; one of ten thousand shards has two."""
 
 _SHARD = re.compile(r"train-\d{5}\.(?:jsonl|parquet)")
 
@@ -157,12 +165,12 @@ def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> S
 
 def _manifest(path: Path) -> dict[str, Any]:
     try:
-        manifest = json.loads(path.read_bytes())
+        manifest = plain_json.load(read_file(path, _MANIFEST_BYTES, path.parent))
         for entry in manifest["shards"]:
             if not _SHARD.fullmatch(entry["file"]) or not isinstance(entry["sha256"], str):
                 raise ValueError(f"{str(entry['file'])[:40]!r} is no shard")
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no manifest of a data set: {error}.") from error
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no manifest of a data set: {why(error)}.") from error
     return dict(manifest)
 
 
@@ -181,7 +189,7 @@ def _whole(folder: Path, entries: Sequence[Mapping[str, Any]], on_skip: Callable
 
 def _check(path: Path, entry: Mapping[str, Any]) -> None:
     try:
-        content = path.read_bytes()
+        content = read_file(path, MOST_SHARD_BYTES, path.parents[1])
     except OSError as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The shard {path} cannot be read: {error.strerror}.") from error
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:

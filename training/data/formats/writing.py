@@ -10,8 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from tool_nodes.files import read_file
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from tool_nodes.toolbox.picture_files import PictureFileError, opened
+from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 from training.data.formats.conversation import ChatExample, Layout, example_of
 from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter, write_durably
 from training.rollouts.pictures import hash_of
@@ -64,7 +65,7 @@ class PictureCopies:
         """The file of a picture. Raises ToolError INVALID_ARGUMENT where it is missing or damaged."""
         path = self._store.path(name)
         try:
-            content = path.read_bytes()
+            content = read_file(path, MAX_FILE_BYTES)
         except OSError as error:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} is missing: {error.strerror}."

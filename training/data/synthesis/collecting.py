@@ -19,6 +19,8 @@ from typing import Any
 
 from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
+from tool_nodes import plain_json
+from tool_nodes.files import NOTES_BYTES, read_file
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
@@ -186,7 +188,9 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
     document = json.loads(json.dumps({key: value for key, value in asdict(plan).items() if key != "n"}))
     if path.exists():
         try:
-            found = {"methods": [], "policy": ""} | dict(json.loads(path.read_bytes()))  # plans had neither before
+            found = {"methods": [], "policy": ""} | dict(
+                plain_json.load(read_file(path, NOTES_BYTES, folder))
+            )  # plans had neither before
         except (OSError, ValueError, TypeError) as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
         if found != document:
@@ -209,7 +213,7 @@ def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:
     blocks: list[list[tuple[AttemptEntry, str]]] = []
     for path in sorted((folder / JOBS).glob("*.json")):
         try:
-            rows: list[dict[str, Any]] = json.loads(path.read_bytes())
+            rows: list[dict[str, Any]] = plain_json.load(read_file(path, NOTES_BYTES, folder))
             blocks.append([_entry(row) for row in rows])
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error

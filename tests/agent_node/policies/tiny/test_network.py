@@ -209,7 +209,7 @@ def damaged(path: Path, change: str) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [("cut", "cut short|does not fit"), ("empty", "cut short"), ("text", "cut short"),
-     ("large", "more than 20,000,000 bytes"), ("nan", "no numbers"), ("missing", "layer.1.out.bias"),
+     ("large", "longer than 20,000,000 bytes"), ("nan", "no numbers"), ("missing", "layer.1.out.bias"),
      ("shape", "norm.bias"), ("dialect", "another version of the dialect"), ("words", "lower-case"),
      ("fewer words", "another network"), ("config", "another network"), ("heads", "multiple of heads"),
      ("size", "positions"), ("eyes", "do not fit each other"), ("no eyes", "eyes.anything")],

@@ -1,0 +1,154 @@
+"""Files as somebody hostile would leave them where one of ours is expected, and all that reads files from outside."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from agent_node.policies.replay import read_record
+from agent_node.policies.tiny.weights import read_weights as read_policy
+from agent_node.runs.index import read_result
+from agent_node.runs.mcap.reading import read_run
+from sim.mock.data import read_dataset
+from sim.scene.files import load_scene
+from tests.training.data.rollouts_at_hand import rollout
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.models.loading import check_weights, read_config
+from tool_nodes.perception.learned.weights import read_weights as read_pointer
+from tool_nodes.ros.proofs import read_token
+from tool_nodes.serve.config import read_config as read_served
+from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
+from tool_nodes.tools.last.loading import load_skill
+from training.data.formats.chat import read_chat
+from training.experiment.run import _times as read_times
+from training.failures import load_failures
+from training.pointer.data import read_shard as read_pictures
+from training.rollouts.branching import plan_of
+from training.rollouts.collection import read_rollouts, write_shard
+from training.rollouts.pictures import PictureStore
+from training.sets.files import ROWS_OF, rows_of
+from training.sets.predictions import read_predictions
+from training.sets.question import RowError
+from training.trainer.rows import read_rows
+
+DIGITS = b"1" + b"0" * 400
+
+
+def _written(content: bytes) -> Callable[[Path], Any]:
+    return lambda path: path.write_bytes(content)
+
+
+def _socket(path: Path) -> None:
+    before = Path.cwd()
+    os.chdir(path.parent)  # a socket's name has at most 107 characters
+    try:
+        with socket.socket(socket.AF_UNIX) as listening:
+            listening.bind(path.name)
+    finally:
+        os.chdir(before)
+
+
+def _endless(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 1 << 42)
+
+
+HOSTILE: Mapping[str, Callable[[Path], Any]] = {
+    "a named pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a terminal": lambda path: path.symlink_to("/dev/tty"),
+    "a socket": _socket,
+    "a folder": lambda path: path.mkdir(),
+    "a file of 4 TB": _endless,
+    "a link to nothing": lambda path: path.symlink_to("nowhere"),
+    "a link to itself": lambda path: path.symlink_to(path.name),
+    "a link to a process's memory": lambda path: path.symlink_to("/proc/self/mem"),
+    "nothing in it": _written(b""),
+    "zeros": _written(bytes(5000)),
+    "noise": _written(bytes(range(256)) * 20),
+    "another encoding": _written("{ä: 1}".encode("utf-16")),
+    "deep lists": _written(b"[" * 200_000),
+    "deep mappings": _written(b'{"a":' * 100_000),
+    "an infinite number": _written(b'{"total": 1e999}\n'),
+    "a number of 400 digits": _written(b'{"total": ' + DIGITS + b"}\n"),
+    "no number": _written(b'{"total": NaN}\n'),
+    "a text": _written(b'"text"\n'),
+    "null": _written(b"null\n"),
+}
+"""What lies where a file is expected, made by each."""
+
+
+def _in_store(read: Callable[[PictureStore], Any]) -> Callable[[Path], Any]:
+    return lambda path: read(PictureStore(path.parents[1] if path.suffix == ".txt" else path.parents[2]))
+
+
+def _rows(path: Path) -> None:
+    for _, row in rows_of(path):
+        if isinstance(row, RowError):
+            raise row
+        if not isinstance(row, Mapping):
+            raise AssertionError(row)
+
+
+def _predictions(path: Path) -> None:
+    read_predictions(path, strict=True)
+
+
+def _all(rows: Iterator[Any]) -> list[Any]:
+    return list(rows)
+
+
+HASH = "0" * 64
+
+READERS: Mapping[str, tuple[str, Callable[[Path], Any]]] = {
+    "a shard of rollouts": ("shards/00000.jsonl", lambda path: _all(read_rollouts(path.parents[1]))),
+    "a picture of rollouts": (f"pictures/00/{HASH}.png", _in_store(lambda store: store.get(HASH))),
+    "a text of rollouts": (f"texts/{HASH}.txt", _in_store(lambda store: store.get_text(HASH))),
+    "a plan of rollouts": ("plan.json", lambda path: plan_of(path.parent)),
+    "the result of a run": ("result.json", read_result),
+    "the record of a run": ("trajectory.jsonl", read_record),
+    "a recording": ("run.mcap", read_run),
+    "a scene": ("scene.yaml", load_scene),
+    "a catalogue": ("catalogue.yaml", load_catalogue),
+    "a skill": ("skill.yaml", load_skill),
+    "failures": ("failures.yaml", load_failures),
+    "what is served": ("serve.yaml", read_served),
+    "a data set of the mock robot": ("dataset.yaml", lambda path: read_dataset(path.parent)),
+    "a picture": ("picture.png", lambda path: opened(path, USUAL).__enter__()),
+    "weights of a policy": ("policy.safetensors", read_policy),
+    "weights of a pointer": ("pointer.safetensors", read_pointer),
+    "a model's configuration": ("config.json", lambda path: read_config("qwen", path.parent, ["qwen2_vl"])),
+    "a model's weights": ("model.safetensors", lambda path: check_weights(path.parent)),
+    "a model's index": ("model.safetensors.index.json", lambda path: check_weights(path.parent)),
+    "a manifest": ("manifest.json", lambda path: _all(read_chat(path.parent))),
+    "rows of a chat": ("data/train-00000.jsonl", lambda path: _all(read_chat(path.parents[1]))),
+    "rows of training": ("rows.npz", read_rows),
+    "pictures of training": ("pictures.npz", read_pictures),
+    "times of an experiment": ("times.json", lambda path: read_times(path.parent)),
+    "a token": ("token", lambda path: read_token(path)),
+    "predictions": ("predictions.jsonl", _predictions),
+    **{f"a set in {ending[1:]}": (f"rows{ending}", _rows) for ending in ROWS_OF if ending != ".parquet"},
+}
+"""Where each looks, below a folder, and how it is asked."""
+
+REFUSED = (RowError, PictureFileError)
+"""How parts refuse that only add the end of a sentence; all others do with a ToolError."""
+
+HARMLESS = {
+    **dict.fromkeys(("a shard of rollouts", "rows of a chat", "predictions", "a set in jsonl"), ("nothing in it",)),
+    "what is served": ("null",),
+    "times of an experiment": ("a link to nothing", "a link to itself"),
+    "a set in tfrecord": ("nothing in it", "a link to a process's memory"),
+    "a set in tsv": ("nothing in it", "a text", "null", "zeros", "an infinite number", "no number",
+                     "a number of 400 digits", "deep lists", "deep mappings"),
+}  # fmt: skip
+"""What is no file as it should be and holds nothing either, by its reader."""
+
+
+def a_rollout(folder: Path) -> None:
+    """A collection of one good record."""
+    store = PictureStore(folder)
+    write_shard(folder, 0, [rollout(store).to_json(store)])
