@@ -360,11 +360,13 @@ def tool_result(outcome: CodeOutcome, mode: str, backend: str) -> ToolResult:
     """What a program's end is to the one who called the tool.
 
     Raises:
-        ToolError: What went wrong in the program, and what it had printed.
+        ToolError: What went wrong in the program, and what it had printed. EXECUTION_FAILED, not TIMEOUT, where it ran
+            for too long: it has been ended, so that nothing of it goes on, and that is the fault of who wrote it.
     """
-    if outcome.error is not None:
+    if (error := outcome.error) is not None:
         printed = f"stdout: {outcome.stdout[-_SHOWN_LENGTH:]!r}." if outcome.stdout else ""
-        raise ToolError(outcome.error.code, outcome.error.message, f"{outcome.error.hint} {printed}".strip())
+        code = ErrorCode.EXECUTION_FAILED if error.code is ErrorCode.TIMEOUT else error.code
+        raise ToolError(code, error.message, f"{error.hint} {printed}".strip())
     name = f"last_{mode}_result"
     parts = [
         "Executed successfully." if mode == "exec" else "Evaluated successfully.",
