@@ -46,6 +46,7 @@ def rollouts_collect(
     size: str = "320x240",
     timestep: float = 0.002,
     shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
+    evaluate: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
     world: str = "",
     deadline: float = 600.0,
     tries: int = 3,
@@ -67,6 +68,7 @@ def rollouts_collect(
         split: Of which split the tasks are: train, validation or test.
         n: Rollouts of all groups together; a multiple of --group.
         group: Rollouts of each task, 2 or more.
+        evaluate: One rollout of each task instead, to measure the policy: nothing can be learned from them.
         workers: Processes at once; one that hangs or dies is replaced.
         on: What they are: processes of this machine, or actors of the cluster of toolhand serve.
         seed: Of the first task, and of noise, failures on purpose and the policy's sampling.
@@ -85,12 +87,14 @@ def rollouts_collect(
         stop_dropped: Stop after so many rollouts in a row that were dropped; 0 never does.
     """
     from bench.tools import parse_sizes
+    from tool_nodes.sandbox.seccomp import why_missing
     from tool_nodes.tools.suites import parse_suites
     from training.parallel import ProgressLine
     from training.recipes import recipe_named
     from training.rollouts.engine import StopRules, collect, document_of_report
-    from training.rollouts.plan import RolloutPlan, tasks_of, tasks_of_recipe
+    from training.rollouts.plan import EvaluationPlan, RolloutPlan, tasks_of, tasks_of_recipe
 
+    group = 1 if evaluate else group
     sizes = parse_sizes(size)
     if n < 1 or (group > 0 and n % group) or len(sizes) != 1:
         raise ToolError(
@@ -100,7 +104,7 @@ def rollouts_collect(
     settings = {name: value for name, value in asdict(model).items() if value != getattr(_DEFAULT_MODEL, name)}
     groups = n // max(group, 1)
     followed = None if recipe is None else recipe_named(recipe)
-    plan = RolloutPlan(
+    plan = (EvaluationPlan if evaluate else RolloutPlan)(
         tasks=tasks_of(tasks, groups, seed, split) if recipe is None else tasks_of_recipe(recipe, groups, seed, split),
         group=group,
         seed=seed,
@@ -118,6 +122,8 @@ def rollouts_collect(
         shared_failures=shared_failures,
         world=world,
     )
+    if "spacetools" in plan.suites and (reason := why_missing()):
+        say(f"Code cannot be run here, because {reason}: a rollout whose policy tries to is dropped.")
     line = ProgressLine(n)
     try:
         report = collect(
@@ -147,12 +153,14 @@ def _note(report: CollectReport) -> str:
 
 
 def _table(report: CollectReport, out: Path) -> str:
-    whole = report.whole
+    whole, dropped = report.whole, report.dropped.total()
     rows = [
         ("rollouts", f"{whole} of {report.planned} in {out} ({report.found} were there)"),
         (
             "true success",
-            f"{report.true_success} of {whole}" + (f", {report.true_success / whole:.1%}" if whole else ""),
+            f"{report.true_success} of {whole}"
+            + (f", {report.true_success / whole:.1%}" if whole else "")
+            + (f" ({report.true_success / (whole + dropped):.1%} with the dropped as failures)" if dropped else ""),
         ),
         ("groups", f"{report.groups} whole, {report.alike} with one and the same reward"),
         ("dropped", _counts(report.dropped)),
@@ -214,16 +222,20 @@ def rollouts_measure(
 ) -> int:
     """Count what policies did, by the simulator's truth: wrong things lifted, false success, refusals, checks.
 
+    A refusal is right where the policy had asked for the thing and was shown it nowhere. One without having asked, and
+    one of a task that is a question itself, stand in a column of their own.
+
     Args:
         folders: As they were collected; a row of the table each.
     """
     from training.experiment.measures import markdown_table, summarise
     from training.rollouts.collection import read_rollouts
+    from training.rollouts.plan import planned_in
 
     if not folders:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Give one folder of rollouts or more.")
     rows = [
-        (folder.name, summarise(read_rollouts(folder, lambda error: say(f"Passed over: {error}"))))
+        (folder.name, summarise(read_rollouts(folder, lambda error: say(f"Passed over: {error}")), planned_in(folder)))
         for folder in folders
     ]
     if as_json:

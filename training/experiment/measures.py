@@ -6,20 +6,24 @@
 | done and said | the same, and the tools and the answer say so: what an operator gets |
 | wrong thing | something left the table in the hand that was not meant |
 | false success | the tools and the answer say done, and the judge disagrees |
-| refusals, right | it ended with a code, and no point that it was told since its last look was on the thing meant |
+| refusals, right | it ended with a code, had asked for the thing, and no point that it was told then was on it |
 | refusals, wrong | it ended with a code, and had been told a right point |
+| refusals, unasked | it ended with a code without having asked for the thing, or the task means none, as a question |
 | calls, invalid | calls run or refused; malformed turns, and calls refused for name, arguments or repetition |
 | checks when needed | attempts whose first point was on another thing, and that asked once more before moving |
 | checks without need | the same of attempts whose first point was on the thing meant |
 
 An attempt is what lies between two motions while nothing is held. Its first point is the first one that a pointer gave
-for the words that the grasp is for in the end. To check is to ask the other pointer for the same words, or to ask for
-them on a newer picture. What a point lies on is known by the ids of the picture (`training.rollouts.labels`).
+for the words that the grasp is for in the end. Refusals are judged by the last attempt: to ask for the thing is to ask
+a pointer in words of which the operator's sentence has one. The right and the wrong ones are rates of the episodes
+whose task means a thing. To check is to ask the other pointer for the same words, or to ask for them on a newer
+picture. What a point lies on is known by the ids of the picture (`training.rollouts.labels`).
 """
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -36,6 +40,11 @@ _ASKED = {"detect_all", "detect_one"}
 """What pointing tools are called after their family and a dot."""
 _SAME = 0.02
 """A grasp's point is one that a pointer gave within this distance [normalized]; what is given again is rounded."""
+_WORD = re.compile(r"\w+")
+_EMPTY_WORDS = frozenset(
+    ("a", "an", "the", "of", "to", "and", "in", "on", "it", "one", "thing", "object", "everything")
+)
+"""Words that say nothing of which thing is meant."""
 _INVALID = frozenset({ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL})
 
 
@@ -59,6 +68,8 @@ class EpisodeMeasures:
     false_success: bool
     refused: bool
     refused_rightly: bool
+    refused_wrongly: bool
+    means_a_thing: bool
     calls: int
     invalid: int
     checks: CheckCounts
@@ -95,18 +106,27 @@ def measure(record: RolloutRecord) -> EpisodeMeasures:
     refused = _refused(record)
     attempts = list(_attempts(record))
     invalid = sum(bool(turn.problem) + _refused_calls(turn.calls) for turn in record.turns)
-    told = any(set(call.things or ()) & meant for call in (attempts[-1] if attempts else ()) if call.asked)
+    asked = [call for call in (attempts[-1] if attempts else ()) if call.asked]
+    told = any(set(call.things or ()) & meant for call in asked)
+    sought = any(_content(call.words) & _content(record.text) for call in asked)
     return EpisodeMeasures(
         true_success=record.true_success,
         reported=record.true_success and record.success,
         wrong_thing=bool(picked_up - meant),
         false_success=record.success and not record.true_success,
         refused=refused,
-        refused_rightly=refused and not told,
+        refused_rightly=refused and sought and bool(meant) and not told,
+        refused_wrongly=refused and told,
+        means_a_thing=bool(meant),
         calls=sum(len(turn.calls) for turn in record.turns),
         invalid=invalid,
         checks=_sum_checks(_check(attempt, meant) for attempt in attempts),
     )
+
+
+def _content(words: str) -> frozenset[str]:
+    """The words that say what is meant."""
+    return frozenset(_WORD.findall(words.lower())) - _EMPTY_WORDS
 
 
 def _refused_calls(calls: Sequence[CallEntry]) -> int:
@@ -229,20 +249,33 @@ class Measures:
 
     Attributes:
         n: Episodes.
+        planned: Episodes that there were to be: those that are missing were dropped, or have not been done.
         calls, invalid: Mean of an episode.
     """
 
     n: int
+    planned: int
     true_success: Share
     reported: Share
     wrong_things: Share
     false_success: Share
     right_refusals: Share
     wrong_refusals: Share
+    unasked_refusals: Share
     checks_needed: Share
     checks_idle: Share
     calls: float
     invalid: float
+
+    @property
+    def unscored(self) -> int:
+        """Episodes that are missing."""
+        return self.planned - self.n
+
+    @property
+    def success_of_planned(self) -> Share:
+        """True success where an episode that is missing is none."""
+        return Share(self.true_success.count, self.planned)
 
     def document(self) -> dict[str, object]:
         """As JSON has it."""
@@ -259,8 +292,13 @@ class Measures:
         )
 
 
-def summarise(records: Iterable[RolloutRecord]) -> Measures:
-    """The measures of many episodes."""
+def summarise(records: Iterable[RolloutRecord], planned: int | None = None) -> Measures:
+    """The measures of many episodes.
+
+    Args:
+        records: Of the episodes that have a score.
+        planned: How many there were to be; as many as there are where None.
+    """
     rows = [measure(record) for record in records]
     n = len(rows)
     checks = _sum_checks(row.checks for row in rows)
@@ -268,14 +306,19 @@ def summarise(records: Iterable[RolloutRecord]) -> Measures:
     def share(flags: Iterable[bool]) -> Share:
         return Share(sum(flags), n)
 
+    def of_deeds(flags: Iterable[bool]) -> Share:
+        return Share(sum(flags), sum(row.means_a_thing for row in rows))
+
     return Measures(
         n=n,
+        planned=max(n, planned or 0),
         true_success=share(row.true_success for row in rows),
         reported=share(row.reported for row in rows),
         wrong_things=share(row.wrong_thing for row in rows),
         false_success=share(row.false_success for row in rows),
-        right_refusals=share(row.refused_rightly for row in rows),
-        wrong_refusals=share(row.refused and not row.refused_rightly for row in rows),
+        right_refusals=of_deeds(row.refused_rightly for row in rows),
+        wrong_refusals=of_deeds(row.refused_wrongly for row in rows),
+        unasked_refusals=share(row.refused and not (row.refused_rightly or row.refused_wrongly) for row in rows),
         checks_needed=Share(checks.needed_made, checks.needed),
         checks_idle=Share(checks.idle_made, checks.idle),
         calls=sum(row.calls for row in rows) / n if n else 0.0,
@@ -295,27 +338,36 @@ def pooled(parts: Sequence[Measures]) -> Measures:
         return Share(sum(one.count for one in found), sum(one.n for one in found))
 
     shares = [entry.name for entry in fields(Measures) if entry.type == "Share"]
-    return Measures(n=n, calls=mean("calls"), invalid=mean("invalid"), **{name: share(name) for name in shares})
+    planned = sum(part.planned for part in parts)
+    return Measures(
+        n=n, planned=planned, calls=mean("calls"), invalid=mean("invalid"), **{name: share(name) for name in shares}
+    )
 
 
 COLUMNS: tuple[tuple[str, str], ...] = (
-    ("true success", "true_success"), ("done and said", "reported"), ("wrong thing", "wrong_things"),
-    ("false success", "false_success"), ("refused, rightly", "right_refusals"),
-    ("refused, wrongly", "wrong_refusals"), ("calls", "calls"), ("invalid", "invalid"),
+    ("unscored", "unscored"), ("true success", "true_success"), ("done and said", "reported"),
+    ("wrong thing", "wrong_things"), ("false success", "false_success"), ("refused, rightly", "right_refusals"),
+    ("refused, wrongly", "wrong_refusals"), ("refused, unasked", "unasked_refusals"), ("calls", "calls"),
+    ("invalid", "invalid"),
     ("checks when needed", "checks_needed"), ("without need", "checks_idle"),
 )  # fmt: skip
 """Of a table: what stands above a column, and the field of Measures."""
+_OF_PLANNED = ("true success, unscored as wrong", "success_of_planned")
 
 
 def markdown_table(rows: Sequence[tuple[str, Measures]], first: str = "policy") -> str:
-    """Measures as a Markdown table, a row each; rates with their 95 % Wilson intervals."""
-    head = [first, "n", *(title for title, _ in COLUMNS)]
+    """Measures as a Markdown table, a row each; rates with their 95 % Wilson intervals.
+
+    Where episodes are missing, a last column counts them as wrong.
+    """
+    columns = [*COLUMNS, *([_OF_PLANNED] if any(measures.unscored for _, measures in rows) else [])]
+    head = [first, "n", *(title for title, _ in columns)]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for name, measures in rows:
-        cells = [name, str(measures.n), *(_cell(getattr(measures, field)) for _, field in COLUMNS)]
+        cells = [name, str(measures.n), *(_cell(getattr(measures, field)) for _, field in columns)]
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
 def _cell(value: Share | float) -> str:
-    return str(value) if isinstance(value, Share) else f"{value:.2f}"
+    return f"{value:.2f}" if isinstance(value, float) else str(value)

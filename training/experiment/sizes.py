@@ -101,7 +101,8 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
 def tasks_for(use: str, seed: int, count: int) -> tuple[Mapping[str, Any], ...]:
     """Documents of so many tasks for one use ("careful", "expert", "more", "rl", "evaluation").
 
-    Those of an evaluation are the same for every seed; all are of the training's products, in layouts of their own.
+    Those of an evaluation are the same for every seed; all are of the training's products and wordings, in other
+    positions.
     """
     first = _SEEDS[use] + (0 if use == "evaluation" else _PER_SEED * (seed + 1))
     return tasks_of(RL_KINDS if use == "rl" else KINDS, count, first)

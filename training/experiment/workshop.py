@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from agent_node.console.terminal import say
 from agent_node.runs.folder import write_json
@@ -32,7 +32,13 @@ from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import StopRules, collect
-from training.rollouts.plan import GIVING_UP_COST, WRONG_ANSWER_COST, WRONG_THING_COST, RolloutPlan
+from training.rollouts.plan import (
+    GIVING_UP_COST,
+    WRONG_ANSWER_COST,
+    WRONG_THING_COST,
+    EvaluationPlan,
+    RolloutPlan,
+)
 from training.rollouts.record import RolloutRecord
 
 if TYPE_CHECKING:
@@ -61,12 +67,6 @@ _THREADS = 2
 gives other last digits."""
 NEVER = StopRules(0, 0, 0)
 """An evaluation measures whatever a policy does."""
-
-
-class EvaluationPlan(RolloutPlan):
-    """A plan of single rollouts: nothing is compared within a group, and every one is of another task."""
-
-    least_group: ClassVar[int] = 1
 
 
 @dataclass(frozen=True)
@@ -288,7 +288,7 @@ class ExperimentRun:
             report = collect(plan, folder / "rollouts", self.workers, stops=NEVER)
         if report.dropped:
             say(f"{name}: dropped {dict(report.dropped)}")
-        found = summarise(read_rollouts(folder / "rollouts"))
+        found = summarise(read_rollouts(folder / "rollouts"), count)
         write_json(path, found.document())
         return found
 

@@ -254,6 +254,12 @@ class RolloutPlan:
         return found
 
 
+class EvaluationPlan(RolloutPlan):
+    """A plan of single rollouts: nothing is compared within a group, and every one is of another task."""
+
+    least_group: ClassVar[int] = 1
+
+
 def check_task(document: Mapping[str, Any]) -> None:
     """Raises ToolError INVALID_ARGUMENT for what stands for no task; none is made, which takes 0.1 s."""
     if not isinstance(document, Mapping) or set(document) != {"kind", "seed", "split"}:
@@ -314,6 +320,15 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
         except OSError as error:
             raise _invalid(f"Another process collects rollouts in {folder}: wait for its end.") from error
         yield
+
+
+def planned_in(folder: Path) -> int | None:
+    """How many rollouts a folder was to hold; None where no plan that can be read says it."""
+    try:
+        document = json.loads((folder / PLAN_FILE).read_bytes())
+        return len(document["tasks"]) * int(document["group"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
 
 
 def _require_same(path: Path, plan: RolloutPlan) -> None:

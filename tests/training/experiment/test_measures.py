@@ -81,9 +81,44 @@ def test_a_refusal_is_right_where_the_thing_was_never_shown(tmp_path: Path) -> N
         return episode(tmp_path, [pointed("roborefer", things)], answer="AMBIGUOUS: Which?", success=False, true=False)
 
     right, wrong = measure(refusal([OTHER])), measure(refusal([OTHER, TARGET]))
-    assert (right.refused, right.refused_rightly) == (True, True)
-    assert (wrong.refused, wrong.refused_rightly) == (True, False)
+    assert (right.refused, right.refused_rightly, right.refused_wrongly) == (True, True, False)
+    assert (wrong.refused, wrong.refused_rightly, wrong.refused_wrongly) == (True, False, True)
     assert not measure(episode(tmp_path, [pointed("roborefer", [OTHER])])).refused
+
+
+def refused(tmp_path: Path, *turns: Sequence[Call]) -> RolloutRecord:
+    return episode(tmp_path, *turns, answer="NOT_UNDERSTOOD: I cannot.", success=False, true=False)
+
+
+def test_who_refuses_everything_at_once_refuses_nothing_rightly(tmp_path: Path) -> None:
+    at_once = [refused(tmp_path), refused(tmp_path, [LOOK])]
+    other_words = refused(tmp_path, [LOOK], [pointed("roborefer", [], "the violin")])
+    found = summarise([*at_once, other_words])
+    assert (found.right_refusals, found.wrong_refusals, found.unasked_refusals) == (
+        Share(0, 3),
+        Share(0, 3),
+        Share(3, 3),
+    )
+
+
+def test_a_refused_question_is_neither_right_nor_wrong_and_in_no_rate_of_deeds(tmp_path: Path) -> None:
+    asked = refused(tmp_path, [LOOK], [pointed("roborefer", [])])
+    question = replace(asked, truth={**asked.truth, "meant": []})
+    found = summarise([question, question, asked])
+    assert (found.right_refusals, found.wrong_refusals, found.unasked_refusals) == (
+        Share(1, 1),
+        Share(0, 1),
+        Share(2, 3),
+    )
+
+
+def test_episodes_that_are_missing_count_as_wrong_in_a_column_of_their_own(tmp_path: Path) -> None:
+    found = summarise([episode(tmp_path, [HELD])], planned=4)
+    assert (found.n, found.unscored, found.success_of_planned) == (1, 3, Share(1, 4))
+    head, _, row = markdown_table([("careful", found)]).splitlines()
+    assert head.endswith("| true success, unscored as wrong |")
+    assert row.startswith("| careful | 1 | 3 | 100.0 %")
+    assert row.endswith("| 25.0 % (4.6..69.9) |")
 
 
 def test_invalid_are_malformed_turns_and_bad_calls_but_not_what_a_failure_left_without_its_argument(
@@ -110,7 +145,7 @@ def test_many_episodes_are_rates_with_intervals_and_a_table(tmp_path: Path) -> N
     table = markdown_table([("careful", found)]).splitlines()
     assert len(table) == 3
     assert len({line.count("|") for line in table}) == 1
-    assert "| careful | 4 | 75.0 % (30.1..95.4) | 75.0 % (30.1..95.4) | 25.0 % (4.6..69.9) |" in table[2]
+    assert "| careful | 4 | 0 | 75.0 % (30.1..95.4) | 75.0 % (30.1..95.4) | 25.0 % (4.6..69.9) |" in table[2]
     assert str(Share(0, 0)) == "-"
 
 

@@ -20,11 +20,11 @@ from training.experiment.arms import ARMS, OF_RECIPE
 from training.experiment.measures import Measures, summarise
 from training.experiment.run import run_arms, run_tiny
 from training.experiment.sizes import SMOKE, Sizes, scaled, tasks_for
-from training.experiment.workshop import EvaluationPlan, ExperimentRun, _suffix
+from training.experiment.workshop import ExperimentRun, _suffix
 from training.rollouts.collection import shard_path, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
-from training.rollouts.plan import RolloutPlan
+from training.rollouts.plan import EvaluationPlan, RolloutPlan
 from training.rollouts.replies import Halt, RolloutOrder
 from training.rollouts.work import make_work
 from training.trainer import rl

@@ -236,6 +236,21 @@ def test_the_command_collects_what_one_process_alone_would_although_one_dies(
     assert end.value.code == 2
 
 
+def test_a_policy_is_measured_by_one_rollout_of_each_task_of_a_split(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = "--tasks pick --n 3 --evaluate --split test --timestep 0.004 --size 160x120"
+    with pytest.raises(SystemExit):
+        main(["rollouts", "collect", "--out", str(tmp_path / "out"), *words.split()])
+    records = list(read_rollouts(tmp_path / "out"))
+    assert [record.task for record in records] == [{"kind": "pick", "seed": k, "split": "test"} for k in range(3)]
+    capsys.readouterr()
+    with pytest.raises(SystemExit):
+        main(["rollouts", "measure", str(tmp_path / "out"), "--json"])
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    assert (row["n"], row["planned"]) == (3, 3)
+
+
 @pytest.mark.parametrize("wrong", ["--n 5", "--n 0", "--group 1", "--group 0", "--workers 0", "--size 1x1,2x2"])
 def test_the_command_refuses_numbers_that_make_no_sense(
     wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
