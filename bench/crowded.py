@@ -10,7 +10,7 @@ from typing import Any
 
 from agent_node.console.terminal import AsJson, PortOptions, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from bench.stats import format_report, machine, publish, rate_row
+from bench.stats import format_report, machine, publish, rate_row, with_unscored
 from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Judge
@@ -103,9 +103,9 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
         *((f"gap {1000 * gap:.0f} mm", [r for r in scored if r.gap_mm == 1000 * gap]) for gap in GAPS_M),
         *((name, [r for r in scored if r.pairing == name]) for name in dict.fromkeys(r.pairing for r in scored)),
         *((name, [r for r in scored if r.category == name]) for name in ("pick", "pick_and_place")),
-        ("all", scored),
     ]:
         rows.append(rate_row(name, sum(r.success for r in chosen), len(chosen)))
+    rows += with_unscored(rate_row("all", sum(r.success for r in scored), len(scored)), len(records) - len(scored))
     honest = [r for r in scored if not (r.success or r.false_success)]
     rows.append(rate_row("refused or asked", sum(not r.wrong for r in honest), len(scored)))
     rows.append(rate_row("wrong thing lifted, said so", sum(r.wrong for r in honest), len(scored)))

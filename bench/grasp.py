@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from agent_node.console.terminal import AsJson, say
-from bench.stats import format_report, machine, publish, rate_row, timing_row
+from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
@@ -180,7 +180,7 @@ def rows_of(records: Sequence[GraspRecord]) -> list[dict[str, Any]]:
         return rate_row(name, sum(r.success for r in chosen), len(chosen))
 
     return [
-        rate("all", scored),
+        *with_unscored(rate("all", scored), len(records) - len(scored)),
         rate("single", [r for r in scored if not r.job.clutter]),
         rate("clutter", [r for r in scored if r.job.clutter]),
         *(rate(kind, [r for r in scored if r.kind == kind]) for kind in sorted({r.kind for r in scored})),

@@ -12,7 +12,7 @@ from agent_node.console.terminal import AsJson, PackagePath, PortOptions, say
 from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
-from bench.stats import format_report, machine, publish, rate_row, timing_row
+from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from bench.timing import TimedPlanner, camera_rows
 from sim.ros.graph import Transport, ros_station
 from sim.station import Station, StationConfig
@@ -148,7 +148,8 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
         chosen = [r for r in scored if r.category == name]
         more = {"points": sum(r.score for r in chosen), "max_points": 2 * len(chosen)} if name == CATEGORIES[2] else {}
         rows.append(rate_row(name, sum(r.success for r in chosen), len(chosen), **more))
-    rows.append(rate_row("all", sum(r.success for r in scored), len(scored)))
+    every = rate_row("all", sum(r.success for r in scored), len(scored))
+    rows += with_unscored(every, len(records) - len(scored))
     rows.append(rate_row("false_success", sum(r.false_success for r in scored), len(scored)))
     first = [r.time_to_first_motion_s for r in scored if r.time_to_first_motion_s is not None]
     rows.append(timing_row("time_to_first_motion", first))

@@ -17,7 +17,7 @@ from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.moments import Checks, bench_moments
 from bench.rollout_workers import compare_workers, report_lines
-from bench.stats import format_rows, machine, publish, rate_row
+from bench.stats import format_rows, machine, publish, rate_row, with_unscored
 from bench.tools import parse_size
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
@@ -302,7 +302,7 @@ def bench_rollouts(
             if done and done % 10 == 0:
                 say(f"{done} of {n} tasks, {time.monotonic() - began:.0f} s")
     speeds = [speed_row(form, records[form], 1, walls[form]) for form in forms]
-    rates = [rate_row(f"true success, {form}", *_successes(records[form])) for form in forms]
+    rates = [row for form in forms for row in _success_rows(form, records[form])]
     ratio = paired_ratio(records[PLAIN], records[name])
     together = compare_workers(seeds, fast, workers) if workers > 1 else None
     if together is not None:
@@ -331,9 +331,10 @@ def bench_rollouts(
     return 0
 
 
-def _successes(records: Sequence[MeasuredEpisode]) -> tuple[int, int]:
+def _success_rows(form: str, records: Sequence[MeasuredEpisode]) -> list[dict[str, Any]]:
     scored = [record for record in records if record.scored]
-    return sum(record.success for record in scored), len(scored)
+    row = rate_row(f"true success, {form}", sum(record.success for record in scored), len(scored))
+    return with_unscored(row, len(records) - len(scored))
 
 
 def _report(document: Mapping[str, Any]) -> str:

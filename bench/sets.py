@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import tyro
 
-from agent_node.console.terminal import AsJson, say
+from agent_node.console.terminal import AsJson, PortOptions, say
+from agent_node.policies.options import ModelSettings
 from agent_node.runs.folder import encode, write_atomically
 from bench.perception_metrics import format_means, mean_row
 from bench.stats import format_rows, machine, publish, rate_row
+from tool_nodes.port_names import AS_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.sets import SETS, load_set
-from training.sets.predictions import marked_answers, read_predictions
+from training.sets.predictions import MOST_IN_A_ROW, marked_answers, read_predictions
 from training.sets.public_set import KEPT_PROBLEMS, MarkedAnswer
 from training.sets.question import Question, shown
 
+_DEFAULT_MODEL = ModelSettings()
 SHOWN_PROBLEMS = 12
 """A report for people shows this many problems [-]; the JSON document has the first 100 of each kind."""
 
@@ -35,14 +40,17 @@ def bench_sets(
     protocol: str = "peria",
     suite: str | None = None,
     perception: str = "pixels",
+    ports: PortOptions = AS_PRESET,
     limit: int | None = None,
     save: Path | None = None,
     strict: bool = False,
+    model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
     """Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.
 
-    Nothing is downloaded. Questions without a prediction are worth 0; bad rows are reported, left out and counted.
+    Nothing is downloaded. Questions without a prediction are worth 0, and so are those that could not be asked for want
+    of a tool or of the policy; bad rows are reported, left out and counted.
 
     Args:
         path: The folder that the set's files are in, as its publisher has them.
@@ -51,9 +59,10 @@ def bench_sets(
         split: One split of the set; every one that is there if left out.
         protocol: How the policy writes: spacetools, peria, evic or last.
         suite: Whose tools, several with commas; those of the protocol if left out.
-        perception: What stands behind the tools.
+        perception: What stands behind the tools. The project's own presets know the robot's pictures and drawings;
+            photographs are seen by models, chosen by --pointer, --segmenter and so on.
         limit: Mark only so many questions, 1 or more, from the first.
-        save: Write the policy's answers to this file, as predictions.
+        save: Write the policy's answers to this file, as predictions, also where it is broken off.
         strict: Stop at the first bad row.
     """
     if (predictions is None) == (policy is None):
@@ -77,7 +86,7 @@ def bench_sets(
 
     else:
         unknown = set()
-        ask = _asking(str(policy), protocol, suite or protocol, perception)
+        ask = _asking(str(policy), protocol, suite or protocol, perception, ports, model)
 
         def answer_to(question: Question) -> str | None:
             say(f"question {question.id}")
@@ -85,12 +94,14 @@ def bench_sets(
                 given[question.id] = answer
             return answer
 
-    marked = marked_answers(reader, answer_to)
-    if save is not None:
-        lines = [json.dumps({"id": name, "answer": said}, ensure_ascii=False) for name, said in given.items()]
-        write_atomically(save, encode("".join(f"{line}\n" for line in lines)))
+    try:
+        marked = marked_answers(reader, answer_to)
+    finally:
+        if save is not None:
+            lines = [json.dumps({"id": name, "answer": said}, ensure_ascii=False) for name, said in given.items()]
+            write_atomically(save, encode("".join(f"{line}\n" for line in lines)))
     strangers = sorted(unknown) if limit is None else []
-    results = marked.answers
+    results, asked = marked.answers, marked.asked
     document = {
         "bench": "sets",
         "machine": machine(),
@@ -98,11 +109,14 @@ def bench_sets(
         "split": split,
         "policy": policy,
         "metric": public_set.metric,
-        "total": round(public_set.total(results), 4) if results else None,
+        "total": round(public_set.total(asked), 4) if results else None,
+        "total_of_scored": round(public_set.total(results), 4) if results else None,
         "total_is": public_set.total_in_words,
-        "rows": _rows(results),
+        "rows": _rows(asked, marked.lost),
+        "asked": len(asked),
         "unanswered": marked.unanswered,
         "unscored": marked.unscored,
+        "stopped": None if marked.stopped is None else f"{marked.stopped.code}: {marked.stopped}",
         "skipped_rows": reader.skipped,
         "bad_predictions": len(bad),
         "unknown_predictions": len(strangers),
@@ -114,32 +128,57 @@ def bench_sets(
         "wall_s": round(time.perf_counter() - began, 1),
     }
     publish(document, _report, as_json)
-    return 0 if results else 1
+    return 0 if results and not marked.lost else 1
 
 
-def _asking(spec: str, protocol: str, suite: str, perception: str) -> Callable[[Question], str | None]:
-    """A function that asks a policy one question. Raises ToolError for names that are none."""
+def _asking(
+    spec: str, protocol: str, suite: str, perception: str, ports: PortNames, model: ModelSettings
+) -> Callable[[Question], str | None]:
+    """A function that asks a policy one question. Says before the first one which tools see no photographs.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for names that are none; UNAVAILABLE where a backend or its extra is missing.
+    """
+    from agent_node.policies.options import PolicyOptions
     from agent_node.policies.registry import make_policy
     from agent_node.protocol import load_protocol
     from tool_nodes.backends import make_ports
-    from tool_nodes.tools.suites import parse_suites
-    from training.sets.asking import answer_of, picture_toolbox
+    from tool_nodes.tools.suites import parse_suites, require_installed
+    from training.sets.asking import answer_of, picture_toolbox, ports_asked
 
-    form, toolbox = load_protocol(protocol), picture_toolbox(make_ports(perception), parse_suites(suite))
-    policy = make_policy(spec, form, toolbox.schemas())
+    form, suites = load_protocol(protocol), parse_suites(suite)
+    require_installed(suites, perception, ports)
+    made = make_ports(perception, ports)
+    toolbox = picture_toolbox(made, suites)
+    policy = make_policy(spec, form, toolbox.schemas(), PolicyOptions(**asdict(model)))
+    named = ports.over(perception)
+    blind = [f"{port} {getattr(named, port)}" for port in made.blind_to_photographs(ports_asked(suites))]
+    if blind:
+        say(
+            f"These cannot look at photographs, and their tools will say so: {', '.join(blind)}. "
+            "Others can be chosen, e.g. with --pointer and --segmenter: see toolhand doctor."
+        )
     return lambda question: answer_of(policy, question, toolbox, form)
 
 
-def _rows(results: list[MarkedAnswer]) -> list[dict[str, Any]]:
-    """A row a category and one for all: a rate with its Wilson interval where all marks are 0 or 1, else a mean."""
+def _rows(asked: list[MarkedAnswer], lost: list[Question]) -> list[dict[str, Any]]:
+    """A row a category and one for all: a rate with its Wilson interval where all marks are 0 or 1, else a mean.
+
+    Args:
+        asked: What each answer is worth, 0 where the question was lost.
+        lost: The questions that an infrastructure error took; how many they are stands in their row.
+    """
     categories: dict[str, list[float]] = {}
-    for question, score in results:
+    for question, score in asked:
         categories.setdefault(question.category, []).append(score)
+    unscored = Counter(question.category for question in lost)
     if len(categories) > 1 or not categories:
-        categories["all questions"] = [score for _, score in results]
-    whole = all(score in (0.0, 1.0) for _, score in results)
+        categories["all questions"] = [score for _, score in asked]
+        unscored["all questions"] = len(lost)
+    whole = all(score in (0.0, 1.0) for _, score in asked)
     return [
-        rate_row(name, int(sum(scores)), len(scores)) if whole else mean_row(name, [[score] for score in scores])
+        (rate_row(name, int(sum(scores)), len(scores)) if whole else mean_row(name, [[score] for score in scores]))
+        | {"unscored": unscored[name]}
         for name, scores in categories.items()
     ]
 
@@ -148,8 +187,14 @@ def _report(document: Mapping[str, Any]) -> str:
     rows = document["rows"]
     lines = [format_means(rows) if rows and "mean" in rows[0] else format_rows(rows)]
     total = "-" if document["total"] is None else f"{100 * document['total']:.1f} %"
+    if document["unscored"] and document["total"] is not None:
+        total += f" ({100 * document['total_of_scored']:.1f} % of those that were scored)"
     lines.append(f"{SETS[document['set']].title}: {document['metric']}; {document['total_is']}: {total}")
-    for key in ("unanswered", "unscored", "skipped_rows", "bad_predictions", "unknown_predictions"):
+    if document["unscored"]:
+        lines.append(f"{document['unscored']} of {document['asked']} questions could not be asked, and count as wrong")
+    if document["stopped"]:
+        lines.append(f"stopped after {MOST_IN_A_ROW} such questions in a row: {document['stopped']}")
+    for key in ("unanswered", "skipped_rows", "bad_predictions", "unknown_predictions"):
         if document[key]:
             lines.append(f"{key.replace('_', ' ')}: {document[key]}")
     problems = document["problems"]

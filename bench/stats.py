@@ -24,6 +24,13 @@ def rate_row(name: str, success: int, n: int, **more: Any) -> dict[str, Any]:
     return {"name": name, "n": n, "success": success, **dict(zip(("rate", "low", "high"), known, strict=True)), **more}
 
 
+def with_unscored(row: dict[str, Any], unscored: int) -> list[dict[str, Any]]:
+    """A row of what could be scored, and beside it one that counts the others as wrong, where there are some."""
+    if not unscored:
+        return [row]
+    return [row, rate_row(f"{row['name']}, unscored as wrong", row["success"], row["n"] + unscored)]
+
+
 def timing_row(name: str, seconds: Sequence[float], **more: Any) -> dict[str, Any]:
     """A row with percentiles in milliseconds; None where nothing was measured."""
     row: dict[str, Any] = {"name": name, "n": len(seconds)}

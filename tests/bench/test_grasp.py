@@ -51,8 +51,11 @@ def test_rates_are_given_for_all_alone_clutter_and_every_kind() -> None:
     assert (found["compute_grasp"]["n"], found["compute_grasp"]["p50_ms"]) == (3, 50.0)
 
 
-def test_infrastructure_errors_are_in_no_row() -> None:
-    assert rows(HELD, BROKEN) == rows(HELD)
+def test_infrastructure_errors_are_in_no_row_but_the_one_that_counts_them_as_wrong() -> None:
+    found = rows(HELD, BROKEN)
+    counted = found.pop("all, unscored as wrong")
+    assert found == rows(HELD)
+    assert (counted["success"], counted["n"]) == (1, 2)
 
 
 @pytest.mark.parametrize("moment", [0.5, 1.5])

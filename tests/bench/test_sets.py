@@ -11,8 +11,11 @@ import pytest
 from agent_node.policies import registry
 from agent_node.policy import Reply
 from bench.sets import bench_sets
-from tests.training.sets.layouts import LAYOUTS, jsonl, put
-from tool_nodes.results import ToolError
+from tests.training.sets.layouts import LAYOUTS, jsonl, png, put
+from tool_nodes import registry as backends
+from tool_nodes.perception.over_frames import OverFrames
+from tool_nodes.port_names import PortNames
+from tool_nodes.results import ErrorCode, ToolError
 
 
 def document(capsys: pytest.CaptureFixture[str], name: str, folder: Path, **options: Any) -> tuple[int, dict[str, Any]]:
@@ -108,6 +111,106 @@ class Always:
     def respond(self, messages: Any) -> Reply:
         assert messages[1].picture is not None
         return Reply("<think>I see.</think><answer>(A)</answer>")
+
+
+class Points:
+    """A policy that points at something in every question but the first, and answers the same after it."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def respond(self, messages: Any) -> Reply:
+        self.asked += messages[-1].role == "user"
+        if self.asked > 1 and messages[-1].role == "user":
+            call = '{"name": "roborefer.detect_one", "arguments": {"obj_name": "cup", "image_index": 0}}'
+            return Reply(f"<think>Where?</think><tool_call>{call}</tool_call>")
+        return Reply("<think>I see.</think><answer>(A)</answer>")
+
+
+def questions(folder: Path, count: int) -> None:
+    row = {"image": "a.png", "category": "c", "label": "A", "text": "?\n(A) x\n(B) y"}
+    put(folder / "a.png", png())
+    jsonl(folder / "test_questions.jsonl", [row | {"question_id": k} for k in range(count)])
+
+
+POINTING = {"policy": "points", "protocol": "spacetools"}
+
+
+def test_what_a_policy_answers_after_tools_that_see_no_photographs_is_scored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions(tmp_path, 7)
+    monkeypatch.setattr(registry, "make_policy", lambda *_: Points())
+    status = bench_sets("vstar", tmp_path, as_json=True, **POINTING)
+    out, err = capsys.readouterr()
+    found = json.loads(out)
+    assert (status, found["total"], found["unscored"], found["asked"]) == (0, 1.0, 0, 7)
+    said = err.splitlines()
+    assert said[0].startswith("These cannot look at photographs")
+    assert "pointer pixels" in said[0]
+    assert "reader" not in said[0]
+    assert said[1] == "question 0"
+
+
+def test_questions_that_a_missing_tool_took_count_as_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions(tmp_path, 9)
+    monkeypatch.setattr(registry, "make_policy", lambda *_: Points())
+
+    def gone(*_: Any) -> Any:
+        raise ToolError(ErrorCode.UNAVAILABLE, "The server is gone.")
+
+    monkeypatch.setattr(OverFrames, "point", gone)
+    saved = tmp_path / "said.jsonl"
+    status, found = document(capsys, "vstar", tmp_path, save=saved, **POINTING)
+    assert (status, found["asked"], found["unscored"]) == (1, 6, 5)
+    assert (found["total"], found["total_of_scored"]) == (0.1667, 1.0)
+    assert [(row["success"], row["n"], row["unscored"]) for row in found["rows"]] == [(1, 6, 5)]
+    assert found["stopped"] == "UNAVAILABLE: roborefer.detect_one: The server is gone."
+    assert [json.loads(line)["id"] for line in saved.read_text().splitlines()] == ["0"]
+    assert bench_sets("vstar", tmp_path, **POINTING) == 1
+    text = capsys.readouterr().out
+    assert "mean over all questions: 16.7 % (100.0 % of those that were scored)" in text
+    assert "5 of 6 questions could not be asked, and count as wrong" in text
+    assert "stopped after 5 such questions in a row: UNAVAILABLE: roborefer.detect_one: The server is gone." in text
+
+
+def test_what_is_broken_off_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions(tmp_path, 9)
+
+    class Interrupted(Points):
+        def respond(self, messages: Any) -> Reply:
+            if self.asked:
+                raise KeyboardInterrupt
+            return super().respond(messages)
+
+    monkeypatch.setattr(registry, "make_policy", lambda *_: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        bench_sets("vstar", tmp_path, save=tmp_path / "said.jsonl", **POINTING)
+    assert json.loads((tmp_path / "said.jsonl").read_text())["id"] == "0"
+
+
+def test_a_missing_extra_is_found_before_the_first_question(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions(tmp_path, 1)
+    monkeypatch.setattr(backends, "_lacks", lambda entry: entry.name == "rapidocr")
+    with pytest.raises(ToolError, match="The reader 'rapidocr' needs the extra ocr") as error:
+        bench_sets("vstar", tmp_path, policy="scripted")
+    assert (error.value.code, capsys.readouterr().err) == (ErrorCode.UNAVAILABLE, "")
+    assert "pip install" in error.value.hint
+    with pytest.raises(ToolError, match="There is no reader 'eyes'"):
+        bench_sets("vstar", tmp_path, policy="scripted", ports=PortNames(reader="eyes"))
+
+
+def test_a_port_is_chosen_on_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions(tmp_path, 3)
+    monkeypatch.setattr(registry, "make_policy", lambda *_: Points())
+    bench_sets("vstar", tmp_path, ports=PortNames(pointer="learned"), **POINTING)
+    assert "pointer learned" in capsys.readouterr().err
 
 
 def test_a_policy_is_asked_and_its_answers_are_predictions(

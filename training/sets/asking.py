@@ -25,6 +25,19 @@ from tool_nodes.tools.spacetools.vision_ops import VisionOps
 from training.sets.question import Question, rgb_of
 from training.tasks.shown import for_question
 
+_ASKED = {
+    "spacetools": ("pointer", "second_pointer", "segmenter", "depth"),
+    "peria": ("reader", "detector", "segmenter", "depth"),
+    "evic": (),
+    "last": ("detector", "segmenter", "depth"),
+}
+"""Which ports the tools of a suite ask."""
+
+
+def ports_asked(suites: Sequence[str]) -> list[str]:
+    """The ports that the tools of some suites ask, each once."""
+    return list(dict.fromkeys(port for suite in suites for port in _ASKED[suite]))
+
 
 def picture_toolbox(ports: Ports, suites: Sequence[str]) -> Toolbox:
     """The tools of some papers that work on a picture: all but those for a robot, a camera, grasps and code."""
@@ -32,7 +45,7 @@ def picture_toolbox(ports: Ports, suites: Sequence[str]) -> Toolbox:
     families: dict[str, list[object]] = {
         "spacetools": [
             RoboReferTools(ports.pointer),
-            VlmTools(ports.pointer),
+            VlmTools(ports.second_pointer),
             Sam2Tools(ports.segmenter),
             DepthTools(ports.depth),
             VisionOps(),
@@ -75,12 +88,15 @@ def answer_of(
     """What a policy answers; None where it ends without an answer, be it out of turns or by an error of its own.
 
     Raises:
-        ToolError: See `asked`; UNAVAILABLE and INTERNAL where policy or tools are not there, for these are no answer.
+        ToolError: See `asked`; UNAVAILABLE and INTERNAL, the first that there was, where policy or tools are not there:
+            what was said all the same is no answer.
         RowError: See `asked`.
     """
     episode = converse(asked(question, toolbox, protocol, turns), policy)
-    errors = [record.result.error.code for record in episode.records if record.result.error is not None]
-    broken = [code for code in (episode.error_code, *errors) if code in INFRASTRUCTURE_ERRORS]
-    if broken and broken[0] is not None:
-        raise ToolError(broken[0], episode.answer or "The question could not be asked.")
+    for record in episode.records:
+        error = record.result.error
+        if error is not None and error.code in INFRASTRUCTURE_ERRORS:
+            raise ToolError(error.code, f"{record.name}: {error.message}", error.hint, error.backend, error.cause)
+    if episode.error_code in INFRASTRUCTURE_ERRORS:
+        raise ToolError(episode.error_code, episode.answer)
     return episode.turns[-1].parsed.answer if episode.turns else None

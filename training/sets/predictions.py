@@ -13,7 +13,7 @@ from training.sets.public_set import MarkedAnswer, QuestionReader
 from training.sets.question import Question, RowError, name_of, shown
 
 MOST_IN_A_ROW = 5
-"""Questions that an infrastructure error takes one after the other before all is stopped [-]; chosen by hand."""
+"""Questions that an infrastructure error takes one after the other before no more are asked [-]; chosen by hand."""
 
 
 @dataclass
@@ -23,12 +23,24 @@ class Marked:
     Attributes:
         answers: Each question that could be marked, with the worth of its answer.
         unanswered: How many of them have no answer; they are worth 0.
-        unscored: How many questions an infrastructure error took; they are in none of the other numbers.
+        lost: Each question that an infrastructure error took; they are in none of the other numbers.
+        stopped: The last such error, where there were so many in a row that no more questions were asked.
     """
 
     answers: list[MarkedAnswer] = field(default_factory=list)
     unanswered: int = 0
-    unscored: int = 0
+    lost: list[Question] = field(default_factory=list)
+    stopped: ToolError | None = None
+
+    @property
+    def unscored(self) -> int:
+        """How many questions an infrastructure error took."""
+        return len(self.lost)
+
+    @property
+    def asked(self) -> list[MarkedAnswer]:
+        """Every question that was asked, those that an infrastructure error took as wrong."""
+        return [*self.answers, *((question, 0.0) for question in self.lost)]
 
 
 def read_predictions(file: Path, strict: bool = False) -> tuple[dict[str, str], list[str]]:
@@ -73,10 +85,11 @@ def marked_answers(reader: QuestionReader, answer_to: Callable[[Question], str |
     Args:
         reader: Of a set.
         answer_to: Gives the answer, None for none. It may raise RowError for a question that cannot be asked, and
-            ToolError: UNAVAILABLE and INTERNAL leave the question unscored, others are passed on.
+            ToolError: UNAVAILABLE and INTERNAL leave the question unscored, and after MOST_IN_A_ROW of them in a row
+            no more are asked; others are passed on.
 
     Raises:
-        ToolError: See `QuestionReader` and `answer_to`; the infrastructure's error after five in a row.
+        ToolError: See `QuestionReader` and `answer_to`.
     """
     marked = Marked()
     in_a_row = 0
@@ -87,10 +100,13 @@ def marked_answers(reader: QuestionReader, answer_to: Callable[[Question], str |
         except RowError as problem:
             reader.leave_out(f"question {question.id}: {problem}.")
         except ToolError as error:
-            in_a_row += 1
-            if error.code not in INFRASTRUCTURE_ERRORS or in_a_row == MOST_IN_A_ROW:
+            if error.code not in INFRASTRUCTURE_ERRORS:
                 raise
-            marked.unscored += 1
+            marked.lost.append(question)
+            in_a_row += 1
+            if in_a_row == MOST_IN_A_ROW:
+                marked.stopped = error.with_traceback(None)
+                return marked
         else:
             in_a_row = 0
             marked.unanswered += answer is None

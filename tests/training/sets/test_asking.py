@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from agent_node.calls import ToolCall
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol
 from tests.training.sets.layouts import LAYOUTS, RED, png
 from tool_nodes.backends import make_ports
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.suites import SUITES
 from training.sets import load_set
@@ -81,6 +82,37 @@ def test_an_answer_after_a_failed_call_is_an_answer(toolbox: Toolbox) -> None:
     assert answer_of(policy, TWO, toolbox, PERIA) == "B"
 
 
+@pytest.mark.parametrize("perception", ["pixels", "sim", "learned"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        ToolCall("roborefer.detect_one", {"obj_name": "cup", "image_index": 0}),
+        ToolCall("depth_estimator.estimate_depth", {"image_index": 0}),
+        ToolCall("sam2.segment_from_point", {"x": 0.5, "y": 0.5, "image_index": 0}),
+    ],
+    ids=lambda call: call.name,
+)
+def test_a_picture_that_no_tool_can_use_is_the_policys_affair(call: ToolCall, perception: str) -> None:
+    form, box = load_protocol("spacetools"), picture_toolbox(make_ports(perception), SUITES)
+    policy = Says(form.render_turn("Look.", (call,)), "<think>So.</think><answer>B</answer>")
+    assert answer_of(policy, TWO, box, form) == "B"
+    code = policy.seen[1][-1].words.split(":")[0]
+    assert code in ("Error PICTURE_UNUSABLE", "Error EMPTY_MASK")  # the segmenter sees a plain square as a drawing
+
+
+def test_a_tool_that_is_gone_says_why_and_not_what_the_policy_answered() -> None:
+    box = picture_toolbox(make_ports("pixels"), ("peria",)).done_by("image_crop", _gone)
+    crop = r'{"name": "image_crop", "arguments": {"image_index": 1, "bounding_box": "\\boxed{0,0,500,1000}"}}'
+    policy = Says(f"<think>Look.</think><action>{crop}</action>", "<think>Red.</think><answer>(A)</answer>")
+    with pytest.raises(ToolError, match="image_crop: The server is gone") as error:
+        answer_of(policy, TWO, box, PERIA)
+    assert error.value.code is ErrorCode.UNAVAILABLE
+
+
+def _gone(**values: object) -> ToolResult:
+    raise ToolError(ErrorCode.UNAVAILABLE, "The server is gone.")
+
+
 def test_no_answer_within_the_turns_is_none(toolbox: Toolbox) -> None:
     assert answer_of(Says("hm", "hm"), TWO, toolbox, PERIA, turns=2) is None
 
@@ -116,7 +148,7 @@ def test_marking_counts_what_was_not_answered_not_asked_and_not_reached(tmp_path
     assert reader.problems == ["question 2D/2: its picture cannot be read: it is damaged."]
 
 
-def test_five_faults_of_the_infrastructure_in_a_row_stop_all(tmp_path: Path) -> None:
+def test_after_five_faults_of_the_infrastructure_in_a_row_no_more_is_asked(tmp_path: Path) -> None:
     row = {"question_id": 0, "image": "a.png", "category": "c", "label": "A", "text": "?\n(A) x\n(B) y"}
     from tests.training.sets.layouts import jsonl, put
 
@@ -128,6 +160,7 @@ def test_five_faults_of_the_infrastructure_in_a_row_stop_all(tmp_path: Path) -> 
         asked_for.append(question.id)
         raise ToolError(ErrorCode.UNAVAILABLE, "The server is gone.")
 
-    with pytest.raises(ToolError, match="The server is gone"):
-        marked_answers(load_set("vstar", tmp_path), answer_to)
-    assert len(asked_for) == 5
+    marked = marked_answers(load_set("vstar", tmp_path), answer_to)
+    assert (len(asked_for), marked.unscored, marked.answers) == (5, 5, [])
+    assert [score for _, score in marked.asked] == [0.0] * 5
+    assert str(marked.stopped) == "The server is gone."
