@@ -17,8 +17,9 @@ from agent_node.policy import Policy
 from bench.stats import SHOWN_FAILURES, machine, publish
 from sim.station import StationConfig
 from sim.tasks.task import Score
-from tool_nodes.port_names import DEFAULT_PRESET
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tools.suites import require_installed
 from training.difficulty import Difficulty
 from training.environment import Environment
 from training.failures import ran_out_of_time
@@ -186,6 +187,7 @@ def bench_tasks(
     Difficulty(difficulty)
     if min(n, jobs) < 1 or first_seed < 0:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
+    require_installed(SUITES, perception, AS_PRESET)
     began = time.monotonic()
     seeds = range(first_seed, first_seed + n)
     work = [TaskJob(kind, seed, split, perception, difficulty) for kind in chosen for seed in seeds]

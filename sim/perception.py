@@ -137,7 +137,7 @@ class SimPerception:
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen; NOT_RECOGNISED for words of no product and no label;
-                PLACE_BLOCKED or OUT_OF_WORKSPACE without room; UNAVAILABLE for a frame without ids.
+                PLACE_BLOCKED or OUT_OF_WORKSPACE without room; PICTURE_UNUSABLE for a frame without ids.
         """
         scene = self._scene(frame)
         called = self._called(frame, text)
@@ -161,13 +161,13 @@ class SimPerception:
         """Masks of the objects under the points, the one under most of them first.
 
         Raises:
-            ToolError: EMPTY_MASK where there is no object; UNAVAILABLE for a frame without ids.
+            ToolError: EMPTY_MASK where there is no object; PICTURE_UNUSABLE for a frame without ids.
         """
         scene = self._scene(frame)
         return masks_at(frame, points, scene.masks, [self._iou(mask) for mask in scene.masks])
 
     def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """Masks of all objects that are found, best first. Raises ToolError UNAVAILABLE for a frame without ids."""
+        """Masks of all objects that are found, best first. Raises ToolError PICTURE_UNUSABLE for want of ids."""
         found = [Segmentation(mask, self._iou(mask)) for mask in self._scene(frame).masks]
         return sorted(found, key=lambda one: -one.score)
 
@@ -199,7 +199,7 @@ class SimPerception:
     def _look(self, frame: Frame) -> _SimScene:
         if frame.ids is None:
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.PICTURE_UNUSABLE,
                 "The simulator's perception needs a picture from the simulated camera, and this one has no object ids.",
                 "Use the perception backend 'pixels' for other pictures.",
             )

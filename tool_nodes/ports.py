@@ -82,7 +82,8 @@ class Pointer(Perceiving, Protocol):
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
-                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture it cannot use.
+                words, the picture or a thing in it are beyond the backend; PICTURE_UNUSABLE where a picture lacks what
+                the backend needs.
         """
 
 
@@ -94,7 +95,8 @@ class Detector(Perceiving, Protocol):
 
         Raises:
             ToolError: OBJECT_NOT_FOUND, naming what can be seen, only where that is known; NOT_RECOGNISED where the
-                words, the picture or a thing in it are beyond the backend; UNAVAILABLE for a picture it cannot use.
+                words, the picture or a thing in it are beyond the backend; PICTURE_UNUSABLE where a picture lacks what
+                the backend needs.
         """
 
 
@@ -110,7 +112,7 @@ class Segmenter(Perceiving, Protocol):
 
         Raises:
             ToolError: EMPTY_MASK where nothing is under points or in a box; for words OBJECT_NOT_FOUND or
-                NOT_RECOGNISED, as a Detector; UNAVAILABLE for a picture that the backend cannot use.
+                NOT_RECOGNISED and PICTURE_UNUSABLE, as a Detector.
         """
 
 
@@ -121,7 +123,7 @@ class DepthEstimator(Perceiving, Protocol):
         """(depth (H, W) of the picture's pixels [m], NaN where unknown; focal length [px]).
 
         Raises:
-            ToolError: UNAVAILABLE for a picture that the backend cannot use.
+            ToolError: PICTURE_UNUSABLE for a picture that lacks what the backend needs.
         """
 
 
@@ -134,7 +136,8 @@ class TextReader(Perceiving, Protocol):
         What was found and could not be read is there too, with an empty text.
 
         Raises:
-            ToolError: UNAVAILABLE for a picture that the backend cannot read, or where it is not installed.
+            ToolError: PICTURE_UNUSABLE for a picture whose texts the backend cannot know; UNAVAILABLE where it is not
+                installed.
         """
 
 

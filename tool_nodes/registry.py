@@ -202,6 +202,22 @@ class Offer:
     missing: str = ""
 
 
+def require_installed(port: str, spec: str) -> None:
+    """Refuse a backend that needs an extra which is not installed; nothing is imported.
+
+    Raises:
+        ToolError: As `find`; UNAVAILABLE, with the command that installs the extra.
+    """
+    entry = find(port, spec)
+    if _lacks(entry):
+        needed = " and ".join(entry.extras)
+        raise ToolError(
+            ErrorCode.UNAVAILABLE,
+            f"The {port} {entry.name!r} needs the extra {needed}, which is not installed.",
+            f"Install it with: {_install(entry)}",
+        )
+
+
 def offers(port: str) -> list[Offer]:
     """Every name of a port and whether what it needs is installed; nothing is imported."""
     return [

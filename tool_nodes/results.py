@@ -19,6 +19,9 @@ class ErrorCode(StrEnum):
 
     OBJECT_NOT_FOUND says that something is not there. NOT_RECOGNISED says that the backend cannot know: the words are
     outside of its vocabulary, it cannot read pictures of this kind, or it did not recognise all that is in view.
+    PICTURE_UNUSABLE says that the backend is there and needs more than this picture has: a camera frame, depth, another
+    camera's view; another picture, or another tool, would do. UNAVAILABLE says that no argument would: what should
+    answer is not there. TIMEOUT says that something has not ended and may still run.
     """
 
     NOT_UNDERSTOOD = "NOT_UNDERSTOOD"
@@ -26,6 +29,7 @@ class ErrorCode(StrEnum):
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
     UNKNOWN_TOOL = "UNKNOWN_TOOL"
     NOT_RECOGNISED = "NOT_RECOGNISED"
+    PICTURE_UNUSABLE = "PICTURE_UNUSABLE"
     OBJECT_NOT_FOUND = "OBJECT_NOT_FOUND"
     EMPTY_MASK = "EMPTY_MASK"
     NO_DEPTH = "NO_DEPTH"
@@ -50,7 +54,8 @@ class ErrorCode(StrEnum):
 
 
 INFRASTRUCTURE_ERRORS = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL})
-"""Faults of the system, never scored as a failed task."""
+"""Faults of the system, never scored as a failed task. No argument of a call may bring one about: it would let a policy
+keep its mistakes out of its scores."""
 
 
 class Cause(StrEnum):

@@ -26,6 +26,7 @@ from sim.tasks.judge import JudgedStation
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Tools
+from tool_nodes.tools.suites import require_installed
 from training.backends import CallbackPool, StationLease, StationPool, make_pool
 from training.failures import FailingToolbox, Failures
 from training.grading import Grader, mean_of_terms
@@ -63,7 +64,8 @@ class Environment:
         backend: Where the episodes happen, one of `training.backends.BACKENDS`, or stations of one's own.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown backend, or one that lacks something of the configuration.
+        ToolError: INVALID_ARGUMENT for an unknown backend, or one that lacks something of the configuration;
+            UNAVAILABLE where a tool would need an extra that is not installed.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Environment:
         config = config or StationConfig()
         if make_station is not None:
             backend = CallbackPool(make_station, config)
+        require_installed(config.suites, config.perception, config.ports)
         self._pool = make_pool(backend, config) if isinstance(backend, str) else backend
         self._turn_budget = turn_budget
         self._protocol = protocol

@@ -60,6 +60,7 @@ class SimTextReader:
 
     backend = "sim"
     reads_truth = True
+    sees_photographs = False
 
     def __init__(self, seed: int = 0, noise: TextNoise | None = None) -> None:
         self._seed = seed
@@ -69,12 +70,12 @@ class SimTextReader:
         """Texts in reading order, boxes in px of the picture; a picture of the simulated table has none.
 
         Raises:
-            ToolError: UNAVAILABLE for a picture whose texts are not known.
+            ToolError: PICTURE_UNUSABLE for a picture whose texts are not known.
         """
         frame = image.frame
         if frame is None or (frame.texts is None and frame.ids is None):
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.PICTURE_UNUSABLE,
                 "The simulator's reader knows the texts of simulated pictures only, and this is none.",
                 "Use the reader 'rapidocr' for other pictures.",
                 self.backend,

@@ -68,15 +68,21 @@ class SimTopics:
             return self._items
 
     def with_ids(self, frame: Frame) -> Frame:
-        """The frame with its object ids. Raises UNAVAILABLE for a picture that the simulator did not make."""
+        """The frame with its object ids.
+
+        Raises:
+            ToolError: PICTURE_UNUSABLE for a picture whose ids are no longer kept; UNAVAILABLE where those of newer
+                ones do not come either.
+        """
         header = header_of(frame)
         capture = header.frame_id, nanoseconds(header.stamp)
         with self._changed:
             self._changed.wait_for(lambda: capture in self._ids, WAIT_S)
-            ids = self._ids.get(capture)
+            ids, kept = self._ids.get(capture), list(self._ids)
         if ids is None or ids.shape != frame.rgb.shape[:2]:
+            newer = any(camera == capture[0] and stamp >= capture[1] for camera, stamp in kept)
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.PICTURE_UNUSABLE if newer else ErrorCode.UNAVAILABLE,
                 f"The simulator's perception has no object ids for the picture of {frame.stamp:.3f} s from "
                 f"{header.frame_id}.",
                 "Take a new picture, or use the perception backend 'pixels'.",
@@ -129,22 +135,22 @@ class RosSimPerception:
         self._items: list[str] | None = None
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
-        """See ports.Pointer; UNAVAILABLE for a picture that the simulator did not make."""
+        """See ports.Pointer; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
         return perception.points(self._with_ids(frame), text)
 
     def candidates(self, frame: Frame, text: str) -> list[Candidate]:
-        """See `SimPerception.candidates`; UNAVAILABLE for a picture that the simulator did not make."""
+        """See `SimPerception.candidates`; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
         return perception.candidates(self._with_ids(frame), text)
 
     def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        """See ports.Segmenter; UNAVAILABLE for a picture that the simulator did not make."""
+        """See ports.Segmenter; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
         return perception.segment(self._with_ids(frame), points)
 
     def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """See ports.Segmenter; UNAVAILABLE for a picture that the simulator did not make."""
+        """See ports.Segmenter; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
         return perception.segment_all(self._with_ids(frame))
 

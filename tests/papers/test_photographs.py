@@ -37,7 +37,7 @@ FACES = range(0, 99, 9)
 PHOTOGRAPHS = [*FILES, *(f"face {k}" for k in FACES)]
 SIDE, SIDE_LOOKED_AT, SIDE_READ = 200, 400, 96
 """Longer sides of what is cut and drawn on, looked at and read [px]."""
-HONEST = {ErrorCode.NOT_RECOGNISED, ErrorCode.UNAVAILABLE}
+HONEST = {ErrorCode.NOT_RECOGNISED, ErrorCode.PICTURE_UNUSABLE}
 
 
 def data() -> Path:

@@ -135,7 +135,7 @@ def test_a_picture_without_ids_is_unavailable() -> None:
     for ask in (lambda p: p.views(bare), lambda p: p.points(bare, "box"), lambda p: p.segment(bare, [(0.5, 0.5)])):
         with pytest.raises(ToolError, match="no object ids") as error:
             ask(SimPerception(scene))
-        assert error.value.code == ErrorCode.UNAVAILABLE
+        assert error.value.code == ErrorCode.PICTURE_UNUSABLE
 
 
 def test_words_find_objects_and_free_space() -> None:

@@ -122,5 +122,5 @@ def test_where_no_backend_can_it_is_told_what_would_help(
     config = StationConfig(perception=perception, suites=("spacetools", "last"))
     error = Station(load_scene(EXAMPLE_SCENE), config).toolbox.call(tool, arguments, session).result.error
     assert error is not None
-    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.code is ErrorCode.PICTURE_UNUSABLE
     assert option in error.hint

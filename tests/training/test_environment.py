@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,12 @@ from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
 from sim.tasks.task import Task
 from sim.tasks.tasks import random_task
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes import registry
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from training.environment import Environment, Step
 from training.episode import run_episode
+from training.rollouts.engine import collect
+from training.rollouts.plan import RolloutPlan, tasks_of
 
 SCENE = load_scene(EXAMPLE_SCENE)
 PICK = PickTask("pick up the far coconut water", SCENE, ("coconut_water_1",))
@@ -114,11 +118,17 @@ def test_physics_that_breaks_is_raised_and_is_no_reward() -> None:
 
 
 def test_a_backend_that_is_gone_is_raised_and_is_no_reward() -> None:
-    environment = Environment()
+    def gone(**values: Any) -> ToolResult:
+        raise ToolError(ErrorCode.UNAVAILABLE, "The pointer does not answer.")
+
+    def make(task: Task, config: StationConfig) -> Station:
+        station = Station(task.scene, config)
+        station.toolbox = station.toolbox.done_by("roborefer.detect_one", gone)
+        return station
+
+    environment = Environment(make_station=make)
     environment.reset(PICK)
-    depth = call("robot.get_depth")
-    calls = (LOOK.text, depth, call("roborefer.detect_one", obj_name="can", image_index=1))
-    environment.step(Reply("".join(calls)))
+    environment.step(Reply(LOOK.text + call("roborefer.detect_one", obj_name="can", image_index=0)))
     with pytest.raises(ToolError, match="The episode has no score: No pointing today") as error:
         environment.step(Reply("<answer>UNAVAILABLE: No pointing today.</answer>"))
     assert error.value.code is ErrorCode.UNAVAILABLE
@@ -212,3 +222,19 @@ def test_episodes_leave_nothing_to_the_garbage_collector(perception: str) -> Non
         gc.set_debug(0)
         gc.garbage.clear()
         gc.enable()
+
+
+def test_what_a_tool_would_miss_is_found_before_the_first_episode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "_lacks", lambda entry: entry.name == "rapidocr")
+    reading = StationConfig(perception="pixels", suites=("peria",))
+    plan = RolloutPlan(tasks_of(["count"], 1), perception="pixels", suites=("peria",))
+    for begin in (lambda: Environment(reading), lambda: collect(plan, tmp_path / "rollouts")):
+        with pytest.raises(ToolError, match="needs the extra ocr, which is not installed") as error:
+            begin()
+        assert error.value.code is ErrorCode.UNAVAILABLE
+        assert "pip install" in error.value.hint
+    assert not (tmp_path / "rollouts").exists()
+    Environment(StationConfig(perception="pixels"))  # whose tools read nothing
+    Environment(StationConfig(suites=("peria",)))  # whose reader needs nothing

@@ -88,7 +88,8 @@ class ObjectFinder:
         """Depth (H, W) of the picture's pixels [m], NaN where unknown, and the focal length [px].
 
         Raises:
-            ToolError: UNAVAILABLE for a picture that the backend cannot use; INTERNAL for depth of another size.
+            ToolError: PICTURE_UNUSABLE for a picture that lacks what the backend needs; INTERNAL for depth of another
+                size.
         """
         return depth_by(self._depth, image)
 

@@ -54,16 +54,18 @@ class FramePerception(Protocol):
 
 
 class OverFrames:
-    """Pointer, Detector, Segmenter and DepthEstimator; each is UNAVAILABLE for a picture without a camera frame.
+    """Pointer, Detector, Segmenter and DepthEstimator; a picture without a camera frame is PICTURE_UNUSABLE to each.
 
     Args:
         perception: What looks at the frames.
 
     Attributes:
         reads_truth: True if it needs what the simulator stores with a frame, which no real camera has.
+        sees_photographs: False: a photograph has no frame.
     """
 
     takes = ALL_PROMPTS
+    sees_photographs = False
 
     def __init__(self, perception: FramePerception) -> None:
         self.perception = perception

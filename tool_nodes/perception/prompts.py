@@ -29,6 +29,11 @@ def signed(backend: str) -> Iterator[None]:
         raise
 
 
+def sees_photographs(backend: object) -> bool:
+    """False where a backend says that it can look at no picture but the robot's own and drawings."""
+    return bool(getattr(backend, "sees_photographs", True))
+
+
 def best_in_box(found: Sequence[Segmentation], box: tuple[float, float, float, float]) -> Segmentation:
     """Of masks (H, W), none empty, the one whose own box overlaps a box [px] best. Raises ToolError EMPTY_MASK."""
     overlaps = [box_iou(box_of(one.mask), box) for one in found]
@@ -52,6 +57,7 @@ class WordsToBoxes:
         self._detector = detector
         self.backend = segmenter.backend
         self.takes = segmenter.takes | {TextPrompt}
+        self.sees_photographs = sees_photographs(segmenter)
 
     def segment(self, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
         """See ports.Segmenter."""
@@ -78,13 +84,13 @@ def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Ans
     """The segmenter's masks that are not empty; of points and boxes at least one.
 
     Raises:
-        ToolError: EMPTY_MASK; UNAVAILABLE where it does not take such prompts; what the segmenter raises.
+        ToolError: EMPTY_MASK; INVALID_ARGUMENT where it does not take such prompts; what the segmenter raises.
     """
     if type(prompt) not in segmenter.takes:
         asked = {PointPrompt: "points", BoxPrompt: "boxes", TextPrompt: "words", Everything: "everything at once"}
         known = ", ".join(words for kind, words in asked.items() if kind in segmenter.takes)
         raise ToolError(
-            ErrorCode.UNAVAILABLE,
+            ErrorCode.INVALID_ARGUMENT,
             f"The segmenter {segmenter.backend!r} does not outline by {asked[type(prompt)]}; it takes {known}.",
             backend=segmenter.backend,
         )
@@ -139,6 +145,7 @@ class _ByPicture(Generic[S]):
         self._without = without
         self.backend = with_depth.backend
         self.reads_truth: bool = getattr(with_depth, "reads_truth", False)
+        self.sees_photographs = sees_photographs(without)
 
     def _for(self, image: SessionImage) -> S:
         known = image.frame is not None and np.isfinite(image.frame.depth).any()

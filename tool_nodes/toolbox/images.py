@@ -88,11 +88,11 @@ class SessionImage:
             or_else: What would help beside another picture, for the hint.
 
         Raises:
-            ToolError: UNAVAILABLE when there is none.
+            ToolError: PICTURE_UNUSABLE when there is none.
         """
         if self.frame is None:
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.PICTURE_UNUSABLE,
                 "This picture has no link to a camera frame.",
                 f"Use the image_index of a picture from robot.capture_image{or_else and f', or {or_else}'}.",
             )

@@ -131,14 +131,14 @@ class CallLimiter:
             timeout_s: None runs it in this thread, for tools that keep their own deadlines.
 
         Raises:
-            ToolError: TIMEOUT; UNAVAILABLE while too many late calls still run.
+            ToolError: TIMEOUT, also at once while too many late calls still run.
         """
         if timeout_s is None:
             return work()
         self._late = [thread for thread in self._late if thread.is_alive()]
         if len(self._late) >= self.limits.abandoned:
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.TIMEOUT,
                 f"{name}: {len(self._late)} earlier calls ran out of time and still run.",
                 "Wait until they have ended.",
             )

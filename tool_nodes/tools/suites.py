@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from tool_nodes import registry
 from tool_nodes.perception.object_finder import ObjectFinder
+from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox.executor import CodeTools
@@ -77,6 +79,26 @@ def parse_suites(text: str) -> tuple[str, ...]:
             "commas.",
         )
     return SUITES if "all" in names else tuple(suite for suite in known if suite in names)
+
+
+def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> None:
+    """Refuse backends that need what is not installed before any tool of the suites asks them.
+
+    A tool that finds it missing would answer UNAVAILABLE, which takes the episode or the question out of every score.
+
+    Args:
+        suites: Whose tools; text is read by those of `peria` alone.
+        preset: Of the perception ports.
+        chosen: Backends of single ports instead.
+
+    Raises:
+        ToolError: UNAVAILABLE, with the command that installs it; INVALID_ARGUMENT for a name that is none.
+    """
+    named, reads = chosen.over(preset), "peria" in suites
+    for port in PORTS:
+        if port != "reader" or reads:
+            for part in named.parts(port):
+                registry.require_installed(port, part)
 
 
 def make_toolbox(backends: Backends, suites: Iterable[str] = SUITES) -> Toolbox:

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.tools.suites import require_installed
 from training.rollouts.collection import read_shard, shard_path, write_shard
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan, claimed
@@ -141,9 +142,11 @@ def collect(
 
     Raises:
         ToolError: INVALID_ARGUMENT for a folder of another plan, numbers that make no sense, and a plan that cannot be
-            carried out; UNAVAILABLE where something cannot be written; EXECUTION_FAILED for a stop by StopRules. What
-            is whole is kept, and said.
+            carried out; UNAVAILABLE where something cannot be written, and before the first rollout where tools need an
+            extra that is not installed; EXECUTION_FAILED for a stop by StopRules. What is whole is kept, and said.
     """
+    config = plan.config
+    require_installed(config.suites, config.perception, config.ports)
     with _pool(on)(_maker(plan, folder), workers, deadline_s, tries) as pool, claimed(folder, plan):
         collecting = _Collecting(plan, folder, stops or StopRules())
         try:

@@ -13,7 +13,16 @@ from agent_node.calls import ToolCall
 from agent_node.policies.scripted.asking import where_of, which, which_side
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.points import at, near, nearest, still_stands, still_there, the, untried
-from agent_node.policies.scripted.steps import Done, Script, ScriptStep, Setback, Unseen, next_calls, unmet
+from agent_node.policies.scripted.steps import (
+    NOT_LOOKED_AT,
+    Done,
+    Script,
+    ScriptStep,
+    Setback,
+    Unseen,
+    next_calls,
+    unmet,
+)
 from agent_node.policies.scripted.transcript import PicturePoint, Response, read_episode
 from agent_node.policies.scripted.wording import pointable, refusal, untagged
 from agent_node.policy import Message, Reply
@@ -31,7 +40,7 @@ _FINAL = frozenset(
     {
         ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
         ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL, ErrorCode.INVALID_ARGUMENT,
-        ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
+        ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET, ErrorCode.PICTURE_UNUSABLE,
     }
 )  # fmt: skip
 """Errors that trying again does not mend."""
@@ -315,7 +324,7 @@ class _Episode:
         code = response.error or ErrorCode.PLACE_BLOCKED
         if code is ErrorCode.PLACE_BLOCKED and own_room:
             return
-        if code in _NO_PLACE or (code in _FINAL and code is not ErrorCode.UNAVAILABLE):
+        if code in _NO_PLACE or code in _FINAL - NOT_LOOKED_AT:
             raise Done(
                 "There is no room there; better to say so before moving anything.",
                 self.failure(code, f"cannot place {self._name} {self._where}: {response.text}"),

@@ -36,13 +36,17 @@ class Setback(Exception):
         self.response = response
 
 
+NOT_LOOKED_AT = frozenset({ErrorCode.PICTURE_UNUSABLE, ErrorCode.UNAVAILABLE})
+"""What is said about a picture in which nothing was looked for."""
+
+
 class Unseen(Setback):
     """What should look at a picture had nothing to say about it; a new picture may mend that, once."""
 
 
 def unmet(doing: str, response: Response) -> Setback:
     """The setback of a question about a picture."""
-    return (Unseen if response.error is ErrorCode.UNAVAILABLE else Setback)(doing, response)
+    return (Unseen if response.error in NOT_LOOKED_AT else Setback)(doing, response)
 
 
 Script = Generator[ScriptStep, list[Response], None]

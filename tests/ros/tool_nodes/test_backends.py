@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
 from sim.ros import perception as ros_perception
-from sim.ros.perception import IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
+from sim.ros.perception import IDS_KEPT, IDS_TOPICS, LABELS_TOPIC, RosSimPerception, topics_of
 from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import ids_message
 from tool_nodes.perception.drawings.backend import Drawings
@@ -25,6 +26,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.messages import header_of
 from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.types import Frame
 
 _numbers = itertools.count()
 
@@ -112,6 +114,32 @@ def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
     wait_until(lambda: not _answers(lambda: perception.points(frame, "rice box")), "the ids are forgotten")
     ids.publish(ids_message(np.full_like(frame.ids, -1)[:10], header_of(frame)))
     assert not _answers(lambda: perception.points(frame, "rice box"))
+
+
+def test_only_a_picture_that_is_too_old_is_the_callers_affair(
+    node: Callable[..., Node], station: Station, monkeypatch: pytest.MonkeyPatch, wait_until: Any
+) -> None:
+    monkeypatch.setattr(ros_perception, "WAIT_S", 0.2)
+    ids, topics, first = node().create_publisher(Image, IDS_TOPICS[0], 20), topics_of(node()), station.camera.capture()
+    wait_until(lambda: ids.get_subscription_count(), "the perception listens")
+
+    def seen_at(k: int) -> Frame:
+        return replace(first, stamp=first.stamp + k)
+
+    def code_of(frame: Frame) -> ErrorCode | None:
+        try:
+            topics.with_ids(frame)
+        except ToolError as error:
+            return error.code
+        return None
+
+    assert code_of(seen_at(0)) is ErrorCode.UNAVAILABLE
+    assert first.ids is not None
+    for k in range(IDS_KEPT + 1):
+        ids.publish(ids_message(first.ids, header_of(seen_at(k))))
+        wait_until(lambda k=k: code_of(seen_at(k)) is None, "the ids are known")
+    assert code_of(seen_at(0)) is ErrorCode.PICTURE_UNUSABLE
+    assert code_of(seen_at(IDS_KEPT + 1)) is ErrorCode.UNAVAILABLE
 
 
 def _answers(ask: Callable[[], Any]) -> bool:

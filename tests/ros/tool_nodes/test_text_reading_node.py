@@ -58,7 +58,7 @@ def test_a_picture_without_text_is_answered_with_nothing(read: Any) -> None:
 def test_the_simulators_truth_about_texts_is_not_available_over_ros(read: Any) -> None:
     with pytest.raises(ToolError, match="rapidocr") as caught:
         read("sim", np.zeros((60, 80, 3), np.uint8))
-    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
 
 
 def test_another_perception_ends_with_one_sentence(start: Any) -> None:

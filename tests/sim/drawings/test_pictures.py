@@ -122,11 +122,11 @@ def test_a_simulated_table_has_no_text() -> None:
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_a_picture_without_truth_is_unavailable(known: bool) -> None:
+def test_a_picture_without_truth_cannot_be_read(known: bool) -> None:
     frame = replace(lines(20), ids=None, texts=None)
     with pytest.raises(ToolError) as caught:
         EXACT.read(SessionImage(frame.rgb, frame if known else None))
-    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
 
 
 @pytest.mark.parametrize("values", [{"confusion_rate": 1.5}, {"confusion_rate": -0.1}, {"fading_px": 0.0}])

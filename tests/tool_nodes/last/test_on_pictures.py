@@ -79,7 +79,7 @@ def test_things_in_a_drawing_are_counted_and_its_depth_is_unavailable(toolbox: T
     assert told.splitlines()[1].startswith("blue square: count 1, centroids (230, 130).")
     error = toolbox.call("EstimateDepth", {"img_path": "image-1"}, session).result.error
     assert error is not None
-    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.code is ErrorCode.PICTURE_UNUSABLE
 
 
 @pytest.mark.parametrize("backend", ["sim", "pixels"])

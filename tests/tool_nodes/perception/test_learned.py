@@ -128,8 +128,8 @@ def without_depth(frame: Frame) -> Frame:
 
 def test_a_place_in_a_frame_without_depth_and_another_camera_are_refused_in_a_sentence() -> None:
     frame, _ = seen(0)
-    assert error_of("the left can", without_depth(frame)).code is ErrorCode.UNAVAILABLE
-    assert error_of("everything", replace(frame, camera="wrist")).code is ErrorCode.UNAVAILABLE
+    assert error_of("the left can", without_depth(frame)).code is ErrorCode.PICTURE_UNUSABLE
+    assert error_of("everything", replace(frame, camera="wrist")).code is ErrorCode.PICTURE_UNUSABLE
 
 
 def test_what_things_are_is_seen_without_depth_too() -> None:
@@ -160,7 +160,7 @@ def test_a_picture_without_a_frame_is_refused() -> None:
     pointer = registry.make("pointer", "learned", Setting())
     with pytest.raises(ToolError) as raised:
         pointer.point(SessionImage(np.zeros((120, 160, 3), np.uint8)), "red box")
-    assert raised.value.code is ErrorCode.UNAVAILABLE
+    assert raised.value.code is ErrorCode.PICTURE_UNUSABLE
     assert raised.value.backend == "learned"
 
 

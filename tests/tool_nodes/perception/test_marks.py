@@ -312,7 +312,7 @@ def test_a_foreign_picture_shows_its_marks_and_nothing_else() -> None:
     assert found(image, "chair (highlighted by a blue box)") == pytest.approx((0.7, 0.5), abs=0.002)
     error = point(image, "chair")[0].result.error
     assert error is not None
-    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.code is ErrorCode.PICTURE_UNUSABLE
 
 
 @pytest.mark.parametrize("k", range(4))

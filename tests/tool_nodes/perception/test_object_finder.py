@@ -262,7 +262,7 @@ def test_in_a_foreign_picture_everything_and_a_point_are_seen(look: Look, drawin
 def test_a_foreign_picture_has_no_depth(look: Look, drawing: SessionImage) -> None:
     with pytest.raises(ToolError) as caught:
         look.finder.depth_of(drawing)
-    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
 
 
 def test_a_crop_of_a_foreign_picture_is_a_picture_of_its_own(look: Look, drawing: SessionImage) -> None:

@@ -265,5 +265,5 @@ def test_what_image_label_draws_is_read(size: tuple[int, int], text: str) -> Non
 def test_the_simulators_reader_has_no_truth_about_other_pictures() -> None:
     error = call("sim", "text_ocr", np.zeros((40, 60, 3), np.uint8)).result.error
     assert error is not None
-    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.code is ErrorCode.PICTURE_UNUSABLE
     assert "'rapidocr'" in str(error)

@@ -210,7 +210,7 @@ def test_an_image_index_before_the_first_picture_says_how_to_get_one() -> None:
 def test_a_picture_without_a_camera_frame_says_so() -> None:
     with pytest.raises(ToolError, match="no link to a camera frame") as caught:
         session().images[0].require_frame()
-    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
 
 
 def test_arrays_come_unchanged_from_their_variables() -> None:

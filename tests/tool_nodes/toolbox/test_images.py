@@ -211,7 +211,7 @@ def test_a_foreign_picture_can_be_cropped_and_drawn_on_but_has_no_frame() -> Non
     ):
         with pytest.raises(ToolError, match="no link to a camera frame") as caught:
             ask()
-        assert caught.value.code is ErrorCode.UNAVAILABLE
+        assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
 
 
 def test_points_outside_a_crop_come_back_outside_of_it() -> None:

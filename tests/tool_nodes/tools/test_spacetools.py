@@ -64,7 +64,7 @@ def test_a_picture_of_depth_has_no_frame_and_says_which_picture_has(table: Table
     arguments = {} if depth_tool.startswith("robot") else {"image_index": 0}
     index = table.do(depth_tool, **arguments).image_index
     error = table.refusal("roborefer.detect_one", obj_name="red box", image_index=index)
-    assert error.code is ErrorCode.UNAVAILABLE
+    assert error.code is ErrorCode.PICTURE_UNUSABLE
     assert "robot.capture_image" in error.hint
 
 
@@ -131,7 +131,7 @@ def test_a_foreign_picture_is_refused_by_everything_that_needs_a_camera(table: T
         ("depth_estimator.estimate_depth", {}),
         ("depth_estimator.estimate_depth_with_pointcloud", {}),
     ):
-        assert table.refusal(name, **arguments, image_index=foreign).code is ErrorCode.UNAVAILABLE
+        assert table.refusal(name, **arguments, image_index=foreign).code is ErrorCode.PICTURE_UNUSABLE
 
 
 def test_in_a_foreign_picture_a_point_outlines_what_stands_out_by_its_colour(table: Table) -> None:

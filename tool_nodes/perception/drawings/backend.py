@@ -25,6 +25,7 @@ class Drawings:
     """
 
     takes = ALL_PROMPTS
+    sees_photographs = False
 
     def __init__(self, finder: FlatPerception | None = None) -> None:
         self._finder = finder or FlatPerception()

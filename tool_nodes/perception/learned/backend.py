@@ -117,8 +117,8 @@ class LearnedPointer:
             least: Certainty of the least sure one that is told.
 
         Raises:
-            ToolError: NOT_RECOGNISED for words or a grammar that were never trained on; UNAVAILABLE for a frame of
-                another camera, or for a place in one without depth; NOT_UNDERSTOOD for a phrase that means nothing.
+            ToolError: NOT_RECOGNISED for words or a grammar that were never trained on; PICTURE_UNUSABLE for a frame
+                of another camera, or for a place in one without depth; NOT_UNDERSTOOD for a phrase that means nothing.
         """
         tokens = tokens_of(parse_noun_phrase(text))
         unknown = self._network.unknown(tokens)
@@ -152,7 +152,7 @@ class LearnedPointer:
         beside is seen."""
         if not seen.known.any():
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.PICTURE_UNUSABLE,
                 "The learned pointer judges where a thing stands by depth, and this picture has none.",
                 "Name the thing alone, or look again.",
             )
@@ -173,7 +173,7 @@ class LearnedPointer:
     def _look(self, frame: Frame) -> tuple[Encoded, ShrunkFrame]:
         if frame.camera != _CAMERA:
             raise ToolError(
-                ErrorCode.UNAVAILABLE,
+                ErrorCode.PICTURE_UNUSABLE,
                 f"The learned pointer has only ever seen the scene camera's pictures, not the {frame.camera} camera.",
                 "Use the scene camera's picture, or another pointer.",
             )
@@ -204,7 +204,7 @@ class LearnedPerception:
 
         Raises:
             ToolError: OBJECT_NOT_FOUND where nothing is; NOT_RECOGNISED for words or a grammar that were never trained
-                on; UNAVAILABLE for a frame of another camera or without depth; PLACE_BLOCKED or OUT_OF_WORKSPACE
+                on; PICTURE_UNUSABLE for a frame of another camera or without depth; PLACE_BLOCKED or OUT_OF_WORKSPACE
                 without room.
         """
         place = self._free_space(frame, text)

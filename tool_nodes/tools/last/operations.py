@@ -175,7 +175,7 @@ def segment(finder: ObjectFinder, image: SessionImage, objects: Sequence[Detecte
 
 @operation("DepthAnything-v2")
 def estimate_depth(finder: ObjectFinder, image: SessionImage) -> Answer[DepthMap]:
-    """Depth of every pixel [m]. Raises ToolError UNAVAILABLE for a picture that the backend cannot use."""
+    """Depth of every pixel [m]. Raises ToolError as ports.DepthEstimator."""
     found = finder.depth_of(image)
     return Answer(DepthMap(found.value[0]), found.backend)
 

@@ -89,7 +89,7 @@ class PointingTools:
             try:
                 answer = self._pointer.point(image, text)
             except ToolError as error:
-                if error.code in INFRASTRUCTURE_ERRORS and image.frame is not None:
+                if error.code in INFRASTRUCTURE_ERRORS:
                     raise
                 continue
             for mark in marks:
