@@ -43,6 +43,7 @@ _LOOK_FIRST = "take a new picture with robot.capture_image before the next motio
 _HINTS = {
     ErrorCode.GRIPPER_EMPTY: f"The gripper holds nothing; {_LOOK_FIRST}, and find the object again.",
     ErrorCode.OBJECT_DROPPED: f"The object lies somewhere else now; {_LOOK_FIRST}, and find it again.",
+    ErrorCode.WRONG_OBJECT: f"Something else is held; {_LOOK_FIRST}, and put it down where there is room.",
     ErrorCode.NOT_HOLDING: f"The gripper holds nothing; {_LOOK_FIRST}, and grasp the object.",
     ErrorCode.EXECUTION_FAILED: f"What is held is not certain; {_LOOK_FIRST}.",
     ErrorCode.CONTROLLER_FAULT: f"What is held is not certain; {_LOOK_FIRST}.",
@@ -244,6 +245,8 @@ def _holding(motions: Sequence[CallRecord]) -> str:
             return "the gripper holds an object"
         if (error is None and record.name.startswith("robot.place_")) or (error is not None and error.code in _EMPTY):
             return "the gripper is empty"
+        if error is not None and error.code is ErrorCode.WRONG_OBJECT:
+            return "the gripper holds an object that was not meant"
         if error is not None and error.code is ErrorCode.PLACE_BLOCKED:
             continue  # what was held is still held
         if error is None or error.code not in _NOT_BEGUN:

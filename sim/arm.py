@@ -108,6 +108,16 @@ def follow_trajectory(world: World, trajectory: Trajectory, stopped: StopCheck) 
     return MotionOutcome(MotionStatus.FAILED, message, error, elapsed)
 
 
+def stay(world: World, seconds: float, stopped: StopCheck) -> Motion[MotionOutcome]:
+    """Command nothing new for so long [s], or until `stopped`."""
+    began = world.time
+    for _ in range(round(seconds / world.timestep)):
+        if stopped():
+            return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=world.time - began)
+        yield
+    return MotionOutcome(MotionStatus.SUCCEEDED, duration=world.time - began)
+
+
 def close_or_open(world: World, opening_m: float, stopped: StopCheck) -> Motion[GripperOutcome]:
     """Move the jaws to an opening [m] until they arrive or stall.
 
@@ -196,6 +206,11 @@ class SimArm:
             if job.halted:
                 return GripperOutcome(MotionStatus.STOPPED, self._world.opening_m, False, "stopped before it began")
             return self._run(close_or_open(self._world, opening_m, lambda: job.halted))
+
+    def rest(self, seconds: float) -> MotionOutcome:
+        """Let time pass with the last commands; see `stay`."""
+        with self._latch.job() as job:
+            return self._run(stay(self._world, seconds, lambda: job.halted))
 
     def _run(self, motion: Motion[Outcome], moves_arm: bool = False) -> Outcome:
         try:

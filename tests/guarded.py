@@ -55,6 +55,9 @@ class RecordingArm:
         self.openings.append(opening_m)
         return GripperOutcome(MotionStatus.SUCCEEDED, opening_m, False)
 
+    def rest(self, seconds: float) -> MotionOutcome:
+        return MotionOutcome(MotionStatus.SUCCEEDED, duration=seconds)
+
     def stop(self) -> None:
         raise NotImplementedError
 

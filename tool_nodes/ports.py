@@ -25,7 +25,9 @@ from tool_nodes.types import (
     FloatArray,
     Frame,
     Goal,
+    Grasped,
     GraspSet,
+    GraspTarget,
     GripperOutcome,
     MotionOutcome,
     Prompt,
@@ -185,6 +187,9 @@ class Arm(Protocol):
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         """Move the jaws to an opening [m] from 0 to the gripper's widest and report what was measured."""
 
+    def rest(self, seconds: float) -> MotionOutcome:
+        """Let time of the robot pass [s] with the last commands; it ends early where it is stopped."""
+
     def stop(self) -> None:
         """Latch a stop: brake now, refuse motion until `reset_stop`."""
 
@@ -198,8 +203,12 @@ class Arm(Protocol):
 class GraspAndPlace(Protocol):
     """What the robot's hand can do as a whole: `tool_nodes.motion.manipulation.Manipulator`, or one elsewhere."""
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
-        """Grasp at a pose (4, 4), lift and carry away; returns the jaw opening [m]. Raises ToolError."""
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
+        """Grasp at a pose (4, 4), lift, carry away, and look whether it is the target, where one is named.
+
+        Raises:
+            ToolError: Also GRIPPER_EMPTY, OBJECT_DROPPED, and WRONG_OBJECT where something else, or more, is held.
+        """
 
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tool_nodes.toolbox.images import CameraView, SessionImage
+    from tool_nodes.types import GraspTarget
 
 
 class ErrorCode(StrEnum):
@@ -46,6 +47,7 @@ class ErrorCode(StrEnum):
     CONTROLLER_FAULT = "CONTROLLER_FAULT"
     GRIPPER_EMPTY = "GRIPPER_EMPTY"
     OBJECT_DROPPED = "OBJECT_DROPPED"
+    WRONG_OBJECT = "WRONG_OBJECT"
     NOT_HOLDING = "NOT_HOLDING"
     TURN_BUDGET = "TURN_BUDGET"
     TIMEOUT = "TIMEOUT"
@@ -105,11 +107,12 @@ class ToolResult:
             give it; None where the image shows something else.
         view: How a camera saw what `image` shows, where the image itself is none to look for things in, as colours of
             depth are not; else the toolbox knows it from the picture.
+        outlined: A mask among the variables, and where it was pointed at, which the session notes for a grasp of it.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
         facts: Plain data (numbers, text, lists, mappings) for reports, kept as long as the record of the call:
-            `points`, normalized points that were found in the picture; `placed`, see `robot.RobotTools`; those
-            of `mock_robot.MockRobot`.
+            `points`, normalized points that were found in the picture; `grasped` and `placed`, see `robot.RobotTools`;
+            those of `mock_robot.MockRobot`.
     """
 
     value: Any = None
@@ -119,6 +122,7 @@ class ToolResult:
     error: ToolError | None = None
     source: SessionImage | None = None
     view: CameraView | None = None
+    outlined: GraspTarget | None = None
     backend: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 

@@ -283,6 +283,31 @@ class ArmState:
     stamp: float
 
 
+MOST_POINTS = 64
+"""So many points may say what a grasp is meant for [-]; chosen by hand."""
+
+
+@dataclass(frozen=True, eq=False)
+class GraspTarget:
+    """What a grasp is meant for, as the picture shows it that the grasp was chosen in.
+
+    Attributes:
+        mask: bool (H, W), true on the thing.
+        points: Normalized (x, y) that were pointed at, all on it, at most MOST_POINTS; none where nobody pointed.
+    """
+
+    mask: BoolArray
+    points: tuple[tuple[float, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Grasped:
+    """What is held after a grasp: opening_m, measured [m]; check_s, time of the robot that it took to be sure [s]."""
+
+    opening_m: float
+    check_s: float
+
+
 @dataclass(frozen=True)
 class PoseGoal:
     """Reach any one of T_base_gripper (M, 4, 4), poses of the robot's tip frame; first is preferred."""

@@ -106,6 +106,11 @@ class RecordingArm:
         self.pressed_m = max(self.pressed_m, self._outside(self._q))
         return GripperOutcome(MotionStatus.SUCCEEDED, self._opening, opening_m < 0.03)
 
+    def rest(self, seconds: float) -> MotionOutcome:
+        """See ports.Arm."""
+        self._time += seconds
+        return MotionOutcome(MotionStatus.SUCCEEDED, duration=seconds)
+
     def stop(self) -> None:
         """See ports.Arm."""
 

@@ -376,6 +376,10 @@ class GuardedArm:
         self._guard.use(opening_m, opening_m)
         return self._arm.move_gripper(opening_m)
 
+    def rest(self, seconds: float) -> MotionOutcome:
+        """See ports.Arm; nothing is commanded."""
+        return self._arm.rest(seconds)
+
     def stop(self) -> None:
         """See ports.Arm."""
         self._arm.stop()

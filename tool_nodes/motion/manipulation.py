@@ -1,32 +1,29 @@
 """Grasp and place: what happens between a pose and a truthful outcome.
 
-Everything is planned against the scene as the camera saw it. Outcomes rest on what the robot measures:
-joint positions, the jaw opening after closing and after lifting, and a fresh picture after placing.
+Everything is planned against the scene as the camera saw it. Outcomes rest on what the robot measures: joint positions,
+the jaws until they are steady, after lifting and before each placement, and a fresh picture after lifting and placing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from tool_nodes import workspace
-from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.approval import MotionStep, PlannedMotion
+from tool_nodes.motion.approval import MotionStep
 from tool_nodes.motion.grasp_scenes import APPROACH, GraspScenes
-from tool_nodes.motion.guard import LIFT_M, MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard, recorded
-from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates
+from tool_nodes.motion.grip import CARRIED_M, EMPTY_OPENING, steady_grip, wrong_object
+from tool_nodes.motion.guard import LIFT_M, Mode, MotionGuard, recorded
+from tool_nodes.motion.moves import GuardedMoves
+from tool_nodes.motion.placing import MOST_IN_VAIN, PlaceCandidate, blocked, place_candidates, verify_placed
 from tool_nodes.motion.plans import GraspPlan, Legs, ManipulatorState, ParkPlan, PlacePlan
-from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.motion.scene_change import changed
+from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.scene_model import attached_opening
-from tool_nodes.motion.stop_latch import StopWatch
-from tool_nodes.motion.targets import HeldObject, held_object
-from tool_nodes.perception.containers import is_cavity, seen_inside
+from tool_nodes.motion.targets import HeldObject, cloud_in_base, held_object
+from tool_nodes.perception.containers import is_cavity
+from tool_nodes.perception.lifted import what_was_lifted
 from tool_nodes.perception.obstacles import HeightMap, fit_obstacles, height_map
 from tool_nodes.ports import Arm, Camera, Planner
 from tool_nodes.results import ErrorCode, ToolError
@@ -34,16 +31,12 @@ from tool_nodes.types import (
     CollisionScene,
     FloatArray,
     Frame,
-    Goal,
+    Grasped,
+    GraspTarget,
     JointGoal,
     LinearGoal,
-    MotionStatus,
-    PoseGoal,
     Trajectory,
 )
-
-EMPTY_OPENING = 0.006
-"""Jaws closed further than this hold nothing [m]."""
 
 LIFT = LIFT_M
 CARRY_SPEED = 0.7
@@ -58,13 +51,13 @@ _NOBODY_MOVES = frozenset({ErrorCode.STOPPED, ErrorCode.UNAVAILABLE, ErrorCode.T
 """After these the arm is not commanded any more: it was stopped, does not answer, or does not follow its commands."""
 
 
-class Manipulator:
+class Manipulator(GuardedMoves):
     """Runs grasps and placements on an Arm, planned by a Planner.
 
     Args:
         arm: The arm and gripper.
         planner: Plans motion.
-        camera: Looked through after placing, to see whether the thing is there.
+        camera: Looked through after lifting, to see whether the thing is gone, and after placing, whether it is there.
         on_stage: Called with what begins, e.g. "the lift", before it is planned and moved.
         guard: Decides what may move; without one motions run at once, within the limits.
         robot: The robot; the guard's where None, and without a guard the default one.
@@ -82,22 +75,7 @@ class Manipulator:
         guard: MotionGuard | None = None,
         robot: RobotModel | None = None,
     ) -> None:
-        if guard is None:
-            guard = MotionGuard(limits=MotionLimits(robot=robot or load_robot()))
-        if robot not in (None, guard.robot):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The guard's limits are those of {guard.robot.name}, but the robot is {robot.name}.",
-                "Make the guard with MotionLimits(robot=...).",
-            )
-        self.guard = guard
-        self.robot = guard.robot
-        self._gripper = self.robot.gripper
-        self._kinematics = Kinematics(robot=self.robot)
-        self._arm = GuardedArm(arm, self.guard)
-        self._planner = planner
-        self._camera = camera
-        self._on_stage = on_stage
+        super().__init__(arm, planner, camera, on_stage, guard, robot)
         self._scenes = GraspScenes(planner, self._gripper)
         self.held: HeldObject | None
         self.reset()
@@ -114,102 +92,16 @@ class Manipulator:
         """Go on from a saved state, once the arm has."""
         self.held, self._last_scene = state.held, state.last_scene
 
-    def job(self) -> AbstractContextManager[StopWatch]:
-        """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
-        return self._arm.job()
-
-    # -- motions ---------------------------------------------------------------------------------
-
-    def _plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
-        trajectory = self._planner.plan(start, goal, scene, speed * self.guard.limits.speed)
-        self.guard.check(trajectory, attached_opening(scene, self._gripper))
-        return trajectory
-
-    def _permit(self, plan: GraspPlan | PlacePlan | ParkPlan) -> AbstractContextManager[None]:
-        """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ..."""
-        if self.guard.in_force is Mode.ASK:
-            self._on_stage("waiting for approval")
-        return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
-
-    def _unchanged(self, motion: PlannedMotion) -> None:
-        """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
-        start, now = (self._kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
-        turn = rotation_angle(start[:3, :3], now[:3, :3])
-        if float(np.linalg.norm(start[:3, 3] - now[:3, 3])) > MOVED_M or turn > MOVED_RAD:
-            raise ToolError(ErrorCode.SCENE_CHANGED, "The arm has moved since the plan was made.", "Plan anew.")
-        if motion.frame is not None and changed(motion.frame, self._camera.capture()):
-            raise ToolError(ErrorCode.SCENE_CHANGED, "The scene has changed since the plan was made.", "Look again.")
-
-    def _follow(self, trajectory: Trajectory, stage: str) -> None:
-        self._on_stage(stage)
-        outcome = self._arm.follow(trajectory)
-        if outcome.status is MotionStatus.STOPPED:
-            raise ToolError(ErrorCode.STOPPED, f"The arm was stopped during {stage}; it holds its position.")
-        if outcome.status is not MotionStatus.SUCCEEDED:
-            code = ErrorCode.CONTROLLER_FAULT if outcome.faulty else ErrorCode.EXECUTION_FAILED
-            raise ToolError(code, f"The arm could not finish {stage}: {outcome.message}.")
-
-    def _move(self, goal: Goal, scene: CollisionScene, stage: str, speed: float = 1.0) -> None:
-        self._on_stage(stage)
-        self._follow(self._plan(self._arm.state().q, goal, scene, speed), stage)
-
-    def _jaws(self, opening_m: float, stage: str) -> float:
-        self._on_stage(stage)
-        outcome = self._arm.move_gripper(opening_m)
-        if outcome.status is MotionStatus.STOPPED:
-            raise ToolError(ErrorCode.STOPPED, f"The gripper was stopped during {stage}.")
-        if outcome.status is not MotionStatus.SUCCEEDED:
-            raise ToolError(ErrorCode.CONTROLLER_FAULT, f"The gripper failed during {stage}: {outcome.message}.")
-        return outcome.opening_m
-
-    def _park(self, scene: CollisionScene, speed: float = 1.0) -> None:
-        self._move(JointGoal(self.robot.park), scene, "the return to the park position", speed)
-
-    def _retreat(self, scene: CollisionScene, T_base_gripper: FloatArray) -> None:
+    def _retreat(self, scene: CollisionScene) -> None:
         """Open, back out and park after a failure; a second failure leaves the arm where it is, at rest."""
         try:
             self._jaws(self._gripper.max_opening, "the retreat")
             self.held = None
-            self._linear_up(scene, T_base_gripper, "the retreat", (APPROACH, 0.05))
+            self._linear_up(scene, "the retreat", (APPROACH, 0.05))
             self._park(scene)
         except ToolError as error:
             if error.code in _NOBODY_MOVES:
                 raise
-
-    def _linear_up(
-        self, scene: CollisionScene, T: FloatArray, stage: str, heights: Iterable[float], speed: float = 1.0
-    ) -> None:
-        """Straight up by the first height that can be planned [m]."""
-        self._on_stage(stage)
-        failures: list[ToolError] = []
-        for height in heights:
-            raised = T.copy()
-            raised[2, 3] += height
-            try:
-                trajectory = self._plan(self._arm.state().q, LinearGoal(raised), scene, speed)
-            except ToolError as error:
-                failures.append(error.with_traceback(None))
-                continue
-            self._follow(trajectory, stage)
-            return
-        raise failures.pop()  # out of the list: its traceback holds this frame
-
-    def _approach_and_descend(
-        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
-    ) -> Legs:
-        """Both legs to T, by way of T moved by `back` (3,) in the base frame; planned before anything moves."""
-        approach = self._approach(start, T, back, scene, speed)
-        return approach, self._descent(approach, T, scene, speed)
-
-    def _approach(
-        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float
-    ) -> Trajectory:
-        before = T.copy()
-        before[:3, 3] += back
-        return self._plan(start, PoseGoal(before[None]), scene, speed)
-
-    def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
-        return self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))
 
     def return_to_park(self) -> None:
         """Bring the arm back from wherever a stop or a fault has left it; nothing happens if it is parked.
@@ -218,10 +110,15 @@ class Manipulator:
         it as one of them. It is a motion like others: planned first, and approved where others are.
 
         Raises:
-            ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED.
+            ToolError: PLAN_FAILED, NOT_APPROVED; EXECUTION_FAILED, CONTROLLER_FAULT; STOPPED; OBJECT_DROPPED once it is
+                parked, where it has lost what it held.
         """
         with self.job():
             self._return_to_park()
+            if self._has_lost():
+                raise ToolError(
+                    ErrorCode.OBJECT_DROPPED, "The arm is parked, but the object slipped out.", "Look again."
+                )
 
     def _return_to_park(self) -> None:
         q = self._arm.state().q
@@ -264,83 +161,101 @@ class Manipulator:
 
     # -- grasp -----------------------------------------------------------------------------------
 
-    def reachable(self, T_base_gripper: FloatArray, frame: Frame) -> bool:
+    def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> bool:
         """True if the arm can be at a grasp and at its pre-grasp, in the scene as seen in the frame."""
-        return self._scenes.reachable(T_base_gripper, frame)
+        return self._scenes.reachable(T_base_gripper, frame, target)
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
-        """Grasp at a pose of the robot's tip frame, lift, and carry to the park position.
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
+        """Grasp at a pose of the robot's tip frame, lift, carry to the park position, and look what is held.
 
         Args:
             T_base_gripper: (4, 4), +Z approaches, fingers close along X.
             frame: The picture that the pose comes from; obstacles are fitted to it.
-
-        Returns:
-            Jaw opening after lifting [m].
+            target: What the grasp is meant for, in that picture. For a pose that comes without, made by code, it is
+                whatever stands between the fingers, and no picture can say afterwards whether that was lifted.
 
         Raises:
             ToolError: IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything moved; GRIPPER_EMPTY or
-                OBJECT_DROPPED after a retreat; STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
+                OBJECT_DROPPED, with the hand empty; WRONG_OBJECT, where something else, or more, is held;
+                STOPPED, EXECUTION_FAILED, CONTROLLER_FAULT.
         """
         with self.job():
-            return self.run_grasp(self.plan_grasp(T_base_gripper, frame))
+            return self.run_grasp(self.plan_grasp(T_base_gripper, frame, target))
 
     @recorded("plan a grasp")
-    def plan_grasp(self, T_base_gripper: FloatArray, frame: Frame) -> GraspPlan:
+    def plan_grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> GraspPlan:
         """The first half of `grasp`, before anything moves; same arguments and errors."""
         self._on_stage("planning")
+        self._has_lost()
         if self.held is not None:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, "The gripper already holds an object.", "Place it before the next grasp."
             )
-        scenes, target = self._scenes.of(T_base_gripper, frame)
+        scenes, points = self._scenes.of(T_base_gripper, frame, target)
         legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
-        return GraspPlan(legs, T, scene, target, frame, attached_opening(scene, self._gripper))
+        return GraspPlan(legs, T, scene, points, frame, attached_opening(scene, self._gripper), target)
 
-    def run_grasp(self, plan: GraspPlan) -> float:
+    def run_grasp(self, plan: GraspPlan) -> Grasped:
         """The second half of `grasp`: moves. The arm must be where it was when the plan was made."""
         with self.job(), self._permit(plan):
             return self._grasp(plan)
 
-    def _grasp(self, plan: GraspPlan) -> float:
-        legs, T, scene = plan.legs, plan.T_base_gripper, plan.scene
+    def _grasp(self, plan: GraspPlan) -> Grasped:
+        legs, scene = plan.legs, plan.scene
         self._last_scene = scene
         self._jaws(plan.opening_m, "opening")
         self._follow(legs[0], "the move to the pre-grasp")
         self._follow(legs[1], "the approach")
         opening = self._jaws(0.0, "closing")
         if opening < EMPTY_OPENING:
-            self._retreat(scene, T)
+            self._retreat(scene)
             raise ToolError(
                 ErrorCode.GRIPPER_EMPTY,
                 f"The gripper closed to {1000 * opening:.0f} mm without holding anything.",
                 "Look again and try another grasp.",
             )
-        self.held = held_object(plan.target, T, opening, self._gripper)
-        carried = CollisionScene(scene.boxes, (self.held.box,), scene.table_z, scene.margin)
+        T = self._kinematics.fk(self._arm.state().q)  # closing off the middle pushes the arm aside
+        self.held = held_object(plan.points, T, opening, self._gripper)
+        carried = replace(scene, attached=(self.held.box,), opening_m=None)
         try:
-            self._linear_up(carried, T, "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
+            # Obstacles are columns: whatever stands around the hand, and touches what it holds, straight up leads away.
+            self._linear_up(replace(carried, boxes=()), "the lift", (LIFT, 0.08, 0.05), CARRY_SPEED)
             self._park(carried, CARRY_SPEED)
         except ToolError as error:
             if error.code in _NOBODY_MOVES:
                 raise
-            self._retreat(scene, T)
+            self._retreat(scene)
             # Not the planner's code: that one says that nothing has moved.
             raise ToolError(
                 ErrorCode.EXECUTION_FAILED,
                 f"The object was grasped and let go again. {error.message}",
                 "Look again and try another grasp.",
             ) from error
-        opening = self._arm.state().opening_m
-        if opening < EMPTY_OPENING:
+        return self._proven(plan, T)
+
+    def _proven(self, plan: GraspPlan, T_closed: FloatArray) -> Grasped:
+        """What is held once the jaws are steady and a picture was looked at. Raises ToolError."""
+        self._on_stage("the look at what was lifted")
+        grip = steady_grip(self._arm)
+        if grip.empty:
             self.held = None
             self._jaws(self._gripper.max_opening, "opening")
             raise ToolError(
                 ErrorCode.OBJECT_DROPPED,
-                f"The object slipped out while lifting: the jaws are at {1000 * opening:.0f} mm.",
+                f"The object slipped out after lifting: the jaws are at {1000 * grip.opening_m:.0f} mm.",
                 "Look again and try another grasp.",
             )
-        return opening
+        if plan.target is None:
+            return Grasped(grip.opening_m, grip.took_s)
+        hand = self._kinematics.fk(self._arm.state().q)[:3, 3]
+        lift = what_was_lifted(plan.frame, self._camera.capture(), plan.target, hand)
+        lifted = cloud_in_base(plan.frame)[lift.lifted.reshape(-1)]
+        if len(lifted):
+            self.held = held_object(lifted, T_closed, grip.opening_m, self._gripper)
+        fault = wrong_object(lift, grip)
+        if fault is not None:
+            raise fault
+        return Grasped(grip.opening_m, grip.took_s)
 
     def _plan_grasp(self, T: FloatArray, scenes: Sequence[CollisionScene]) -> tuple[Legs, FloatArray, CollisionScene]:
         """Legs to the grasp or to its mirror image (a parallel gripper is symmetric), in the first scene with a way."""
@@ -357,6 +272,16 @@ class Manipulator:
                     continue
                 return legs, candidate, scene
         raise failures.pop(0)
+
+    def _has_lost(self) -> bool:
+        """True, and nothing is held any more, if the jaws have closed on nothing; they are watched where they moved."""
+        opening = self._arm.state().opening_m
+        if self.held is not None and opening < self.held.opening_m - CARRIED_M:
+            opening = steady_grip(self._arm).opening_m
+        if self.held is None or opening >= EMPTY_OPENING:
+            return False
+        self.held = None
+        return True
 
     # -- place -----------------------------------------------------------------------------------
 
@@ -385,8 +310,7 @@ class Manipulator:
                 f"The place at x={x:.2f} m, y={y:.2f} m is out of the arm's reach "
                 f"({self.robot.reach.radius[0]:.2f} to {self.robot.reach.radius[1]:.2f} m from its base).",
             )
-        if self._arm.state().opening_m < EMPTY_OPENING:
-            self.held = None
+        if self._has_lost():
             raise ToolError(ErrorCode.OBJECT_DROPPED, "The object is no longer between the jaws.", "Look again.")
         heights = height_map(frame)
         scene = CollisionScene(fit_obstacles(frame), (held.box,), workspace.TABLE_Z)
@@ -398,25 +322,28 @@ class Manipulator:
         """The second half of `place`: moves. The arm must be where it was when the plan was made."""
         with self.job(), self._permit(plan):
             self._place(plan)
-        self._verify_placed(plan)
+        self._on_stage("the look at the place")
+        verify_placed(plan.candidate.point, plan.into, plan.frame, self._camera.capture())
 
     def _place(self, plan: PlacePlan) -> None:
-        legs, chosen, scene = plan.legs, plan.candidate, plan.scene
+        legs, scene = plan.legs, plan.scene
         self._last_scene = scene.without_attached()
+        bare = scene.without_attached()
         self._follow(legs[0], "the move above the place")
-        if self._arm.state().opening_m < EMPTY_OPENING:
-            self._dropped(scene)
+        if self._has_lost():
+            self._dropped(bare)
         self._follow(legs[1], "the descent")
+        if self._has_lost():
+            self._linear_up(bare, "the retreat", (APPROACH, 0.06, 0.03))
+            self._dropped(bare)
         self._jaws(plan.release_m, "the release")
         self.held = None
-        bare = scene.without_attached()
-        self._linear_up(bare, chosen.T_base_gripper, "the retreat", (APPROACH, 0.06, 0.03))
+        self._linear_up(bare, "the retreat", (APPROACH, 0.06, 0.03))
         self._jaws(self._gripper.max_opening, "opening")
         self._park(bare)
 
     def _dropped(self, scene: CollisionScene) -> None:
-        self.held = None
-        self._park(scene.without_attached())
+        self._park(scene)
         raise ToolError(ErrorCode.OBJECT_DROPPED, "The object slipped out on the way to the place.", "Look again.")
 
     def _plan_place(
@@ -439,18 +366,3 @@ class Manipulator:
             if in_vain == MOST_IN_VAIN:
                 break
         raise blocked(point, tried, failure)
-
-    def _verify_placed(self, plan: PlacePlan) -> None:
-        """Look again: something higher than the support must stand where it was set down, or be new in a container."""
-        self._on_stage("the look at the place")
-        point, after = plan.candidate.point, self._camera.capture()
-        if plan.into:
-            seen_inside(plan.frame, after, point)
-            return
-        seen = height_map(after).support_height(point[:2], 0.03)
-        if not seen > point[2] + 0.008:
-            raise ToolError(
-                ErrorCode.OBJECT_DROPPED,
-                "The object was released, but the new picture does not show it at the place.",
-                "Look again.",
-            )

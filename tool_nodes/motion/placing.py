@@ -12,10 +12,10 @@ from tool_nodes import workspace
 from tool_nodes.geometry import pose, rotation_z
 from tool_nodes.motion.robot_model import Reach
 from tool_nodes.motion.targets import HeldObject
-from tool_nodes.perception.containers import is_cavity
-from tool_nodes.perception.obstacles import HeightMap
+from tool_nodes.perception.containers import is_cavity, seen_inside
+from tool_nodes.perception.obstacles import HeightMap, height_map
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 STEP_TOLERANCE = 0.015
 """Height differences under the object that still count as one surface [m]."""
@@ -29,6 +29,9 @@ _YAWS = np.deg2rad([0, 180, 30, -30, 60, -60, 90, -90, 120, -120, 150, -150])
 """Turns of the held object against how it was grasped, in the order in which they are tried [rad]."""
 _NUDGE = 0.01
 """Small enough that a place that was chosen with a margin is still in the same relation to its neighbours [m]."""
+
+_SEEN_M = 0.008
+"""What was set down rises above its support by more than this [m]."""
 
 _DROPS = ((0.004, 0.015), (0.03,))
 """Heights of release [m]; every shift is tried with the first group before any with the next. Chosen by hand."""
@@ -138,3 +141,25 @@ def blocked(point: FloatArray, tried: int, failure: ToolError | None) -> ToolErr
         f"No collision-free way to set the object down at {where}{detail}.",
         "Choose a place with more room around it.",
     )
+
+
+def verify_placed(point: FloatArray, into: bool, before: Frame, after: Frame) -> None:
+    """See that something higher than the support stands where it was set down, or is new in a container.
+
+    Args:
+        point: (3,) where the middle of its bottom should rest, base frame [m].
+        into: It was let go inside of a container.
+        before, after: Pictures without it and with it.
+
+    Raises:
+        ToolError: OBJECT_DROPPED; see `seen_inside` for containers.
+    """
+    if into:
+        seen_inside(before, after, point)
+        return
+    if not height_map(after).support_height(point[:2], 0.03) > point[2] + _SEEN_M:
+        raise ToolError(
+            ErrorCode.OBJECT_DROPPED,
+            "The object was released, but the new picture does not show it at the place.",
+            "Look again.",
+        )

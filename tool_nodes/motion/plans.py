@@ -16,7 +16,7 @@ from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import CollisionScene, FloatArray, Frame, Trajectory
+from tool_nodes.types import CollisionScene, FloatArray, Frame, GraspTarget, Trajectory
 
 KEPT = 8
 """Plans of one action that are kept until they are run, the newest; chosen by hand."""
@@ -34,17 +34,19 @@ class GraspPlan:
         legs: To the pre-grasp, and on to the grasp.
         T_base_gripper: (4, 4) the grasp, or its mirror image.
         scene: Obstacles without the target.
-        target: (N, 3) points of the target, base frame [m].
+        points: (N, 3) of the target, base frame [m].
         frame: The picture that it was planned on.
         opening_m: Of the jaws on the way [m].
+        target: What it is meant for, as the picture shows it; None where nobody knows.
     """
 
     legs: Legs
     T_base_gripper: FloatArray
     scene: CollisionScene
-    target: NDArray[np.float32]
+    points: NDArray[np.float32]
     frame: Frame
     opening_m: float
+    target: GraspTarget | None = None
 
     def motion(self) -> PlannedMotion:
         """What would be run, made of the arrays as they are now."""

@@ -21,6 +21,7 @@ SHARES: Mapping[str, float] = {
     "the retreat": 0.7,
     # of both
     "the return to the park position": 0.8,
+    "the look at what was lifted": 0.95,
     "the look at the place": 0.95,
 }
 """Share of the whole, 0 to 1."""

@@ -17,6 +17,10 @@ from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 ELEVATED = 0.008
 """Points higher than this above the table belong to a thing [m]."""
 
+_HIGHEST = 0.4
+"""Points higher than this above the base belong to the robot or the room [m]."""
+_RIM_PX = 3
+"""So far beyond its mask a thing may reach [px]; chosen by hand."""
 _CELL = 0.01
 """Side of the cells by which what touches between the fingers is joined [m]; chosen by hand."""
 
@@ -36,7 +40,7 @@ def target_mask(
     """
     mask = np.zeros(len(cloud), bool)
     with np.errstate(invalid="ignore"):
-        elevated = np.flatnonzero((cloud[:, 2] > workspace.TABLE_Z + ELEVATED) & (cloud[:, 2] < 0.4))
+        elevated = np.flatnonzero((cloud[:, 2] > workspace.TABLE_Z + ELEVATED) & (cloud[:, 2] < _HIGHEST))
     if not elevated.size:
         return mask
     points = cloud[elevated]
@@ -54,6 +58,22 @@ def target_mask(
     near = np.hypot(local[:, 0], local[:, 1]) < reach
     mask[elevated[np.isin(of_point, np.unique(of_point[between])) & near]] = True
     return mask
+
+
+def meant_mask(cloud: NDArray[np.float32], mask: BoolArray) -> BoolArray:
+    """Which pixels (H, W) show the thing that a mask (H, W) outlines: what stands out of the table, and its rim.
+
+    A mask often ends a few pixels before its thing does; what is left would be an obstacle that nobody can grasp.
+
+    Args:
+        cloud: (H*W, 3) points in the base frame [m].
+        mask: True on the thing.
+    """
+    z = cloud[:, 2].reshape(mask.shape)
+    with np.errstate(invalid="ignore"):
+        stands_out = (z > workspace.TABLE_Z + ELEVATED) & (z < _HIGHEST)
+        rim = ndimage.binary_dilation(mask & stands_out, iterations=_RIM_PX)
+    return np.asarray(rim & stands_out, bool)
 
 
 def jaw_opening_for(target: NDArray[np.floating], T_base_gripper: FloatArray, gripper: GripperModel) -> float:

@@ -348,8 +348,9 @@ class MotionNode(Node):
         result.plan_id = self._plan_id = job.progress.plan_id
         try:
             if isinstance(plan, GraspPlan):
-                opening = manipulator.run_grasp(plan)
-                text = f"Grasp executed successfully. The gripper holds an object {opening:.3f} m wide."
+                grasped = manipulator.run_grasp(plan)
+                result.check_time = grasped.check_s
+                text = f"Grasp executed successfully. The gripper holds an object {grasped.opening_m:.3f} m wide."
             else:
                 manipulator.run_place(plan)
                 text = "Object placed successfully. The gripper is open and empty."
@@ -380,7 +381,8 @@ class MotionNode(Node):
             job.progress.plan_id = request.plan_id
             return plan
         if job.kind is GRASP:
-            plan = manipulator.plan_grasp(self._frames.grasp_pose(request, frame), frame)
+            target = self._frames.grasp_target(request, frame)
+            plan = manipulator.plan_grasp(self._frames.grasp_pose(request, frame), frame, target)
         else:
             plan = manipulator.plan_place(self._frames.place_point(request, frame), frame)
         job.progress.plan_id = job.result.plan_id = self._plans.keep(plan, frame, state.q, manipulator.held)

@@ -252,6 +252,26 @@ class RosArm:
             return GripperOutcome(MotionStatus.FAILED, opening, True, message)
         return GripperOutcome(MotionStatus.SUCCEEDED, opening, stalled)
 
+    def rest(self, seconds: float) -> MotionOutcome:
+        """See ports.Arm. Raises ToolError UNAVAILABLE or TIMEOUT where the robot's time stands still."""
+        with self._latch.job():
+            self._reading()
+            clock = RobotTime(self._joints, self._deadlines.availability_s)
+            left = 0 if self._stepper is None else round(seconds / self._stepper.time_step_s)
+            while not self.halted and (left or (self._stepper is None and clock.elapsed_s < seconds)):
+                if self._stepper is None:
+                    time.sleep(_POLL_S)
+                    clock.update()
+                    continue
+                count = min(left, CHUNK)
+                self._stepper.step(count)
+                self._expected_ns += round(count * self._stepper.time_step_s * 1e9)
+                left -= count
+            self._reading()
+            if self.halted:
+                return MotionOutcome(MotionStatus.STOPPED, "stopped", duration=clock.elapsed_s)
+            return MotionOutcome(MotionStatus.SUCCEEDED, duration=seconds)
+
     def stop(self) -> None:
         """Latch a stop; the running motion brakes, later ones are refused."""
         self._latch.set()

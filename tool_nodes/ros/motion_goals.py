@@ -16,9 +16,9 @@ from tool_nodes.geometry import transform
 from tool_nodes.motion.stages import SHARES
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.ros.messages import RosFrame, pose_to_matrix, rigid
+from tool_nodes.ros.messages import RosFrame, image_to_mask, pose_to_matrix, rigid
 from tool_nodes.toolbox.arguments import FARTHEST_M
-from tool_nodes.types import FloatArray
+from tool_nodes.types import MOST_POINTS, FloatArray, GraspTarget
 
 TRANSFORM_WAIT_S = 1.0
 
@@ -51,6 +51,7 @@ GRASP_PHASES = _phases(
         "closing": _Grasp.CLOSING,
         "the lift": _Grasp.LIFTING,
         "the return to the park position": _Grasp.LIFTING,
+        "the look at what was lifted": _Grasp.LIFTING,
     }
 )
 """Phases by the stages that `Manipulator` names; other stages, such as a retreat, belong to the phase before."""
@@ -123,6 +124,32 @@ class Frames:
         T = pose_to_matrix(request.grasp.pose)
         _require_near(T[:3, 3], "execute_grasp: the grasp")
         return self._of(request.grasp.header, frame) @ T
+
+    @staticmethod
+    def grasp_target(request: Any, frame: RosFrame) -> GraspTarget | None:
+        """What a request for a grasp is meant for; None where it does not say. Raises ToolError, BadMessage."""
+        if not (request.mask.width or request.mask.height or len(request.mask.data)):
+            if len(request.pointed_at):
+                raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: pointed_at needs a mask that it lies on.")
+            return None
+        mask = image_to_mask(request.mask)
+        if mask.shape != frame.depth.shape:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"execute_grasp: the mask has {mask.shape[1]}x{mask.shape[0]} pixels, but the scene camera's picture "
+                f"has {frame.size[0]}x{frame.size[1]}.",
+            )
+        if not mask.any():
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: the mask outlines nothing.", "Leave it empty.")
+        if len(request.pointed_at) > MOST_POINTS:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"execute_grasp: pointed_at has {len(request.pointed_at)} points, at most {MOST_POINTS} are allowed.",
+            )
+        points = tuple((float(point.x), float(point.y)) for point in request.pointed_at)
+        if not all(0.0 <= value <= 1.0 for point in points for value in point):
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: pointed_at must be normalized, in [0, 1].")
+        return GraspTarget(mask, points)
 
     def place_point(self, request: Any, frame: RosFrame) -> FloatArray:
         """The point (3,) in the base frame of a request to place. Raises ToolError, BadMessage."""

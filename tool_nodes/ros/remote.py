@@ -23,6 +23,7 @@ from toolhand_interfaces.srv import (
     ComputeGrasp,
     GetDepth,
 )
+from vision_msgs.msg import Point2D
 
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.results import ToolResult
@@ -53,7 +54,7 @@ from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspAlternatives
 from tool_nodes.tools.spacetools.robot import robot_tools
 from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import BoolArray, FloatArray, Frame
+from tool_nodes.types import BoolArray, FloatArray, Frame, Grasped, GraspTarget
 
 
 class RemoteCamera:
@@ -188,11 +189,15 @@ class RemoteManipulator:
         self._stopped = stopped
         self.motion_time_s = 0.0
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
         """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""
         goal = ExecuteGrasp.Goal(approval_mode=ExecuteGrasp.Goal.AUTO)
         goal.grasp = PoseStamped(header=_in_base(frame), pose=matrix_to_pose(T_base_gripper))
-        return float(self._run(self._execute_grasp, goal, "execute_grasp").opening)
+        if target is not None:
+            goal.mask = mask_to_image(target.mask, header_of(frame))
+            goal.pointed_at = [Point2D(x=float(x), y=float(y)) for x, y in target.points]
+        result = self._run(self._execute_grasp, goal, "execute_grasp")
+        return Grasped(float(result.opening), float(result.check_time))
 
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         """See ports.GraspAndPlace. Raises ToolError: also UNAVAILABLE, TIMEOUT, CANCELLED."""

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
+from tool_nodes.toolbox.grasp_memory import GraspMemory
 from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.limits import CallHistory, CallLimiter
 from tool_nodes.types import Frame
@@ -188,6 +189,7 @@ class Session:
         forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
         seen: The newest frame that a tool of the robot has captured; None before the first.
         grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
+        grasps: What its grasps are for, and what is held.
         calls: How many calls a policy has made so far; None where the agent looks for itself.
     """
 
@@ -197,6 +199,7 @@ class Session:
     forgotten: dict[str, None] = field(default_factory=dict, repr=False)
     seen: Frame | None = field(default=None, repr=False)
     grasps_given: dict[str, int] = field(default_factory=dict, repr=False)
+    grasps: GraspMemory = field(default_factory=GraspMemory, repr=False)
     calls: int | None = 0
 
     def fork(self) -> Session:
@@ -208,6 +211,7 @@ class Session:
             dict(self.forgotten),
             self.seen,
             dict(self.grasps_given),
+            self.grasps.fork(),
             self.calls,
         )
 
@@ -385,11 +389,13 @@ class Toolbox:
             if result.error.code in _PASSING_ERRORS:
                 session.history = CallHistory()
             text = self._guard.short(f"Error {result.error.code}: {result.error}")
-            result = replace(result, text=text, image=None, variables={})
+            result = replace(result, text=text, image=None, variables={}, outlined=None)
         for variable, value in result.variables.items():
             session.variables.pop(variable, None)
             session.forgotten.pop(variable, None)
             session.variables[variable] = value
+        if result.outlined is not None:
+            session.grasps.note_outline(result.outlined)
         if result.image is not None:
             image_index = len(session.images)
             session.images.append(_as_session_image(result.image, result, values))

@@ -24,22 +24,6 @@ def nearest(points: Sequence[PicturePoint], to: PicturePoint) -> PicturePoint:
     return min(points, key=lambda point: math.dist(point, to))
 
 
-UNMOVED = 0.08
-"""Normalized distance within which a thing is still where it was, pushed a little or seen better than before."""
-
-
-def still_stands(target: PicturePoint, before: Sequence[PicturePoint], after: Sequence[PicturePoint]) -> bool:
-    """True if what stood at a target is still there in a later picture.
-
-    Args:
-        target: Where it was.
-        before: All of its like that were seen with it.
-        after: All of its like in the later picture.
-    """
-    known = [target, *(point for point in before if point != target)]
-    return any(nearest(known, point) == target and near(point, target, UNMOVED) for point in after)
-
-
 def the(phrase: str) -> str:
     """A noun phrase with its article: "the red box", but "a can"."""
     return phrase if phrase.split()[0] in ("a", "an", "any", "some", "either", "one", "something") else f"the {phrase}"

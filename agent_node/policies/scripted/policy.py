@@ -12,7 +12,7 @@ from functools import partial
 from agent_node.calls import ToolCall
 from agent_node.policies.scripted.asking import where_of, which, which_side
 from agent_node.policies.scripted.commands import Command, parse_command
-from agent_node.policies.scripted.points import at, near, nearest, still_stands, still_there, the, untried
+from agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from agent_node.policies.scripted.steps import (
     NOT_LOOKED_AT,
     Done,
@@ -39,8 +39,9 @@ IN_THE_WAY = 0.25
 _FINAL = frozenset(
     {
         ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
-        ErrorCode.CONTROLLER_FAULT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL, ErrorCode.INVALID_ARGUMENT,
-        ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET, ErrorCode.PICTURE_UNUSABLE,
+        ErrorCode.CONTROLLER_FAULT, ErrorCode.WRONG_OBJECT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL,
+        ErrorCode.INVALID_ARGUMENT, ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
+        ErrorCode.PICTURE_UNUSABLE,
     }
 )  # fmt: skip
 """Errors that trying again does not mend."""
@@ -107,7 +108,6 @@ class _Episode:
         self._target: PicturePoint | None = None
         self._alike: tuple[PicturePoint, ...] = ()
         self._likeness = command.target.text if command.target else ""
-        self._checked = command.target is None
         self._wrong = False
         self._references: list[list[PicturePoint]] = []
         self._spot: PicturePoint | None = None
@@ -155,13 +155,6 @@ class _Episode:
         if self._image is None:
             yield from self._look("")
         if command.action == "pick":
-            self._check_lifted(
-                *(
-                    yield ScriptStep(
-                        f"The gripper holds something. Is {self._name} gone?", (self._detect(self._likeness),)
-                    )
-                )
-            )
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
             raise Done(thought, self._told(f"Picked up {self._name}."))
         if command.target is None and not self._references:
@@ -369,36 +362,31 @@ class _Episode:
         call = ToolCall("robot.execute_grasp", {"grasp_pose": "$grasp_pose"})
         [response] = yield ScriptStep(f"A collision-free grasp of {self._name} is there; I execute it.", (call,))
         self._moved = self._moved or response.error not in _BEFORE_MOTION
+        if response.error is ErrorCode.WRONG_OBJECT:
+            yield from self._hold_another(response)
+            return
         if not response.ok:
             self._failed_grasps += response.error in (ErrorCode.GRIPPER_EMPTY, ErrorCode.OBJECT_DROPPED)
             raise Setback(f"pick up {self._name}", response)
         self.holding = True
         self._image = response.image_index
 
-    def _check_lifted(self, response: Response) -> None:
-        """Raises Done if the picture after the lift still shows the target: then something else was lifted."""
-        self._checked = True
+    def _hold_another(self, response: Response) -> Script:
+        """Something else was lifted than what was pointed at: one like it will do where any was asked for."""
+        self.holding = self._wrong = True
         target = self._command.target
-        any_will_do = target is not None and target.indefinite and len(response.points) < len(self._alike)
-        if any_will_do or not (self._target and still_stands(self._target, self._alike, response.points)):
-            return
-        self._wrong = True
-        where = at(nearest(response.points, self._target))
-        sentence = f"something else was lifted: {self._name} still stands at {where}"
-        raise Done(
-            f"{self._name.capitalize()} is still there, so what I hold is something else.",
-            self.failure(ErrorCode.EXECUTION_FAILED, sentence),
-        )
+        if target is None or not target.indefinite or len(self._alike) < 2:
+            raise Setback(f"pick up {self._name}", response)
+        yield from self._look("")
+        [seen] = yield ScriptStep(f"I hold another thing. Is it {self._name} too?", (self._detect(self._likeness),))
+        if seen.error not in (None, ErrorCode.OBJECT_NOT_FOUND) or len(seen.points) >= len(self._alike):
+            raise Setback(f"pick up {self._name}", response)
+        self._wrong = False
 
     def _find_spot(self) -> Script:
         """Ask for the place again on the fresh picture; keep the earlier one if the words now mean another thing."""
         calls = [self._ask_spot(), *(self._detect(name) for name in self._named_references())]
-        check = [] if self._checked else [self._detect(self._likeness)]
-        gone = f"Is {self._name} gone, and where" if check else "Where"
-        responses = yield ScriptStep(f"I hold it. {gone} exactly is there room {self._where} now?", (*check, *calls))
-        if check:
-            self._check_lifted(responses[0])
-            responses = responses[1:]
+        responses = yield ScriptStep(f"I hold it. Where exactly is there room {self._where} now?", tuple(calls))
         stays = all(
             any(near(p, q, MOVED) for q in before)
             for before, r in zip(self._references, responses[1:], strict=True)

@@ -42,7 +42,7 @@ _ANYWHERE, _BETWEEN = (
 _REGISTERS = frozenset(f"p{k}" for k in range(1, v.REGISTERS + 1))
 _POINTED = _REGISTERS | {v.MORE}
 """An answer of a pointer has one of these, and a picture."""
-_ERRORS = frozenset(map(str, ErrorCode))
+_ERRORS = frozenset(v.CODES)
 _LET_GO = frozenset(map(str, (ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING, ErrorCode.GRIPPER_EMPTY)))
 """After these the hand is empty."""
 _SLOTS = frozenset(f"[w{k}]" for k in range(1, v.SLOTS + 1))

@@ -64,7 +64,7 @@ def observe(message: Message, tool: str) -> ToolAnswer:
 
 def _tokens(response: Response, tool: str, points: bool) -> tuple[str, ...]:
     if response.error is not None:
-        return (str(response.error),)
+        return (v.code_token(response.error),)
     if tool in _POINTING:
         return () if points else (v.EMPTY,)
     if not response.text or response.text.startswith(NOTE.strip()):

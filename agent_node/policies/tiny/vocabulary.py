@@ -49,9 +49,25 @@ _RELATIONS = {relation: relation.upper() for relation in get_args(Relation)}
 RELATION_TOKENS: dict[str, str] = {token: relation for relation, token in _RELATIONS.items()}
 """Where to put a thing, and what `tool_nodes.language.places` calls it."""
 
+CODES = (
+    "NOT_UNDERSTOOD", "AMBIGUOUS", "INVALID_ARGUMENT", "UNKNOWN_TOOL", "NOT_RECOGNISED", "OBJECT_NOT_FOUND",
+    "EMPTY_MASK", "NO_DEPTH", "NO_GRASP", "OUT_OF_WORKSPACE", "PLACE_BLOCKED", "IK_FAILED", "PLAN_FAILED",
+    "SCENE_CHANGED", "NOT_APPROVED", "STOPPED", "CANCELLED", "EXECUTION_FAILED", "CONTROLLER_FAULT", "GRIPPER_EMPTY",
+    "OBJECT_DROPPED", "NOT_HOLDING", "TURN_BUDGET", "TIMEOUT", "UNAVAILABLE", "INTERNAL",
+)  # fmt: skip
+"""Error codes that are tokens: those that there were when the dialect was made. Trained weights have a row for each, so
+that none is added; `code_token` says how a later one is read."""
+_LATER = {ErrorCode.WRONG_OBJECT: "EXECUTION_FAILED", ErrorCode.PICTURE_UNUSABLE: "NOT_RECOGNISED"}
+
+
+def code_token(code: ErrorCode) -> str:
+    """The token of an error code; of one that came later that of its next of kin, else INVALID_ARGUMENT."""
+    return str(code) if code in CODES else _LATER.get(code, "INVALID_ARGUMENT")
+
+
 FIXED: tuple[str, ...] = (
     TASK, GO, SEE, *(f"[w{k}]" for k in range(1, SLOTS + 1)), *(f"p{k}" for k in range(1, REGISTERS + 1)),
-    END, *MOVES, *POINTERS, *RELATION_TOKENS, *RESULTS, *LOOKS, *map(str, ErrorCode),
+    END, *MOVES, *POINTERS, *RELATION_TOKENS, *RESULTS, *LOOKS, *CODES,
 )  # fmt: skip
 """Every token that is no word, in the order of their ids."""
 

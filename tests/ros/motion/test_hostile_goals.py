@@ -15,8 +15,9 @@ from std_msgs.msg import Header
 from std_srvs.srv import Trigger
 from toolhand_interfaces.srv import ApproveMotion
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
+from vision_msgs.msg import Point2D
 
-from tool_nodes.ros.messages import matrix_to_pose
+from tool_nodes.ros.messages import mask_to_image, matrix_to_pose
 
 CODES = {"NOT_APPROVED", "INVALID_ARGUMENT", "OUT_OF_WORKSPACE", "IK_FAILED", "PLAN_FAILED", "UNAVAILABLE"}
 
@@ -34,6 +35,22 @@ def hostile_poses(T: np.ndarray) -> list[Any]:
         q.w, q.x, q.y, q.z = quaternion
         poses.append(pose)
     return poses
+
+
+def hostile_masks() -> list[dict[str, Any]]:
+    """What a grasp is said to be meant for, that no picture shows."""
+    full = mask_to_image(np.ones((480, 640), bool), Header())
+    cut = mask_to_image(np.ones((480, 640), bool), Header())
+    cut.data = cut.data[:1000]
+    return [
+        {"mask": mask_to_image(np.ones((4, 4), bool), Header())},
+        {"mask": mask_to_image(np.zeros((480, 640), bool), Header())},
+        {"mask": cut},
+        {"pointed_at": [Point2D(x=0.5, y=0.5)]},
+        {"mask": full, "pointed_at": [Point2D(x=math.nan, y=0.5)]},
+        {"mask": full, "pointed_at": [Point2D(x=0.5, y=1.5)]},
+        {"mask": full, "pointed_at": [Point2D(x=0.5, y=0.5)] * 100},
+    ]
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")  # numbers that overflow are refused before they do
@@ -66,6 +83,11 @@ def test_no_direct_call_moves_an_arm_whose_operator_asks_or_only_plans(
         if abs(pose.position.x) > 100.0:
             assert statuses[-1].error_code == "INVALID_ARGUMENT"
             assert "within 100 m along each axis" in statuses[-1].message
+    stamped = PoseStamped(header=Header(frame_id="base_link"), pose=matrix_to_pose(target.T_base_gripper))
+    for masked in hostile_masks():
+        request = {"grasp": stamped, "approval_mode": "plan_only"} | masked
+        statuses.append(cell.call(ExecuteGraspOnce, "execute_grasp_once", **request).status)
+        assert statuses[-1].error_code == "INVALID_ARGUMENT", statuses[-1]
     statuses.append(cell.place((0.4, -1e300, 0.1)).end()[1].status)
     assert statuses[-1].error_code == "INVALID_ARGUMENT", statuses[-1]
     for k in range(12):

@@ -11,11 +11,14 @@ from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionClient
 from simulation_interfaces.srv import StepSimulation
+from std_msgs.msg import Header
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from vision_msgs.msg import Point2D
 
-from sim.station import Station
+from sim.station import Station, StationConfig
 from tests.gen3 import ARM_JOINTS, NAMED_STATES
 from tool_nodes.motion.manipulation import Manipulator
+from tool_nodes.ros.messages import mask_to_image
 
 
 @pytest.mark.parametrize(("gripper_action", "places"), [("GripperCommand", True), ("ParallelGripperCommand", False)])
@@ -23,14 +26,14 @@ def test_the_same_motion_as_in_process(
     make_cell: Any, target: Any, gripper_action: str, places: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A grasp opens the jaws and closes them: with the other action of a gripper that is enough."""
-    asked: dict[str, tuple[Any, Any]] = {}
+    asked: dict[str, tuple[Any, ...]] = {}
 
     def spy(name: str) -> None:
         original = getattr(Manipulator, name)
 
-        def plan(self: Manipulator, where: Any, frame: Any) -> Any:
-            asked.setdefault(name, (where, frame))
-            return original(self, where, frame)
+        def plan(self: Manipulator, *arguments: Any) -> Any:
+            asked.setdefault(name, arguments)
+            return original(self, *arguments)
 
         monkeypatch.setattr(Manipulator, name, plan)
 
@@ -38,7 +41,11 @@ def test_the_same_motion_as_in_process(
     spy("plan_place")
     cell = make_cell(lockstep=True, use_sim_time=True, gripper_action=gripper_action)
     cell.start_simulator(lockstep=True, gripper_action=gripper_action)
-    _, grasped = cell.grasp(target.T_base_gripper).end()
+    goal = cell.grasp_goal(target.T_base_gripper)
+    if places:
+        mask, point = outline(target)
+        goal.mask, goal.pointed_at = mask_to_image(mask, Header()), [point]
+    _, grasped = cell.send_grasp(goal).end()
     assert grasped.status.success, grasped.status.message
     after_grasp = cell.motion._arm.state()
     if places:
@@ -47,11 +54,12 @@ def test_the_same_motion_as_in_process(
         after_place = cell.motion._arm.state()
 
     # The same pose and the same picture, as they came through the messages.
-    station = Station(target.scene)
+    station = Station(target.scene, StationConfig(image_size=(320, 240)))
     began = station.arm.state().stamp
-    opening = station.manipulator.grasp(*asked["plan_grasp"])
+    assert (asked["plan_grasp"][2] is not None) == places
+    here = station.manipulator.grasp(*asked["plan_grasp"])
     expected = station.arm.state()
-    assert grasped.opening == opening
+    assert (grasped.opening, grasped.check_time) == (here.opening_m, here.check_s)
     assert grasped.execution_time == pytest.approx(expected.stamp - began, abs=1e-9)
     assert after_grasp.q.tobytes() == expected.q.tobytes()
     assert after_grasp.qd.tobytes() == expected.qd.tobytes()
@@ -62,6 +70,14 @@ def test_the_same_motion_as_in_process(
     expected = station.arm.state()
     assert after_place.q.tobytes() == expected.q.tobytes()
     assert after_place.qd.tobytes() == expected.qd.tobytes()
+
+
+def outline(target: Any) -> tuple[Any, Point2D]:
+    """The mask (240, 320) of what the target's grasp is for, and a point in its middle."""
+    station = Station(target.scene, StationConfig(image_size=(320, 240)))
+    mask = station.make_camera(station.scene_camera()).capture().ids == 0
+    rows, columns = np.nonzero(mask)
+    return mask, Point2D(x=float(columns.mean() + 0.5) / 320, y=float(rows.mean() + 0.5) / 240)
 
 
 @pytest.fixture

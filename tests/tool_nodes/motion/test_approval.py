@@ -86,7 +86,7 @@ class Cell:
 
 def test_a_motion_that_a_person_approves_runs_and_the_next_one_is_asked_for_anew() -> None:
     cell = Cell()
-    assert cell.manipulator.grasp(GRASP, cell.camera.capture()) > 0.03
+    assert cell.manipulator.grasp(GRASP, cell.camera.capture()).opening_m > 0.03
     (request,) = cell.person.asked
     assert request.what == "Grasp with the gripper at x=0.450 m, y=0.000 m, z=0.166 m"
     assert request.duration_s > 1.0
@@ -149,7 +149,7 @@ def test_a_caller_can_make_the_mode_stricter_and_never_weaker(own: Mode, asked: 
     plan = cell.plan()
     with cell.guard.at_least(asked):
         if moves:
-            assert cell.manipulator.run_grasp(plan) > 0.03
+            assert cell.manipulator.run_grasp(plan).opening_m > 0.03
         else:
             assert cell.refused(plan).code is ErrorCode.NOT_APPROVED
     assert cell.guard.in_force is own

@@ -65,6 +65,9 @@ class WrappedArm:
     def move_gripper(self, opening_m: float) -> GripperOutcome:
         return self._arm.move_gripper(opening_m)  # type: ignore[no-any-return]
 
+    def rest(self, seconds: float) -> MotionOutcome:
+        return self._arm.rest(seconds)  # type: ignore[no-any-return]
+
     def stop(self) -> None:
         self._arm.stop()
 

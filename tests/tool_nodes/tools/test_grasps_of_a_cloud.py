@@ -83,7 +83,7 @@ def test_asking_again_gives_the_next_best_grasp_and_starts_over_after_the_last(s
 def test_grasps_out_of_reach_are_passed_over(station: Station) -> None:
     T_base_camera = station.camera.capture().T_base_camera
 
-    def reachable(T_base_gripper: Any, frame: Any) -> bool:
+    def reachable(T_base_gripper: Any, frame: Any, target: Any) -> bool:
         return (np.linalg.inv(T_base_camera) @ T_base_gripper)[2, 3] > 0.55
 
     assert asked_again(station, reachable, 3) == [0.6, 0.7, 0.6]
@@ -92,7 +92,7 @@ def test_grasps_out_of_reach_are_passed_over(station: Station) -> None:
 def test_no_grasp_in_reach_is_an_error_that_says_how_many_there_were(station: Station) -> None:
     table = Table(station)
     table.segment("cinnamon")
-    table.toolbox = Toolbox([GraspTools(FixedGrasps(), lambda T, frame: False)])
+    table.toolbox = Toolbox([GraspTools(FixedGrasps(), lambda T, frame, target: False)])
     error = table.refusal("grasp_generator.compute_grasp", **CLOUD, image_index=0)
     assert error.code is ErrorCode.NO_GRASP
     assert error.message == "None of the 3 collision-free grasps can be reached by the arm."

@@ -15,7 +15,7 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
 from tool_nodes.toolbox.toolbox import InSession, tool
 from tool_nodes.tools.drawing import draw_axes
-from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet
+from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
 MAX_CHECKED = 24
 """Grasps tried for reachability before giving up; they are sorted best first."""
@@ -58,7 +58,7 @@ class GraspAlternatives:
             mask: Variable holding the segmentation mask (H, W) of the object.
             focal_length_px: Focal length in pixels.
             image_index: Index of the image that mask and cloud belong to.
-            session: The conversation, which counts the grasps it was given.
+            session: The conversation, which counts the grasps it was given, and notes what they are for.
         """
         flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
         frame = image_index.require_frame()
@@ -74,6 +74,7 @@ class GraspAlternatives:
         given = session.grasps_given.get(key, 0)
         result = self.alternative(cloud, mask, focal_length_px, image_index.rgb, frame, given)
         session.grasps_given[key] = given + 1
+        session.grasps.note_grasp(result.variables["grasp_pose"], frame, mask)
         return result
 
     def alternative(
@@ -106,26 +107,26 @@ class GraspTools(GraspAlternatives):
 
     Args:
         generator: Proposes grasps.
-        reachable: (T_base_gripper (4, 4), frame) -> True if the arm can get there; None accepts all.
+        reachable: (T_base_gripper (4, 4), frame, target) -> True if the arm can get there; None accepts all.
         robot: Whose gripper is drawn; the default robot's where None.
     """
 
     def __init__(
         self,
         generator: GraspGenerator,
-        reachable: Callable[[FloatArray, Frame], bool] | None = None,
+        reachable: Callable[[FloatArray, Frame, GraspTarget | None], bool] | None = None,
         robot: RobotModel | None = None,
     ) -> None:
         self._gripper = (robot or load_robot()).gripper
         self._generator = generator
         self._reachable = reachable
 
-    def _choose(self, grasps: GraspSet, frame: Frame, skip: int) -> int:
+    def _choose(self, grasps: GraspSet, frame: Frame, mask: BoolArray, skip: int) -> int:
         """Index of the (skip+1)-th reachable grasp; wraps to the best when there are no more."""
-        found = []
+        found, target = [], GraspTarget(mask)
         for index in range(min(len(grasps.scores), MAX_CHECKED)):
             T_base_gripper = frame.T_base_camera @ grasps.T_camera_gripper[index]
-            if self._reachable is None or self._reachable(T_base_gripper, frame):
+            if self._reachable is None or self._reachable(T_base_gripper, frame, target):
                 found.append(index)
                 if len(found) > skip:
                     return index
@@ -149,7 +150,7 @@ class GraspTools(GraspAlternatives):
         """See `GraspAlternatives`."""
         flat = mask.reshape(-1)
         grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
-        index = self._choose(grasps, frame, number)
+        index = self._choose(grasps, frame, mask, number)
         T = grasps.T_camera_gripper[index]
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)

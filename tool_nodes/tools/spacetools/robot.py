@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.geometry import backproject, invert, project, transform
+from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.perception.containers import is_cavity, seen_inside
@@ -24,6 +25,9 @@ from tool_nodes.toolbox.toolbox import InSession, Session, tool
 from tool_nodes.tools.drawing import colourize_depth
 from tool_nodes.tools.spacetools.depth import depth_range
 from tool_nodes.types import FloatArray, Frame
+
+_LOST = frozenset({ErrorCode.OBJECT_DROPPED, ErrorCode.NOT_HOLDING})
+"""After these nothing is held."""
 
 UNSEEN = "Not verified: the new picture does not show the object in the container; it may be hidden in it. "
 """What a place into a container says where it was not seen to have worked; policies tell it on."""
@@ -114,6 +118,9 @@ class CameraTools:
 class RobotTools(CameraTools):
     """Perception and manipulation on the robot itself.
 
+    A grasp leaves the fact `grasped`: `opening_m`, the jaws that hold the thing; `check_s`, time of the robot that it
+    took to be sure; and `seen`, true where a picture was looked at too, because it is known what the grasp was for.
+
     A placement leaves the fact `placed`: `wanted_m`, where the thing should stand, and `found_m`, where the picture
     after it shows the middle of what is new (None if it shows nothing new there), both [x, y, z] in the base frame [m];
     the same as normalized points `wanted` and `found` of that picture, on the height where it should stand; `off_mm`,
@@ -142,20 +149,33 @@ class RobotTools(CameraTools):
         Args:
             grasp_pose: 4x4 pose of the gripper's base in the camera frame (OpenCV), approach along +Z,
                 fingers closing along X; usually $grasp_pose.
+            session: The conversation, which knows what the pose was computed for. Of a pose that it was not given, or
+                that belongs to a picture of before something moved, only the jaws can tell whether it was lifted.
         """
         frame = self._last_seen(session)
         T = frame.T_base_camera @ require_rigid(grasp_pose)
+        known = session.grasps.find(grasp_pose)
+        if known is not None and known.frame is not frame and changed(known.frame, frame):
+            known = None
         started = self._clock()
-        opening = self._manipulator.grasp(T, frame)
-        elapsed = self._clock() - started
+        grasped = self._manipulator.grasp(T, frame, None if known is None else known.target)
+        elapsed, session.grasps.held = self._clock() - started, known
         after = self._look(session)
         w, h = after.size
         return ToolResult(
             value={"success": True, "execution_time_s": elapsed, "image": after.rgb},
-            text=f"Grasp executed successfully in {elapsed:.2f} s. The gripper holds an object {opening:.3f} m wide. "
+            text=f"Grasp executed successfully in {elapsed:.2f} s. The gripper holds an object "
+            f"{grasped.opening_m:.3f} m wide. "
             f"Use $captured_image (image, {h}x{w}x3) to reference the view after the grasp.",
             image=after.rgb,
             variables={"captured_image": SessionImage(after.rgb, after)},
+            facts={
+                "grasped": {
+                    "opening_m": round(grasped.opening_m, 4),
+                    "check_s": round(grasped.check_s, 3),
+                    "seen": known is not None,
+                }
+            },
         )
 
     @tool(
@@ -191,7 +211,12 @@ class RobotTools(CameraTools):
 
     def _place(self, point_base: FloatArray, frame: Frame, session: Session) -> ToolResult:
         started = self._clock()
-        self._manipulator.place(point_base, frame)
+        try:
+            self._manipulator.place(point_base, frame)
+        except ToolError as error:
+            session.grasps.held = None if error.code in _LOST else session.grasps.held
+            raise
+        session.grasps.held = None
         elapsed = self._clock() - started
         after = self._look(session)
         w, h = after.size

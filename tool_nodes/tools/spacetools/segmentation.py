@@ -12,7 +12,7 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.tools.drawing import draw_mask, draw_points
-from tool_nodes.types import BoolArray, PointPrompt
+from tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
 
 _SHOWN_POINTS = 5
 """So many points outside of a mask are listed in a text."""
@@ -44,6 +44,7 @@ class Sam2Tools:
             f"Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, best.mask), [(x, y)]),
             variables={"segmentation_mask": best.mask},
+            outlined=GraspTarget(best.mask, ((x, y),)),
             backend=found.backend,
         )
 
@@ -67,14 +68,21 @@ class Sam2Tools:
             f"{_outside(found[0].mask, prompts)}Use $segmentation_mask (boolean array, {h}x{w}) to reference it.",
             image=draw_points(draw_mask(image_index.rgb, found[0].mask), prompts),
             variables={"segmentation_mask": found[0].mask},
+            outlined=GraspTarget(
+                found[0].mask, tuple(point for point in prompts if _is_on(found[0].mask, point))[:MOST_POINTS]
+            ),
             backend=answer.backend,
         )
 
 
+def _is_on(mask: BoolArray, point: tuple[float, float]) -> bool:
+    height, width = mask.shape
+    return bool(mask[min(int(point[1] * height), height - 1), min(int(point[0] * width), width - 1)])
+
+
 def _outside(mask: BoolArray, points: Sequence[tuple[float, float]]) -> str:
     """A sentence and a blank about normalized points that are not on a mask (H, W); empty where all are."""
-    height, width = mask.shape
-    beside = [(x, y) for x, y in points if not mask[min(int(y * height), height - 1), min(int(x * width), width - 1)]]
+    beside = [point for point in points if not _is_on(mask, point)]
     if not beside:
         return ""
     shown = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in beside[:_SHOWN_POINTS])

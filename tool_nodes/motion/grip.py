@@ -1,0 +1,69 @@
+"""Whether the jaws still hold what they closed on: read until they are steady, since things slip out slowly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tool_nodes.perception.lifted import Lift
+from tool_nodes.ports import Arm
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import MotionStatus
+
+EMPTY_OPENING = 0.006
+"""Jaws closed further than this hold nothing [m]."""
+
+LOOK_S = 0.4
+"""Between two readings of the jaws [s]: the shortest in which those that lose a thing were seen to move."""
+NARROWED_M = 0.0005
+"""Jaws that closed by more than this in between are not steady [m]. What is held askew settles by less; the slowest
+that was seen to slip out closed by 1.2 mm."""
+CARRIED_M = 0.002
+"""And by more than this since the thing was lifted: then it is looked whether it is still there [m]; chosen by hand."""
+LONGEST_S = 2.4
+"""And they are watched no longer than this [s]: as long as a judge waits, and a little more."""
+
+
+@dataclass(frozen=True)
+class GripReading:
+    """What the jaws hold: opening_m, the newest reading [m]; took_s, how long they were watched [s]."""
+
+    opening_m: float
+    took_s: float
+
+    @property
+    def empty(self) -> bool:
+        """True if nothing is between the jaws."""
+        return self.opening_m < EMPTY_OPENING
+
+
+def steady_grip(arm: Arm) -> GripReading:
+    """Watch closed jaws until two readings agree, or they are empty, or for LONGEST_S.
+
+    Raises:
+        ToolError: STOPPED.
+    """
+    opening, took_s = arm.state().opening_m, 0.0
+    while opening >= EMPTY_OPENING and took_s < LONGEST_S:
+        before = opening
+        if arm.rest(LOOK_S).status is MotionStatus.STOPPED:
+            raise ToolError(ErrorCode.STOPPED, "The arm was stopped while it looked what it holds.")
+        opening, took_s = arm.state().opening_m, took_s + LOOK_S
+        if opening > before - NARROWED_M:
+            break
+    return GripReading(opening, took_s)
+
+
+def wrong_object(lift: Lift, grip: GripReading) -> ToolError | None:
+    """The error where the pictures say that what is held is not the target, or not it alone; else None."""
+    held = f"the gripper holds an object {grip.opening_m:.3f} m wide"
+    if lift.stays is not None:
+        what = f"Something else was lifted: the target still stands at {_at(lift.stays)}; {held}."
+    elif lift.beside is not None:
+        what = f"More than the target was lifted: what stood beside it at {_at(lift.beside)} is gone too; {held}."
+    else:
+        return None
+    return ToolError(ErrorCode.WRONG_OBJECT, what, "Put it down where there is room, look again, and grasp anew.")
+
+
+def _at(point: tuple[float, float]) -> str:
+    return f"image point ({point[0]:.3f}, {point[1]:.3f})"

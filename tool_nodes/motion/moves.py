@@ -1,0 +1,138 @@
+"""What the motions of a manipulator are made of: legs that are planned, checked, permitted and followed to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
+
+import numpy as np
+
+from tool_nodes.geometry import rotation_angle
+from tool_nodes.motion.approval import PlannedMotion
+from tool_nodes.motion.guard import MOVED_M, MOVED_RAD, GuardedArm, Mode, MotionGuard
+from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.limits import MotionLimits
+from tool_nodes.motion.plans import GraspPlan, Legs, ParkPlan, PlacePlan
+from tool_nodes.motion.robot_model import RobotModel, load_robot
+from tool_nodes.motion.scene_change import changed
+from tool_nodes.motion.scene_model import attached_opening
+from tool_nodes.motion.stop_latch import StopWatch
+from tool_nodes.ports import Arm, Camera, Planner
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, MotionStatus, PoseGoal, Trajectory
+
+
+class GuardedMoves:
+    """Plans and runs single legs on an arm that a guard stands before; arguments and errors as of `Manipulator`."""
+
+    def __init__(
+        self,
+        arm: Arm,
+        planner: Planner,
+        camera: Camera,
+        on_stage: Callable[[str], None],
+        guard: MotionGuard | None,
+        robot: RobotModel | None,
+    ) -> None:
+        if guard is None:
+            guard = MotionGuard(limits=MotionLimits(robot=robot or load_robot()))
+        if robot not in (None, guard.robot):
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"The guard's limits are those of {guard.robot.name}, but the robot is {robot.name}.",
+                "Make the guard with MotionLimits(robot=...).",
+            )
+        self.guard = guard
+        self.robot = guard.robot
+        self._gripper = self.robot.gripper
+        self._kinematics = Kinematics(robot=self.robot)
+        self._arm = GuardedArm(arm, self.guard)
+        self._planner = planner
+        self._camera = camera
+        self._on_stage = on_stage
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See ports.Arm; every motion is one by itself, and part of one that surrounds it."""
+        return self._arm.job()
+
+    # -- motions ---------------------------------------------------------------------------------
+
+    def _plan(self, start: FloatArray, goal: Goal, scene: CollisionScene, speed: float = 1.0) -> Trajectory:
+        trajectory = self._planner.plan(start, goal, scene, speed * self.guard.limits.speed)
+        self.guard.check(trajectory, attached_opening(scene, self._gripper))
+        return trajectory
+
+    def _permit(self, plan: GraspPlan | PlacePlan | ParkPlan) -> AbstractContextManager[None]:
+        """Within it the plan may run. Raises ToolError NOT_APPROVED, OUT_OF_WORKSPACE, SCENE_CHANGED, ..."""
+        if self.guard.in_force is Mode.ASK:
+            self._on_stage("waiting for approval")
+        return self.guard.permit(plan.motion, self._arm.state().opening_m, self._unchanged)
+
+    def _unchanged(self, motion: PlannedMotion) -> None:
+        """Raises ToolError SCENE_CHANGED if the arm or the scene is no longer as it was when the motion was planned."""
+        start, now = (self._kinematics.fk(q) for q in (motion.legs[0].q[0], self._arm.state().q))
+        turn = rotation_angle(start[:3, :3], now[:3, :3])
+        if float(np.linalg.norm(start[:3, 3] - now[:3, 3])) > MOVED_M or turn > MOVED_RAD:
+            raise ToolError(ErrorCode.SCENE_CHANGED, "The arm has moved since the plan was made.", "Plan anew.")
+        if motion.frame is not None and changed(motion.frame, self._camera.capture()):
+            raise ToolError(ErrorCode.SCENE_CHANGED, "The scene has changed since the plan was made.", "Look again.")
+
+    def _follow(self, trajectory: Trajectory, stage: str) -> None:
+        self._on_stage(stage)
+        outcome = self._arm.follow(trajectory)
+        if outcome.status is MotionStatus.STOPPED:
+            raise ToolError(ErrorCode.STOPPED, f"The arm was stopped during {stage}; it holds its position.")
+        if outcome.status is not MotionStatus.SUCCEEDED:
+            code = ErrorCode.CONTROLLER_FAULT if outcome.faulty else ErrorCode.EXECUTION_FAILED
+            raise ToolError(code, f"The arm could not finish {stage}: {outcome.message}.")
+
+    def _move(self, goal: Goal, scene: CollisionScene, stage: str, speed: float = 1.0) -> None:
+        self._on_stage(stage)
+        self._follow(self._plan(self._arm.state().q, goal, scene, speed), stage)
+
+    def _jaws(self, opening_m: float, stage: str) -> float:
+        self._on_stage(stage)
+        outcome = self._arm.move_gripper(opening_m)
+        if outcome.status is MotionStatus.STOPPED:
+            raise ToolError(ErrorCode.STOPPED, f"The gripper was stopped during {stage}.")
+        if outcome.status is not MotionStatus.SUCCEEDED:
+            raise ToolError(ErrorCode.CONTROLLER_FAULT, f"The gripper failed during {stage}: {outcome.message}.")
+        return outcome.opening_m
+
+    def _park(self, scene: CollisionScene, speed: float = 1.0) -> None:
+        self._move(JointGoal(self.robot.park), scene, "the return to the park position", speed)
+
+    def _linear_up(self, scene: CollisionScene, stage: str, heights: Iterable[float], speed: float = 1.0) -> None:
+        """Straight up from where the arm is measured, which may not be where it should be: by the first height that can
+        be planned [m]."""
+        self._on_stage(stage)
+        failures: list[ToolError] = []
+        q = self._arm.state().q
+        for height in heights:
+            raised = self._kinematics.fk(q)
+            raised[2, 3] += height
+            try:
+                trajectory = self._plan(q, LinearGoal(raised), scene, speed)
+            except ToolError as error:
+                failures.append(error.with_traceback(None))
+                continue
+            self._follow(trajectory, stage)
+            return
+        raise failures.pop()  # out of the list: its traceback holds this frame
+
+    def _approach_and_descend(
+        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float = 1.0
+    ) -> Legs:
+        """Both legs to T, by way of T moved by `back` (3,) in the base frame; planned before anything moves."""
+        approach = self._approach(start, T, back, scene, speed)
+        return approach, self._descent(approach, T, scene, speed)
+
+    def _approach(
+        self, start: FloatArray, T: FloatArray, back: FloatArray, scene: CollisionScene, speed: float
+    ) -> Trajectory:
+        before = T.copy()
+        before[:3, 3] += back
+        return self._plan(start, PoseGoal(before[None]), scene, speed)
+
+    def _descent(self, approach: Trajectory, T: FloatArray, scene: CollisionScene, speed: float) -> Trajectory:
+        return self._plan(approach.q[-1], LinearGoal(T), scene, min(speed, 0.6))
