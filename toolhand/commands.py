@@ -55,6 +55,10 @@ BENCHMARKS = {
     "hold": CliCommand(
         "bench.hold:bench_hold", "Hold things up for minutes without moving and print how far they slide in the jaws."
     ),
+    "foreign": CliCommand(
+        "bench.foreign:bench_foreign",
+        "Grasp things that no catalogue knows, packed and on heaps in turn; first attempts by the tools alone.",
+    ),
     "crowded": CliCommand(
         "bench.crowded:bench_crowded",
         "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",

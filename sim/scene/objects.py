@@ -115,14 +115,17 @@ def add_object(spec: mujoco.MjSpec, placed: PlacedObject, index: int) -> None:
         placed: What to add and where.
         index: Its number in the scene; its geoms are called `object{index}_{k}`.
     """
-    item = load_catalogue()[placed.item]
-    parts = item_parts(item.name)
     body = spec.worldbody.add_body(
         name=placed.id,
         pos=np.asarray(placed.position_m, dtype=float),
         quat=[np.cos(placed.yaw / 2), 0.0, 0.0, np.sin(placed.yaw / 2)],
     )
     body.add_freejoint()
+    if placed.solid is not None:
+        placed.solid.add_to(spec, body, f"object{index}")
+        return
+    item = load_catalogue()[placed.item]
+    parts = item_parts(item.name)
     volume, mass = sum(_volume(part) for part in parts if part.solid), placed.weight * item.mass_kg
     contact = _contact(item)
     if placed.grip != 1.0:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from sim.scene.objects import hull_points
+from sim.scene.solids import Solid
 from tool_nodes import workspace
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
@@ -71,6 +72,7 @@ class PlacedObject:
         grip: Times the friction of its kind, above 0. Where it is not 1, this friction holds against all that touches
             the object, the gripper's pads too, which else have their own.
         weight: Times the mass of its kind, above 0.
+        solid: Its shape where it is of no catalogue; `item` is a word for it then, and `product` is not to be asked.
     """
 
     id: str
@@ -79,6 +81,7 @@ class PlacedObject:
     yaw: float
     grip: float = 1.0
     weight: float = 1.0
+    solid: Solid | None = None
 
     @property
     def product(self) -> CatalogueItem:
