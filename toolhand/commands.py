@@ -53,7 +53,8 @@ BENCHMARKS = {
         "Plan paths among boxes: table, clutter, shelf, bins, narrow slots; beside OMPL where it is installed.",
     ),
     "hold": CliCommand(
-        "bench.hold:bench_hold", "Hold things up for minutes without moving and print how far they slide in the jaws."
+        "bench.hold:bench_hold",
+        "Hold things up without moving and print how far they slide in the jaws; exit status 1 where one slides 1 mm.",
     ),
     "foreign": CliCommand(
         "bench.foreign:bench_foreign",
@@ -133,11 +134,11 @@ BENCHMARKS = {
 DATA = {
     "export": CliCommand(
         "toolhand.data:data_export",
-        "Write a folder of rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
+        "Write rollouts as training data: chat JSONL, Parquet, or ShareGPT as LLaMA-Factory reads it.",
     ),
     "synth": CliCommand(
         "toolhand.data_synth:data_synth",
-        "Make trajectories of a scripted teacher as the papers do; only what the task itself calls right is kept.",
+        "Make trajectories of a teacher as the papers do; only what the task itself calls right is kept.",
     ),
     "show": CliCommand(
         "toolhand.data:data_show", "Write a page that shows the rollouts of a folder, to be looked through."

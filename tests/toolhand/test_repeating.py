@@ -25,8 +25,8 @@ OTHER: dict[str, Any] = {
     "ports": PortNames(segmenter="drawings"),
     "policy": "openai:m@http://127.0.0.1:1/v1", "protocol": "native", "seed": 7, "suite": "spacetools,last",
     "role": "observer", "approval": "dry-run", "turns": 5, "runs_dir": Path("other"), "animation": False,
-    "transport": "ros", "own_graph": True, "robot": "jaco2_j2s7s300",
-    "model": ModelSettings(max_tokens=99, cost_budget=0.5), "as_json": False,
+    "record_depth": True, "transport": "ros", "own_graph": True, "robot": "jaco2_j2s7s300",
+    "package_path": "packages", "model": ModelSettings(max_tokens=99, cost_budget=0.5), "as_json": False,
 }  # fmt: skip
 
 
