@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tool_nodes.motion.kinematics import Kinematics
+from tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.timing import cubic_acceleration, overload
 from tool_nodes.motion.trajectory_checks import unfit
@@ -53,6 +54,12 @@ class MotionLimits:
         for name in ("low", "high"):
             if not len(getattr(self, name)):
                 object.__setattr__(self, name, tuple(getattr(self.robot.reach, name).tolist()))
+        fastest, strongest = float(self.robot.velocity.max()), float(self.robot.acceleration.max())
+        if not (fastest <= MAX_SPEED and strongest <= MAX_ACCELERATION):
+            raise invalid(
+                f"Joints may turn with {MAX_SPEED:g} rad/s and {MAX_ACCELERATION:g} rad/s^2 at most, whatever a "
+                f"folder says, got {fastest:g} and {strongest:g}."
+            )
         low, high = np.asarray(self.low, float), np.asarray(self.high, float)
         if low.shape != (3,) or high.shape != (3,) or not (np.isfinite([low, high]).all() and (low < high).all()):
             raise invalid("The workspace box must be two finite corners (x, y, z), the first below the second.")
@@ -102,6 +109,14 @@ def check_trajectory(trajectory: Trajectory, opening_m: float, limits: MotionLim
     beyond = robot.beyond(path) > robot.beyond(q[0]) + _LIMIT_SLACK
     if beyond.any():
         raise _unfit(f"{robot.arm_joints[int(np.argmax(beyond.any(axis=0)))]} would leave its range")
+    # Whatever the robot's own limits are.
+    fastest = max(np.abs(trajectory.qd).max(), np.abs(np.diff(q, axis=0) / np.diff(t)[:, None]).max())
+    strongest = float(cubic_acceleration(trajectory).max())
+    if fastest > MAX_SPEED * (1.0 + _LIMIT_SLACK) or strongest > MAX_ACCELERATION * (1.0 + _CUBIC_SLACK):
+        raise _unfit(
+            f"a joint would turn with {fastest:.2f} rad/s and {strongest:.1f} rad/s^2, where {MAX_SPEED:g} and "
+            f"{MAX_ACCELERATION:g} are the most for any robot"
+        )
     if (factor := overload(trajectory, robot, limits.speed)) > 1.0 + _LIMIT_SLACK:
         raise _unfit(f"it is {factor:.2f} times as fast as velocity, acceleration and speed limits allow")
     force = float((cubic_acceleration(trajectory) / (robot.acceleration * limits.speed**2)).max())

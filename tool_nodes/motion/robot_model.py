@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tool_nodes import registry
 from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
+from tool_nodes.motion.rated import check_arm, check_gripper
 from tool_nodes.motion.robot_file import Section, read_document, read_file
 from tool_nodes.motion.urdf import Urdf
 from tool_nodes.results import ErrorCode, ToolError
@@ -218,6 +219,7 @@ def _load(name: str, folder: Path) -> RobotModel:
     velocity, acceleration, weights = (
         _frozen([joint.number(key, above=0.0) for joint in arm]) for key in ("velocity", "acceleration", "weight")
     )
+    check_arm(urdf.urdf, arm)
     for joint in arm:
         joint.done()
     lower, upper = _frozen(ranges[:, 0]), _frozen(ranges[:, 1])
@@ -385,6 +387,7 @@ def _gripper(section: Section, urdf: _Checked) -> GripperModel:
         raise section.error("max_opening", f"differs from what the crank opens to, {gripper.opening(open_at):.4f} m")
     if abs(gripper.opening(closed_at)) > _STROKE_SLACK:
         raise section.error("closing", f"leaves the jaws open by {gripper.opening(closed_at):.4f} m where closed")
+    check_gripper(urdf.urdf, section, gripper)
     if gripper.max_width > gripper.max_opening:
         raise section.error("max_width", f"must not be greater than max_opening, {gripper.max_opening} m")
     return gripper

@@ -8,6 +8,7 @@ from typing import Any
 import mujoco
 
 from rclpy_zenoh.plain_yaml import PlainYamlError, load
+from tool_nodes.motion.rated import check_drive
 from tool_nodes.motion.robot_file import read_file, robot_error
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.motion.urdf import compiled
@@ -99,6 +100,7 @@ def _set_arm(spec: mujoco.MjSpec, robot: RobotModel, arm: dict[str, Any]) -> Non
 
 def _set_gripper(spec: mujoco.MjSpec, robot: RobotModel, gripper: dict[str, Any]) -> None:
     links = gripper_links(spec, robot)
+    check_drive(robot.simulation_path, robot.urdf, gripper)
     for joint in spec.joints:
         if joint.parent.name in links:
             joint.armature = gripper["armature"]

@@ -83,6 +83,11 @@ class Urdf:
         element = self.joints[joint].find("limit")
         return None if element is None or key not in element.attrib else self.file.number(element, key)
 
+    def offset(self, joint: str) -> tuple[float, ...]:
+        """(x, y, z) of a joint in the frame of its parent [m]."""
+        origin = self.joints[joint].find("origin")
+        return (0.0, 0.0, 0.0) if origin is None else self.file.numbers(origin, "xyz", 3, default="0 0 0")
+
     @cached_property
     def for_physics(self) -> tuple[str, Mapping[str, bytes]]:
         """(XML, files) for MuJoCo: each mesh has a name of its own and is among the files, bytes by name."""
