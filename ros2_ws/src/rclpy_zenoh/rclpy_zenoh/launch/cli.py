@@ -128,6 +128,8 @@ def _announce(graph: LaunchedGraph, usage: bool, steps: list[str], help_of_keys:
         if not graph.closing:
             _say(str(error))
         return
+    for sentence in graph.without_effect():
+        _say(f"Warning: {sentence}")
     _say(f"Ready after {seconds:.1f} s: domain {graph.domain}, router {graph.endpoint}. Ctrl-C ends it.")
     _say("In another terminal:\n" + "\n".join(f"    {step}" for step in steps))
     if help_of_keys:

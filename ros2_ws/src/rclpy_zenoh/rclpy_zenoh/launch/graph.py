@@ -20,6 +20,7 @@ from rclpy_zenoh.launch import guard
 from rclpy_zenoh.launch.errors import LaunchError
 from rclpy_zenoh.launch.forking import LABEL, ForkServers
 from rclpy_zenoh.launch.packages import CLIENT_ROOT
+from rclpy_zenoh.launch.parameters import ParameterNames, without_effect
 from rclpy_zenoh.launch.plan import Plan, ProcessPlan, read_plan
 from rclpy_zenoh.launch.process import Supervised, Usage, ended_how, environment_of, usage_of
 from rclpy_zenoh.wire import SessionError, SessionOptions, WireSession, open_session
@@ -115,6 +116,7 @@ class LaunchedGraph:
         self._fork_servers = ForkServers(())
         self._processes: list[Supervised] = []
         self._first_failure: str | None = None
+        self._parameters: dict[str, frozenset[str]] = {}
         self.environment: dict[str, str] = {}
 
     @property
@@ -238,7 +240,7 @@ class LaunchedGraph:
         services: Collection[str] = (),
         on_missing: Callable[[list[str]], None] = lambda missing: None,
     ) -> float:
-        """Wait until every node that the file names is seen in the graph.
+        """Wait until every node that the file names is in the graph and answers: it has read its parameters then.
 
         Args:
             timeout_s: Longest time to wait [s].
@@ -259,7 +261,8 @@ class LaunchedGraph:
             time.sleep(_POLL_S)
         told: list[str] = []
         with contextlib.closing(_session(self._options)) as session:
-            while missing := _missing(session, wanted, services):
+            parameters = ParameterNames(session)
+            while missing := _missing(session, wanted, services, parameters):
                 if missing != told:
                     told = missing
                     on_missing(missing)
@@ -269,9 +272,16 @@ class LaunchedGraph:
                     raise LaunchError("The graph was closed before it was ready.")
                 if time.monotonic() - began > timeout_s:
                     router = "" if session.has_router() else f"; no router answers at {self.endpoint}"
-                    raise LaunchError(f"After {timeout_s:.0f} s the graph lacks {', '.join(missing)}{router}.")
+                    silent = ", ".join(sorted(wanted & _nodes(session) & {what.split()[-1] for what in missing}))
+                    silence = f"; {silent} is there and does not answer" if silent else ""
+                    raise LaunchError(f"After {timeout_s:.0f} s the graph lacks {', '.join(missing)}{silence}{router}.")
                 time.sleep(_POLL_S)
+        self._parameters = dict(parameters.known)
         return time.monotonic() - began
+
+    def without_effect(self) -> list[str]:
+        """A sentence for each parameter that no node has, and for each file that holds none; after `wait_ready`."""
+        return without_effect(self._plan.processes, self._parameters)
 
     def _hopeless(self, wanted: Collection[str], session: WireSession) -> str | None:
         """What a process said that is started again and again, but whose node is never seen."""
@@ -378,10 +388,14 @@ def _nodes(session: WireSession) -> set[str]:
     return {f"{namespace.rstrip('/')}/{name}" for name, namespace, _ in session.graph.get_nodes()}
 
 
-def _missing(session: WireSession, nodes: Collection[str], services: Collection[str]) -> list[str]:
+def _missing(
+    session: WireSession, nodes: Collection[str], services: Collection[str], parameters: ParameterNames
+) -> list[str]:
+    """The nodes that are not seen or have not answered yet, and the services that nobody offers."""
     seen = _nodes(session)
+    silent = parameters.lacking(seen.intersection(nodes))
     offered = {name for name, _ in session.graph.get_service_names_and_types()} if services else set()
-    lacking = [f"the node {node}" for node in sorted(nodes) if node not in seen]
+    lacking = [f"the node {node}" for node in sorted(nodes) if node not in seen or node in silent]
     return lacking + [f"the service {service}" for service in sorted(services) if service not in offered]
 
 
