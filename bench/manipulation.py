@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from agent_node.console.terminal import AsJson, PackagePath, PortOptions, say
 from agent_node.conversation import TURN_BUDGET
-from agent_node.policies.scripted.policy import ScriptedPolicy
+from agent_node.policies.options import ModelSettings, PolicyOptions
+from agent_node.policies.registry import make_policy, require_form
 from agent_node.protocol import load_protocol
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from bench.timing import TimedPlanner, camera_rows
@@ -20,6 +21,7 @@ from sim.tasks.judge import JudgedStation
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.tasks.task import TASK_GOAL
 from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
+from tool_nodes import registry
 from tool_nodes.motion.packages import use_packages
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
@@ -30,6 +32,7 @@ from training.episode import run_episode
 from training.failures import FailingToolbox
 from training.parallel import run_jobs
 
+_DEFAULT_MODEL = ModelSettings()
 FAST_SIZE = (320, 240)
 """(width, height) of the pictures of fast episodes, as in rollouts [px]."""
 
@@ -48,6 +51,8 @@ class EpisodeJob:
     robot: str = DEFAULT_ROBOT
     difficulty: float = 0.0
     fast: bool = False
+    policy: str = "scripted"
+    model: ModelSettings = _DEFAULT_MODEL
 
 
 @dataclass(frozen=True)
@@ -107,8 +112,10 @@ def _record(
     toolbox: Tools | None = None,
 ) -> EpisodeRecord:
     protocol = load_protocol(job.protocol)
-    policy = ScriptedPolicy(max_turns=job.turns, protocol=protocol)
-    outcome = run_episode(station, policy, task, job.turns, protocol=protocol, toolbox=toolbox)
+    options = PolicyOptions(**asdict(job.model), seed=job.seed, turns=job.turns)
+    tools = toolbox or station.toolbox
+    policy = make_policy(job.policy, protocol, tools.schemas(), options)
+    outcome = run_episode(station, policy, task, job.turns, protocol=protocol, toolbox=tools)
     episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(
         sentence=job.sentence,
@@ -165,6 +172,7 @@ def bench_manipulation(
     first_seed: int = 0,
     perception: str = DEFAULT_PRESET,
     transport: Transport = "process",
+    policy: str = "scripted",
     protocol: str = "spacetools",
     turns: int = TURN_BUDGET,
     robot: str = DEFAULT_ROBOT,
@@ -173,6 +181,7 @@ def bench_manipulation(
     fast: bool = False,
     jobs: int = 1,
     ports: PortOptions = AS_PRESET,
+    model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
@@ -183,6 +192,8 @@ def bench_manipulation(
         perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
             with a domain and a router of its own, in lockstep.
+        policy: Who decides, as of toolhand run: scripted, tiny, openai:MODEL@BASE_URL, transformers:FOLDER, or an
+            installed one; each episode has a new one, seeded by its scene.
         protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
         robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
@@ -197,19 +208,23 @@ def bench_manipulation(
     if difficulty and transport != "process":
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only the transport process has a difficulty.")
     load_protocol(protocol)
+    require_form(policy)
+    registry.require_installed("policy", policy)
     ports.require_known(perception)
     use_packages(package_path)
     load_robot(robot)
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
     work = [
-        EpisodeJob(sentence, seed, perception, transport, protocol, turns, ports, robot, difficulty, fast)
+        EpisodeJob(
+            sentence, seed, perception, transport, protocol, turns, ports, robot, difficulty, fast, policy, model
+        )
         for seed in chosen
         for sentence in range(len(PAPER_SENTENCES))
     ]
     say(
         f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}, "
-        f"protocol {protocol}, robot {robot}"
+        f"policy {policy}, protocol {protocol}, robot {robot}"
     )
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
@@ -217,6 +232,8 @@ def bench_manipulation(
         "perception": perception,
         "ports": vars(ports.over(perception)),
         "transport": transport,
+        "policy": policy,
+        "model": {name: value for name, value in vars(model).items() if value != getattr(_DEFAULT_MODEL, name)},
         "protocol": protocol,
         "robot": robot,
         "difficulty": difficulty,

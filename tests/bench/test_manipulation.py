@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 import bench.manipulation
+from agent_node.policies.options import ModelSettings
 from bench.manipulation import EpisodeJob, EpisodeRecord, bench_manipulation, crashed, rows_of, run_one
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from training.parallel import run_jobs
 
@@ -131,6 +133,33 @@ def test_the_document_has_every_part_and_is_all_of_stdout(capsys: pytest.Capture
     assert document["error_codes"] == {"NO_GRASP": 2, "INTERNAL": 2}
     assert [f["error_code"] for f in document["failures"]] == ["NO_GRASP", None, "INTERNAL"] * 2
     assert document["failures"][2]["answer"] == "KeyError: 'x'"
+
+
+@pytest.mark.usefixtures("four_sentences")
+def test_another_policy_is_asked_with_its_settings_and_the_backends_of_single_ports(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done: list[EpisodeJob] = []
+
+    def run(job: EpisodeJob) -> EpisodeRecord:
+        done.append(job)
+        return fake(job)
+
+    monkeypatch.setattr(bench.manipulation, "run_one", run)
+    model, ports = ModelSettings(temperature=1.0), PortNames(pointer="learned")
+    bench_manipulation(seeds=1, policy="tiny", model=model, ports=ports, as_json=True)
+    assert {(job.policy, job.model, job.ports) for job in done} == {("tiny", model, ports)}
+    document = json.loads(capsys.readouterr().out)
+    assert (document["policy"], document["model"]) == ("tiny", {"temperature": 1.0})
+    assert document["ports"]["pointer"] == "learned"
+    with pytest.raises(ToolError, match="There is no policy 'oracle'"):
+        bench_manipulation(policy="oracle")
+
+
+def test_the_small_policy_carries_out_a_sentence_of_the_paper() -> None:
+    record = run_one(EpisodeJob(0, 0, "learned", policy="tiny", fast=True))
+    assert record.scored
+    assert record.turns > 1
 
 
 @pytest.mark.usefixtures("four_sentences")
