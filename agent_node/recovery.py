@@ -45,6 +45,7 @@ _HINTS = {
     ErrorCode.OBJECT_DROPPED: f"The object lies somewhere else now; {_LOOK_FIRST}, and find it again.",
     ErrorCode.WRONG_OBJECT: f"Something else is held; {_LOOK_FIRST}, and put it down where there is room.",
     ErrorCode.NOT_HOLDING: f"The gripper holds nothing; {_LOOK_FIRST}, and grasp the object.",
+    ErrorCode.ALREADY_HOLDING: "The gripper is full; place what it holds before the next grasp.",
     ErrorCode.EXECUTION_FAILED: f"What is held is not certain; {_LOOK_FIRST}.",
     ErrorCode.CONTROLLER_FAULT: f"What is held is not certain; {_LOOK_FIRST}.",
     ErrorCode.TIMEOUT: f"What is held is not certain; {_LOOK_FIRST}.",
@@ -58,7 +59,7 @@ _NOT_BEGUN = frozenset(
     {
         ErrorCode.INVALID_ARGUMENT, ErrorCode.UNKNOWN_TOOL, ErrorCode.NOT_APPROVED, ErrorCode.IK_FAILED,
         ErrorCode.PLAN_FAILED, ErrorCode.SCENE_CHANGED, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.UNAVAILABLE,
-        ErrorCode.NO_GRASP,
+        ErrorCode.NO_GRASP, ErrorCode.ALREADY_HOLDING,
     }
 )  # fmt: skip
 """Failures of a motion before anything moved."""

@@ -14,6 +14,7 @@ import numpy as np
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.asking import which_side
 from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.hand import of_what_is_held
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policies.scripted.refusals import EXAMPLES
 from bench.said import Utterance, load_said
@@ -96,6 +97,9 @@ def judge_words(sentence: Sentence, views: Sequence[ObjectView], said: Utterance
     ids = [placed.id for placed in sentence.scene.objects]
     try:
         command = parse_command(sentence.text)
+        if said is not None and said.holds:
+            grasped = parse_command(said.after).target
+            command = of_what_is_held(command, grasped.text if grasped else "")
         targets, references = _meant(command, views, said)
     except ToolError as error:
         answer = f"{error.code}: {error}"

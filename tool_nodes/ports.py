@@ -213,5 +213,12 @@ class GraspAndPlace(Protocol):
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         """Set the held object down at a point (3,) of the base frame [m]. Raises ToolError."""
 
+    def holds(self) -> str | None:
+        """The words that what is held was pointed at by, "" where nobody said; None where nothing is held.
+
+        Raises:
+            ToolError: UNAVAILABLE, TIMEOUT where who knows it is elsewhere.
+        """
+
     def job(self) -> AbstractContextManager[StopWatch]:
         """See `Arm.job`: what is decided and moved within it belongs together."""

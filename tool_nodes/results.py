@@ -49,6 +49,7 @@ class ErrorCode(StrEnum):
     OBJECT_DROPPED = "OBJECT_DROPPED"
     WRONG_OBJECT = "WRONG_OBJECT"
     NOT_HOLDING = "NOT_HOLDING"
+    ALREADY_HOLDING = "ALREADY_HOLDING"
     TURN_BUDGET = "TURN_BUDGET"
     TIMEOUT = "TIMEOUT"
     UNAVAILABLE = "UNAVAILABLE"
@@ -107,6 +108,7 @@ class ToolResult:
             give it; None where the image shows something else.
         view: How a camera saw what `image` shows, where the image itself is none to look for things in, as colours of
             depth are not; else the toolbox knows it from the picture.
+        named: What the points among the facts are called, which the session notes for a grasp of one of them; or "".
         outlined: A mask among the variables, and where it was pointed at, which the session notes for a grasp of it.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.
@@ -122,6 +124,7 @@ class ToolResult:
     error: ToolError | None = None
     source: SessionImage | None = None
     view: CameraView | None = None
+    named: str = ""
     outlined: GraspTarget | None = None
     backend: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)

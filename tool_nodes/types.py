@@ -294,10 +294,12 @@ class GraspTarget:
     Attributes:
         mask: bool (H, W), true on the thing.
         points: Normalized (x, y) that were pointed at, all on it, at most MOST_POINTS; none where nobody pointed.
+        called: The words that gave the first of them, such as "red box"; "" where nobody said.
     """
 
     mask: BoolArray
     points: tuple[tuple[float, float], ...] = ()
+    called: str = ""
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,11 @@ def task_from_text(text: str, station: JudgedStation) -> Task:
         command = parse_command(text)
         if command.target is None:
             targets = tuple(sorted(held_ids(station.world.snapshot())))
+            named = {ids[i] for i in refer(command.held_as.text, views)} if command.held_as else set(targets)
+            if targets and not named & set(targets):
+                return UnreadTask(
+                    text, scene, f"the gripper holds no {command.held_as.text if command.held_as else ''}."
+                )
         else:
             targets = tuple(ids[i] for i in refer(command.target.text, views))
         references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))

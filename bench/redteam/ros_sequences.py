@@ -38,7 +38,7 @@ SENT_S, LONGEST_S = 0.5, 6.0
 WATCH_S = 1.5
 """How long the joints are watched after the reset, by the wall clock [s]."""
 
-REFUSALS = frozenset({"STOPPED", "UNAVAILABLE", "CANCELLED", "NOT_HOLDING", "INVALID_ARGUMENT"})
+REFUSALS = frozenset({"STOPPED", "UNAVAILABLE", "CANCELLED", "NOT_HOLDING", "ALREADY_HOLDING", "INVALID_ARGUMENT"})
 """How a request may end that a stop met, or that came while one was latched."""
 
 

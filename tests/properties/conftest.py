@@ -49,6 +49,9 @@ class RefusingHand:
     def place(self, point_base: FloatArray, frame: Frame) -> None:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
 
+    def holds(self) -> str | None:
+        return None
+
     def job(self) -> AbstractContextManager[StopWatch]:
         return StopLatch().job()
 

@@ -159,6 +159,10 @@ class Manipulator(GuardedMoves):
         frame = self._camera.capture() if self.guard.in_force is Mode.ASK else None
         return ParkPlan(tuple(steps), scene, self._kinematics.fk(self.robot.park), frame)
 
+    def holds(self) -> str | None:
+        """See ports.GraspAndPlace."""
+        return None if self.held is None else self.held.called
+
     # -- grasp -----------------------------------------------------------------------------------
 
     def reachable(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> bool:
@@ -188,8 +192,11 @@ class Manipulator(GuardedMoves):
         self._on_stage("planning")
         self._has_lost()
         if self.held is not None:
+            called = f" that was grasped as '{self.held.called}'" * bool(self.held.called)
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, "The gripper already holds an object.", "Place it before the next grasp."
+                ErrorCode.ALREADY_HOLDING,
+                f"The gripper already holds an object{called}.",
+                'Place it before the next grasp: an operator says "put it down".',
             )
         scenes, points = self._scenes.of(T_base_gripper, frame, target)
         legs, T, scene = self._plan_grasp(T_base_gripper, scenes)
@@ -215,7 +222,8 @@ class Manipulator(GuardedMoves):
                 "Look again and try another grasp.",
             )
         T = self._kinematics.fk(self._arm.state().q)  # closing off the middle pushes the arm aside
-        self.held = held_object(plan.points, T, opening, self._gripper)
+        called = plan.target.called if plan.target else ""
+        self.held = replace(held_object(plan.points, T, opening, self._gripper), called=called)
         carried = replace(scene, attached=(self.held.box,), opening_m=None)
         try:
             # Obstacles are columns: whatever stands around the hand, and touches what it holds, straight up leads away.
@@ -251,9 +259,10 @@ class Manipulator(GuardedMoves):
         lift = what_was_lifted(plan.frame, self._camera.capture(), plan.target, hand)
         lifted = cloud_in_base(plan.frame)[lift.lifted.reshape(-1)]
         if len(lifted):
-            self.held = held_object(lifted, T_closed, grip.opening_m, self._gripper)
+            self.held = replace(held_object(lifted, T_closed, grip.opening_m, self._gripper), called=plan.target.called)
         fault = wrong_object(lift, grip)
         if fault is not None:
+            self.held = self.held and replace(self.held, called="")
             raise fault
         return Grasped(grip.opening_m, grip.took_s)
 

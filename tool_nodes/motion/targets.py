@@ -98,12 +98,14 @@ class HeldObject:
         R_base_gripper: (3, 3) orientation of the gripper when it was grasped.
         bottom_m: Height of the gripper's origin above the thing's lowest point at that orientation [m].
         opening_m: Measured jaw opening after closing [m].
+        called: The words that it was pointed at by; "" where nobody said.
     """
 
     box: Box
     R_base_gripper: FloatArray
     bottom_m: float
     opening_m: float
+    called: str = ""
 
 
 def held_object(

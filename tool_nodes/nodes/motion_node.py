@@ -27,6 +27,7 @@ from std_srvs.srv import Trigger
 from tf2_ros import Buffer, TransformListener
 from toolhand_interfaces.action import ExecuteGrasp, Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
+from toolhand_interfaces.srv import GetHeld
 from toolhand_interfaces.srv import Place as PlaceOnce
 
 from tool_nodes import registry
@@ -204,6 +205,7 @@ class MotionNode(Node):
         self._servers = [self._serve(kind) for kind in (GRASP, PLACE)]
         self._attempts = AttemptLog(self)
         self.create_service(Trigger, "return_to_park", self._on_park, callback_group=ReentrantCallbackGroup())
+        self.create_service(GetHeld, "get_held", self._on_get_held, callback_group=ReentrantCallbackGroup())
         self._desk.announce()
         self._stop.start()
 
@@ -271,6 +273,13 @@ class MotionNode(Node):
         outcome = SimpleNamespace(status=success("The arm is at its park position."))
         await self._carry_out("return_to_park", outcome, self._park)
         response.success, response.message = outcome.status.success, outcome.status.message
+        return response
+
+    def _on_get_held(self, request: Any, response: Any) -> Any:
+        with answering(self, response, "get_held"):
+            called = self._manipulator.holds()
+            response.holding, response.called = called is not None, called or ""
+            response.status = success("")
         return response
 
     async def _carry_out(self, name: str, result: Any, work: Callable[[], None]) -> None:

@@ -13,6 +13,7 @@ from tf2_ros import Buffer, TransformException
 from toolhand_interfaces.action import ExecuteGrasp, Place
 
 from tool_nodes.geometry import transform
+from tool_nodes.language.phrases import MAX_PHRASE
 from tool_nodes.motion.stages import SHARES
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.results import ErrorCode, ToolError
@@ -149,7 +150,11 @@ class Frames:
         points = tuple((float(point.x), float(point.y)) for point in request.pointed_at)
         if not all(0.0 <= value <= 1.0 for point in points for value in point):
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: pointed_at must be normalized, in [0, 1].")
-        return GraspTarget(mask, points)
+        if len(request.called) > MAX_PHRASE or not request.called.isprintable():
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"execute_grasp: called may have {MAX_PHRASE} characters, on one line."
+            )
+        return GraspTarget(mask, points, request.called)
 
     def place_point(self, request: Any, frame: RosFrame) -> FloatArray:
         """The point (3,) in the base frame of a request to place. Raises ToolError, BadMessage."""

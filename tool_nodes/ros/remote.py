@@ -22,6 +22,7 @@ from toolhand_interfaces.srv import (
     ComputeBoundingBox,
     ComputeGrasp,
     GetDepth,
+    GetHeld,
 )
 from vision_msgs.msg import Point2D
 
@@ -185,6 +186,7 @@ class RemoteManipulator:
         self._stops = stops or StopListener(node)
         self._execute_grasp = ActionClient(node, ExecuteGrasp, "execute_grasp", callback_group=group)
         self._place = ActionClient(node, Place, "place", callback_group=group)
+        self._get_held = Service(node, GetHeld, "get_held", deadlines)
         self._deadlines = deadlines
         self._stopped = stopped
         self.motion_time_s = 0.0
@@ -196,6 +198,7 @@ class RemoteManipulator:
         if target is not None:
             goal.mask = mask_to_image(target.mask, header_of(frame))
             goal.pointed_at = [Point2D(x=float(x), y=float(y)) for x, y in target.points]
+            goal.called = target.called
         result = self._run(self._execute_grasp, goal, "execute_grasp")
         return Grasped(float(result.opening), float(result.check_time))
 
@@ -205,6 +208,11 @@ class RemoteManipulator:
         goal = Place.Goal(approval_mode=Place.Goal.AUTO, target=Place.Goal.POINT_3D)
         goal.point_3d = PointStamped(header=_in_base(frame), point=Point(x=x, y=y, z=z))
         self._run(self._place, goal, "place")
+
+    def holds(self) -> str | None:
+        """See ports.GraspAndPlace. Raises ToolError: UNAVAILABLE, TIMEOUT."""
+        response = self._get_held(GetHeld.Request())
+        return str(response.called) if response.holding else None
 
     def job(self) -> AbstractContextManager[StopWatch]:
         """See ports.Arm; it notes the stops of the motion node."""

@@ -13,6 +13,8 @@ from tool_nodes.types import BoolArray, FloatArray, Frame, GraspTarget
 
 KEPT = 16
 """Of so many grasps and masks of a conversation it is known what they are for, the newest [-]; chosen by hand."""
+SAME_POINT = 2e-3
+"""Normalized points that are no further apart are one, written with fewer digits [-]; chosen by hand."""
 SAME_POSE = 2e-3
 """Poses whose entries differ by no more than this are one grasp, written with fewer digits [-, m]; chosen by hand."""
 
@@ -40,14 +42,20 @@ class GraspMemory:
         pointed_at: Iterable[tuple[str, tuple[tuple[float, float], ...]]] = (),
         given: Iterable[GraspOf] = (),
         held: GraspOf | None = None,
+        named: Iterable[tuple[str, tuple[tuple[float, float], ...]]] = (),
     ) -> None:
+        self._named = deque(named, maxlen=KEPT)
         self._pointed_at = deque(pointed_at, maxlen=KEPT)
         self._given = deque(given, maxlen=KEPT)
         self.held = held
 
     def fork(self) -> GraspMemory:
         """The same once more, to go on by itself."""
-        return GraspMemory(self._pointed_at, self._given, self.held)
+        return GraspMemory(self._pointed_at, self._given, self.held, self._named)
+
+    def note_names(self, called: str, points: Iterable[tuple[float, float]]) -> None:
+        """Remember what words some normalized points were given for."""
+        self._named.append((called, tuple(points)))
 
     def note_outline(self, outlined: GraspTarget) -> None:
         """Remember where a mask was pointed at."""
@@ -57,12 +65,23 @@ class GraspMemory:
         """Remember that a grasp (4, 4) of a frame is of what a mask (H, W) outlines."""
         digest = _digest(mask)
         points = next((points for known, points in reversed(self._pointed_at) if known == digest), ())
-        self._given.append(GraspOf(np.array(T_camera_gripper), frame, GraspTarget(mask, points)))
+        target = GraspTarget(mask, points, self._called(points))
+        self._given.append(GraspOf(np.array(T_camera_gripper), frame, target))
+
+    def _called(self, points: tuple[tuple[float, float], ...]) -> str:
+        """The newest words that gave the first of some points; "" where none did."""
+        first = np.array(points[:1])
+        near = (called for called, given in reversed(self._named) if len(first) and _has(given, first[0]))
+        return next(near, "")
 
     def find(self, T_camera_gripper: FloatArray) -> GraspOf | None:
         """The newest grasp that was given with a pose (4, 4); None for another one."""
         given = reversed(self._given)
         return next((one for one in given if np.allclose(one.T_camera_gripper, T_camera_gripper, atol=SAME_POSE)), None)
+
+
+def _has(points: tuple[tuple[float, float], ...], point: FloatArray) -> bool:
+    return any(float(np.hypot(*(np.array(one) - point))) < SAME_POINT for one in points)
 
 
 def _digest(mask: BoolArray) -> str:

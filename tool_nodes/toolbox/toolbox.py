@@ -396,6 +396,8 @@ class Toolbox:
             session.variables[variable] = value
         if result.outlined is not None:
             session.grasps.note_outline(result.outlined)
+        if result.named:
+            session.grasps.note_names(result.named, result.facts.get("points", ()))
         if result.image is not None:
             image_index = len(session.images)
             session.images.append(_as_session_image(result.image, result, values))

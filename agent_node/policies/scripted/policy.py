@@ -12,6 +12,7 @@ from functools import partial
 from agent_node.calls import ToolCall
 from agent_node.policies.scripted.asking import where_of, which, which_side
 from agent_node.policies.scripted.commands import Command, parse_command
+from agent_node.policies.scripted.hand import TO_EMPTY_IT, of_what_is_held
 from agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
 from agent_node.policies.scripted.steps import (
     NOT_LOOKED_AT,
@@ -41,7 +42,7 @@ _FINAL = frozenset(
         ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
         ErrorCode.CONTROLLER_FAULT, ErrorCode.WRONG_OBJECT, ErrorCode.TIMEOUT, ErrorCode.UNKNOWN_TOOL,
         ErrorCode.INVALID_ARGUMENT, ErrorCode.NOT_UNDERSTOOD, ErrorCode.AMBIGUOUS, ErrorCode.TURN_BUDGET,
-        ErrorCode.PICTURE_UNUSABLE,
+        ErrorCode.PICTURE_UNUSABLE, ErrorCode.ALREADY_HOLDING,
     }
 )  # fmt: skip
 """Errors that trying again does not mend."""
@@ -53,6 +54,7 @@ _NOT_SEEN = frozenset({ErrorCode.OBJECT_NOT_FOUND, ErrorCode.NOT_RECOGNISED})
 """Nothing that was asked for is seen: a second picture may show it, a third one is not taken."""
 _BEFORE_MOTION = _SAME_VIEW | {
     ErrorCode.SCENE_CHANGED, ErrorCode.INVALID_ARGUMENT, ErrorCode.OUT_OF_WORKSPACE, ErrorCode.NOT_APPROVED,
+    ErrorCode.ALREADY_HOLDING,
 }  # fmt: skip
 """Errors of a grasp that is refused before anything moves."""
 
@@ -118,12 +120,14 @@ class _Episode:
         self._missed = False
         self._unseen = False
         self._moved = False
+        self._hand_seen = False
+        self._called = ""
         self.holding = command.target is None
 
     @property
     def _name(self) -> str:
         target = self._command.target
-        return the(target.text) if target else "the held object"
+        return the(target.text) if target else the(self._called) if self._called else "the held object"
 
     @property
     def _where(self) -> str:
@@ -143,17 +147,18 @@ class _Episode:
                 self._recover(setback)
 
     def _attempt(self) -> Script:
-        command = self._command
-        if not self.holding:
-            if not self._segmented:
-                yield from self._look("depth")
+        if not self.holding and self._segmented:
+            yield from self._next_grasp()
+            yield from self._grasp()
+        elif not self.holding:
+            yield from self._look("depth")
+            if not self.holding:  # the first look tells what is in the hand already
                 yield from self._find()
                 yield from self._segment()
-            else:
-                yield from self._next_grasp()
-            yield from self._grasp()
+                yield from self._grasp()
         if self._image is None:
             yield from self._look("")
+        command = self._command
         if command.action == "pick":
             thought = "The gripper holds it, and it is gone from where it stood; the pick is done."
             raise Done(thought, self._told(f"Picked up {self._name}."))
@@ -184,11 +189,13 @@ class _Episode:
         """A coded answer that says what happened and what is held now."""
         unknown = code in (ErrorCode.EXECUTION_FAILED, ErrorCode.TIMEOUT, ErrorCode.CONTROLLER_FAULT, ErrorCode.STOPPED)
         if self._wrong:
-            held = "the gripper still holds what it lifted"
-        elif self.holding and self._command.target is None:
-            held = "whatever the gripper held it may still hold" if code not in _LOST else "the gripper holds nothing"
+            held = f"the gripper still holds what it lifted ({TO_EMPTY_IT})"
+        elif self.holding and code in _LOST and self._command.target is None:
+            held = "the gripper holds nothing"
+        elif self.holding and self._command.target is None and not self._called:
+            held = f"whatever the gripper held it may still hold ({TO_EMPTY_IT})"
         elif self.holding:
-            held = f"the gripper still holds {self._name}"
+            held = f"the gripper still holds {self._name} ({TO_EMPTY_IT})"
         elif unknown and self._segmented:
             held = "check the gripper before the next command"
         else:
@@ -207,6 +214,18 @@ class _Episode:
         self._require(responses, "look at the table")
         self._image = responses[0].image_index if responses[0].image_index is not None else 0
         self._segmented = False
+        if not self._hand_seen:
+            self._take_in(responses[0].held)
+
+    def _take_in(self, called: str | None) -> None:
+        """What the first look says of the hand. Raises Done where the command is not of what it holds."""
+        self._hand_seen, self._called = True, called or ""
+        try:
+            self._command = of_what_is_held(self._command, called)
+        except ToolError as error:
+            answer = f"{error.code}: {error.message} Nothing has moved. {error.hint}"
+            raise Done("The hand is full, and that is not what the command is about.", answer) from error
+        self.holding = self._command.target is None
 
     def _require(self, responses: Sequence[Response], doing: str) -> None:
         failed = next((r for r in responses if not r.ok), None)

@@ -16,6 +16,7 @@ _RESPONSE = re.compile(r"<tool_response>(.*?)</tool_response>", re.DOTALL)
 _IMAGE = re.compile(r"<image (\d{1,9})>")
 _ERROR = re.compile(rf"^Error ({'|'.join(ErrorCode)}):\s*(.*)$", re.DOTALL)
 _UNVERIFIED = re.compile(r"\b(Not verified: [^.]*)\.")
+_HELD = re.compile(r"\bThe gripper holds an object(?: that was grasped as '(.*)')?\.")
 _POINT = re.compile(r"\(\s*([01]?\.\d+|[01](?:\.0*)?)\s*,\s*([01]?\.\d+|[01](?:\.0*)?)\s*\)")
 
 
@@ -43,6 +44,12 @@ class Response:
         """What a successful call says that it could not verify, such as "Not verified: ...", or ""."""
         found = _UNVERIFIED.search(self.text) if self.ok else None
         return found.group(1) if found else ""
+
+    @property
+    def held(self) -> str | None:
+        """The words that what is held was grasped by, as a look tells; "" for none, None where nothing is held."""
+        found = _HELD.search(self.text) if self.ok else None
+        return (found.group(1) or "") if found else None
 
     @property
     def points(self) -> tuple[PicturePoint, ...]:

@@ -200,7 +200,7 @@ def test_no_success_is_claimed_while_the_target_still_stands_where_it_was(senten
     world = ClumsyWorld([*table(), item("milk", 0.26, 0.4), item("salt", 0.36, 0.2), item("cola", 0.64, 0.2)])
     answer, _ = run(sentence, world)
     assert answer.startswith(f"WRONG_OBJECT: Could not pick up {name}: Something else was lifted: the target still")
-    assert answer.endswith("the gripper still holds what it lifted.")
+    assert answer.endswith('the gripper still holds what it lifted (say "put it down" to empty it).')
     assert world.placed_at is None
     assert world.names().count("robot.execute_grasp") == 1
 
@@ -415,7 +415,7 @@ def test_the_top_of_a_thing_is_tried_at_its_middle_only_and_the_reason_is_told()
     world = TextWorld(views, {place: ["PLACE_BLOCKED: It has no surface as large as the held object."] * 3})
     answer, _ = run("put the pony on the red box", world)
     assert "no surface as large" in answer
-    assert answer.endswith("the gripper still holds the pony.")
+    assert answer.endswith('the gripper still holds the pony (say "put it down" to empty it).')
     assert world.names().count(place) == 1
 
 
@@ -487,7 +487,7 @@ def test_a_place_that_never_works_says_what_is_still_held() -> None:
     world = TextWorld(table(), {"robot.place_object_at_2d_location": ["PLACE_BLOCKED: Too tight."] * 9})
     answer, _ = run("put the pony right of the red box", world)
     assert answer.startswith("PLACE_BLOCKED: Could not place the pony to the right of the red box after 3 tries")
-    assert answer.endswith("the gripper still holds the pony.")
+    assert answer.endswith('the gripper still holds the pony (say "put it down" to empty it).')
 
 
 def test_a_place_that_was_not_verified_is_told_as_such() -> None:

@@ -15,9 +15,14 @@ from simulation_interfaces.srv import ResetSimulation
 from std_msgs.msg import Header
 from toolhand_interfaces.action import Place
 from toolhand_interfaces.srv import ExecuteGrasp as ExecuteGraspOnce
+from toolhand_interfaces.srv import GetHeld
 from vision_msgs.msg import Point2D
 
-from tool_nodes.ros.messages import matrix_to_pose
+from sim.scene.scenes import Scene
+from sim.station import Station, StationConfig
+from tool_nodes.ros.messages import mask_to_image, matrix_to_pose
+from tool_nodes.toolbox.toolbox import Session
+from tool_nodes.types import BoolArray
 
 SUCCEEDED, CANCELED, ABORTED = GoalStatus.STATUS_SUCCEEDED, GoalStatus.STATUS_CANCELED, GoalStatus.STATUS_ABORTED
 Record = Callable[[str, object], None]
@@ -150,6 +155,34 @@ def test_a_place_may_be_a_point_of_the_picture(cell: Any, target: Any) -> None:
     succeed(cell.grasp(target.T_base_gripper))
     free = any(place(x, "plan_only").success for x in (0.5, 0.4, 0.6))
     assert free, "somewhere in the middle of the picture the table is free"
+
+
+def block_mask(scene: Scene) -> BoolArray:
+    """The toy block (240, 320) in a picture as the cell's camera takes it."""
+    toolbox, session = Station(scene, StationConfig(image_size=(320, 240))).toolbox, Session()
+    toolbox.call("robot.capture_image", {}, session)
+    found = toolbox.call("roborefer.detect_one", {"obj_name": "toy block", "image_index": 0}, session).result
+    ((x, y),) = found.facts["points"]
+    segmented = toolbox.call("sam2.segment_from_point", {"x": x, "y": y, "image_index": 0}, session).result
+    return np.asarray(segmented.variables["segmentation_mask"], bool)
+
+
+def test_what_is_held_is_known_by_the_words_that_it_was_pointed_at_by(cell: Any, target: Any) -> None:
+    def held() -> tuple[bool, str]:
+        answer = cell.call(GetHeld, "get_held")
+        assert answer.status.success
+        return answer.holding, answer.called
+
+    assert held() == (False, "")
+    goal = cell.grasp_goal(target.T_base_gripper)
+    goal.mask, goal.called = mask_to_image(block_mask(target.scene), Header(frame_id="base_link")), "toy block"
+    succeed(cell.send_grasp(goal))
+    assert held() == (True, "toy block")
+    again = cell.grasp(target.T_base_gripper).end()[1].status
+    assert again.error_code == "ALREADY_HOLDING"
+    assert "grasped as 'toy block'" in again.message
+    goal.called = "two\nlines"
+    assert cell.send_grasp(goal).end()[1].status.error_code == "INVALID_ARGUMENT"
 
 
 GRASP_STAGES = ("opening", "the move to the pre-grasp", "the approach", "closing", "the lift", "the return to")

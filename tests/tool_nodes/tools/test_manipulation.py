@@ -151,10 +151,20 @@ def test_a_grasp_at_nothing_reports_an_empty_gripper_and_goes_back_to_park(cell:
 def test_a_second_grasp_is_refused_while_something_is_held(holding: Cell) -> None:
     before = holding.world.time
     error = holding.refusal("robot.execute_grasp", grasp_pose=holding.down_at(0.45, 0.0, 0.05))
-    assert error.code is ErrorCode.INVALID_ARGUMENT
+    assert error.code is ErrorCode.ALREADY_HOLDING
     assert "already holds an object" in error.message
+    assert '"put it down"' in error.hint
     assert holding.world.time == before
     assert holding.holds_block
+
+
+def test_a_look_tells_by_which_words_what_is_held_was_grasped(holding: Cell) -> None:
+    assert (
+        "The gripper holds an object that was grasped as 'toy block'. Use $captured_image"
+        in holding.call("robot.capture_image").text
+    )
+    assert holding.station.toolbox.call("robot.capture_image", {}, Session()).result.text.count("'toy block'") == 1
+    assert "was grasped as 'toy block'" in holding.refusal("robot.execute_grasp", grasp_pose=np.eye(4)).message
 
 
 # -- places that cannot be -------------------------------------------------------------------------
@@ -251,7 +261,7 @@ def test_a_stop_at_any_moment_of_a_grasp_leaves_the_arm_where_it_is(
     before = cell.world.time
     assert cell.refusal("robot.execute_grasp", grasp_pose=cell.down_at(0.45, 0.0, 0.05)).code in (
         ErrorCode.STOPPED,
-        ErrorCode.INVALID_ARGUMENT,
+        ErrorCode.ALREADY_HOLDING,
     )
     assert cell.world.time == before
 

@@ -61,6 +61,7 @@ class PointingTools:
             variables={f"{variable_name(obj_name)}_{suffix}": points[0] if only_one else points},
             source=image.redrawn(picture),
             backend=found.backend,
+            named=obj_name,
             facts={"points": points} | ({"same_as": alike} if alike else {}),
         )
 

@@ -52,6 +52,10 @@ class CameraTools:
     def _last_seen(self, session: Session) -> Frame:
         return session.seen if session.seen is not None else self._look(session)
 
+    def _hand(self) -> str:
+        """What is held, in a sentence and a blank; empty where nothing is, or where nobody can tell."""
+        return ""
+
     def _cloud(self, frame: Frame) -> NDArray[np.float32]:
         return backproject(frame.depth, frame.K)
 
@@ -62,7 +66,7 @@ class CameraTools:
         w, h = frame.size
         return ToolResult(
             value={"image_shape": list(frame.rgb.shape), "image": frame.rgb},
-            text=f"Captured {w}x{h} image from the robot camera. "
+            text=f"Captured {w}x{h} image from the robot camera. {self._hand()}"
             f"Use $captured_image (image, {h}x{w}x3) to reference it.",
             image=frame.rgb,
             variables={"captured_image": SessionImage(frame.rgb, frame)},
@@ -141,6 +145,16 @@ class RobotTools(CameraTools):
     def job(self) -> AbstractContextManager[StopWatch]:
         """See `Toolbox.job`."""
         return self._manipulator.job()
+
+    def _hand(self) -> str:
+        try:
+            called = self._manipulator.holds()
+        except ToolError:  # a picture is worth having without the motion node
+            return ""
+        if called is None:
+            return ""
+        known = f" that was grasped as '{called}'" if called else ""
+        return f"The gripper holds an object{known}. "
 
     @tool("robot.execute_grasp", motion=True, timeout_s=None)
     def execute_grasp(self, grasp_pose: Pose, session: InSession) -> ToolResult:

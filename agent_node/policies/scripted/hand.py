@@ -1,0 +1,101 @@
+"""Names of what the gripper holds: compared with the words that it was grasped by, which the robot remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from agent_node.policies.scripted.commands import Command
+from agent_node.policies.scripted.points import the
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
+from tool_nodes.language.vocabulary import Vocabulary, match
+from tool_nodes.language.words import stem
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.types import ObjectView
+
+TO_EMPTY_IT = 'say "put it down" to empty it'
+EMPTY_IT = 'Say "put it down", or where to put it, before anything else.'
+"""How an operator empties the hand."""
+
+
+def of_what_is_held(command: Command, called: str | None) -> Command:
+    """The command with what is held in the place of its name.
+
+    Args:
+        command: What the operator asks for.
+        called: The words that what is held was grasped by, "" where nobody said; None where nothing is held.
+
+    Raises:
+        ToolError: ALREADY_HOLDING where the command is of something else, or would grasp a second thing.
+    """
+    thing = command.target or command.held_as
+    if called is None or (thing is None and command.action == "place"):
+        return command
+    held = the(called) if called else "something that nobody has named"
+    if thing is None or not is_called(thing, called):
+        meant = "" if thing is None else f", and I cannot tell that it is {the(thing.text)}"
+        raise ToolError(ErrorCode.ALREADY_HOLDING, f"The gripper holds {held}{meant}.", EMPTY_IT)
+    if command.action == "pick":
+        raise ToolError(ErrorCode.ALREADY_HOLDING, f"The gripper already holds {held}.", EMPTY_IT)
+    return replace(command, target=None, held_as=thing)
+
+
+def is_called(phrase: NounPhrase, called: str) -> bool:
+    """True if a phrase surely means what was grasped by the words `called`.
+
+    Every product that those may mean has to fit the phrase: what was grasped as "the baseball" is "the ball", but what
+    was grasped as "the ball" may not be "the baseball". A side or a relation is that of a thing on the table.
+    """
+    if not phrase.words and phrase.generic and not (phrase.selectors or phrase.relation):
+        return True
+    if not called:
+        return False
+    try:
+        known = parse_noun_phrase(called)
+    except ToolError:
+        return False
+    place = (phrase.selectors, phrase.relation, phrase.references)
+    if place != ((), None, ()) and place != (known.selectors, known.relation, known.references):
+        return False
+    if {stem(word) for word in phrase.words} == {stem(word) for word in known.words}:
+        return phrase.excluded is None
+    may_be, fitting = _products(known.words, known.head), _products(phrase.words, phrase.head)
+    return phrase.excluded is None and bool(may_be) and may_be <= fitting
+
+
+def _products(words: Sequence[str], head: str) -> frozenset[str]:
+    """Names of the products that words with a head noun may mean."""
+    for near_synonyms in (False, True):
+        found = [
+            name for name, vocabulary in _vocabularies() if match(words, head, vocabulary, near_synonyms) is not None
+        ]
+        if found:
+            return frozenset(found)
+    return frozenset()
+
+
+@lru_cache(maxsize=1)
+def _vocabularies() -> tuple[tuple[str, Vocabulary], ...]:
+    return tuple(
+        (
+            item.name,
+            Vocabulary.of(
+                ObjectView(
+                    name=item.name,
+                    kind=item.kind,
+                    colour=item.colour,
+                    synonyms=tuple(item.synonyms),
+                    categories=tuple(item.categories),
+                    attributes=tuple(item.attributes),
+                    point=(0.5, 0.5),
+                    position_m=np.zeros(3),
+                    size_m=np.asarray(item.size_m, float),
+                )
+            ),
+        )
+        for item in load_catalogue().values()
+    )

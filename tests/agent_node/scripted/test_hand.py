@@ -1,0 +1,121 @@
+"""The robot remembers by which words it grasped what it holds, and takes no other name for it."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_node.policies.scripted.commands import parse_command
+from agent_node.policies.scripted.hand import is_called, of_what_is_held
+from agent_node.policies.scripted.transcript import Response
+from tests.agent_node.scripted.test_scripted import TextWorld, item, run
+from tool_nodes.language.phrases import parse_noun_phrase
+from tool_nodes.results import ErrorCode, ToolError
+
+
+@pytest.mark.parametrize(
+    ("said", "called", "same"),
+    [
+        ("baseball", "baseball", True),
+        ("ball", "baseball", True),
+        ("white ball", "baseball", True),
+        ("thing", "baseball", True),
+        ("baseball", "ball", False),
+        ("honey", "baseball", False),
+        ("tennis ball", "baseball", False),
+        ("sausage", "hot dog", True),
+        ("mayonnaise", "mayo", True),
+        ("left can", "left can", True),
+        ("right can", "left can", False),
+        ("left can", "can", False),
+        ("can next to the bowl", "can", False),
+        ("can, not the red one", "can", False),
+        ("spaceship", "spaceship", True),
+        ("baseball", "", False),
+        ("baseball", "...", False),
+    ],
+)
+def test_a_name_fits_where_all_that_the_words_of_the_grasp_may_mean_fits_it(said: str, called: str, same: bool) -> None:
+    assert is_called(parse_noun_phrase(said), called) is same
+
+
+HELD = [
+    "put the baseball in front of the tea box",
+    "put the white ball in front of the tea box",
+    "put it in front of the tea box",
+    "put what you are holding in front of the tea box",
+]
+
+
+@pytest.mark.parametrize("sentence", HELD)
+def test_what_is_held_is_placed_by_its_name(sentence: str) -> None:
+    command = of_what_is_held(parse_command(sentence), "baseball")
+    assert (command.action, command.target, command.relation) == ("place", None, "in_front_of")
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "drop the honey",
+        "put down the honey",
+        "put the honey in front of the tea box",
+        "pick up the honey",
+        "pick up the baseball",
+        "release the tennis ball",
+    ],
+)
+def test_another_name_or_a_second_thing_is_refused_with_what_is_held_and_the_way_out(sentence: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        of_what_is_held(parse_command(sentence), "baseball")
+    assert caught.value.code is ErrorCode.ALREADY_HOLDING
+    assert "the baseball" in caught.value.message
+    assert '"put it down"' in caught.value.hint
+
+
+def test_an_empty_hand_changes_no_command() -> None:
+    for sentence in ("drop the honey", "put the honey behind the box", "pick up the honey"):
+        command = parse_command(sentence)
+        assert of_what_is_held(command, None) is command
+
+
+def test_what_nobody_has_named_is_called_it_alone() -> None:
+    assert of_what_is_held(parse_command("put it behind the box"), "").target is None
+    with pytest.raises(ToolError, match="nobody has named"):
+        of_what_is_held(parse_command("put the honey behind the box"), "")
+
+
+def test_a_look_tells_what_is_held() -> None:
+    look = "Captured 640x480 image from the robot camera. The gripper holds an object{}. Use $captured_image to ..."
+    assert Response(look.format(" that was grasped as 'Bob's red box'")).held == "Bob's red box"
+    assert Response(look.format("")).held == ""
+    assert Response("Captured 640x480 image from the robot camera. Use $captured_image.").held is None
+    assert Response("Grasp executed successfully. The gripper holds an object 0.062 m wide.").held is None
+
+
+class HoldingWorld(TextWorld):
+    """A world whose gripper holds a baseball from an earlier command."""
+
+    def __init__(self) -> None:
+        super().__init__([item("tea box", 0.6, 0.4, "box"), item("honey", 0.2, 0.4, "jar")])
+        self.held = item("baseball", 0.9, 0.9, "ball")
+
+    def robot_capture_image(self) -> str:
+        holds = " The gripper holds an object that was grasped as 'baseball'." if self.held else ""
+        return self._picture(f"Captured 640x480 image from the robot camera.{holds}", camera=True)
+
+
+@pytest.mark.parametrize("sentence", HELD)
+def test_the_policy_looks_for_no_thing_that_it_holds(sentence: str) -> None:
+    world = HoldingWorld()
+    answer, _ = run(sentence, world)
+    assert answer == "Placed the baseball in front of the tea box."
+    assert world.held is None
+    assert "robot.execute_grasp" not in world.names()
+
+
+@pytest.mark.parametrize("sentence", ["drop the honey", "pick up the honey", "put the honey next to the tea box"])
+def test_with_a_full_hand_nothing_moves_for_another_thing(sentence: str) -> None:
+    world = HoldingWorld()
+    answer, _ = run(sentence, world)
+    assert answer.startswith("ALREADY_HOLDING: The gripper holds the baseball")
+    assert 'Say "put it down"' in answer
+    assert world.names() == ["robot.capture_image"] + ["robot.get_depth_with_pointcloud"] * ("drop" not in sentence)
