@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tool_nodes.extras import PROJECT, install_again, install_extra, pip_install
+from tool_nodes.names import did_you_mean
 from tool_nodes.results import ErrorCode, ToolError
 
 GROUPS: Mapping[str, str] = {
@@ -121,7 +122,8 @@ def find(port: str, spec: str) -> EntryPoint:
         raise _stale()
     known = names(port)
     allowed = f"it must be {' or '.join(known)}" if known else "there is none to choose"
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {port} {name[:_SHOWN]!r}: {allowed}.")
+    meant = did_you_mean(name, known)
+    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {port} {name[:_SHOWN]!r}: {allowed}.{meant}")
 
 
 def _written(port: str) -> frozenset[str]:

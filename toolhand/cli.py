@@ -19,6 +19,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from agent_node.console.terminal import INTERRUPTED, emit, exit_status, say
+from tool_nodes.names import did_you_mean
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.commands import COMMANDS, CliCommand, Program
 
@@ -28,12 +29,15 @@ BROKEN_PIPE = 141
 MAX_SHOWN = 200
 """So many characters of a sentence are repeated to who has typed it."""
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""What sets colours at a terminal."""
+
 DESCRIPTION = """A robot arm that is worked through tools: a sentence in, an object picked or placed.
 
 Try `toolhand run "pick up the far coconut water"`. `toolhand COMMAND --help` explains a command; `toolhand up` starts
 the nodes of a launch file, `toolhand stop` brakes their arm, `toolhand ros` looks into their graph, as ros2 does;
-`toolhand --version` tells the version. The exit status is 0 if all was done, 1 if the task was not done, 2 for wrong
-input and 130 after Ctrl-C."""
+`toolhand help COMMAND` is the same as `toolhand COMMAND --help`, and `toolhand --version` tells the version. The exit
+status is 0 if all was done, 1 if the task was not done, 2 for wrong input and 130 after Ctrl-C."""
 
 
 def _bound(command: Callable[..., int]) -> Callable[..., Callable[[], int]]:
@@ -62,8 +66,10 @@ def _parse(arguments: list[str]) -> Callable[[], int]:
             return tyro.cli(_bound(entry.load()), args=words, prog=prog)
         commands, description = entry.commands, entry.summary
         if words and not words[0].startswith("-") and words[0] not in commands:
+            meant = did_you_mean(words[0], commands)
             raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"There is no {prog} {words[0][:60]!r}, only {', '.join(commands)}."
+                ErrorCode.INVALID_ARGUMENT,
+                f"There is no {prog} {words[0][:60]!r}, only {', '.join(commands)}.{meant}",
             )
     overview = tyro.extras.SubcommandApp()
     for name, entry in commands.items():
@@ -78,17 +84,20 @@ def _parse_or_complain(arguments: list[str], as_json: bool) -> Callable[[], int]
     Raises:
         ToolError: INVALID_ARGUMENT for a sentence without quotes; with `as_json` for every complaint.
     """
-    complaint = io.StringIO()
+    complaint, shown = io.StringIO(), io.StringIO()
+    colourless = bool(os.environ.get("NO_COLOR"))  # https://no-color.org; the parser colours its help whatever it says
     try:
-        with contextlib.redirect_stderr(complaint):
+        with contextlib.redirect_stderr(complaint), contextlib.redirect_stdout(shown if colourless else sys.stdout):
             return _parse(arguments)
     except SystemExit as end:
+        print(_COLOUR.sub("", shown.getvalue()), end="")
         if not end.code:
             raise
         if arguments[0] == "run" and re.search(r"Unrecognized options: [^-\s]", complaint.getvalue()):
             raise _no_quotes(arguments[1:]) from None
         if not as_json:
-            print(complaint.getvalue(), end="", file=sys.stderr)
+            text = complaint.getvalue()
+            print(_COLOUR.sub("", text) if colourless else text, end="", file=sys.stderr)
             raise
         text = re.sub("[│╭╮╰╯]", " ", complaint.getvalue())
         parts = [" ".join(part.split()) for part in re.split("[─-]{5,}", text)[1:]]
@@ -112,12 +121,15 @@ def _no_command(word: str) -> ToolError:
     allowed = f"The commands are {', '.join(COMMANDS)}."
     if " " in word.strip():
         allowed = f"A sentence is carried out by {shlex.join(['toolhand', 'run', word[:MAX_SHOWN]])}. {allowed}"
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {word[:60]!r}.", allowed)
+    meant = did_you_mean(word, COMMANDS)
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no command {word[:60]!r}.{meant}", allowed)
 
 
 def _run_command(arguments: list[str], as_json: bool) -> int:
     """Exit status of the command; a failure is told in one sentence and, if wanted, as the JSON document."""
     try:
+        if arguments[:1] == ["help"]:
+            arguments = [*arguments[1:], "--help"]
         program = COMMANDS.get(arguments[0]) if arguments else None
         if isinstance(program, Program):
             return program.load()(arguments[1:])

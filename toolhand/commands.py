@@ -205,6 +205,9 @@ COMMANDS: Mapping[str, CliCommand | Group] = {
         "toolhand.doctor:doctor",
         "Check this installation: versions, camera, physics, tools, one plan, and which backends each port has.",
     ),
+    "completion": CliCommand(
+        "toolhand.completion:completion", "Print what a shell needs to complete commands and options with Tab."
+    ),
     "rollouts": Group(
         "Collect rollouts of a policy for reinforcement learning, and look at them.",
         {

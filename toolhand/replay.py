@@ -12,8 +12,8 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.console.narration import print_header, print_step, print_summary
-from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status_of, say
+from agent_node.console.narration import Narrator
+from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status_of
 from agent_node.conversation import TURN_BUDGET, Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
@@ -45,17 +45,18 @@ def replay(
     record = load(run)
     if again:
         return _again(record, as_json)
-    print_header(record.task, record.result or {})
-    play(record, print_step, speed)
+    narrator = Narrator(as_json)
+    narrator.header(record.task, record.result or {})
+    play(record, narrator.step, speed)
     if record.result is None:
-        say("\nThe run was interrupted here, and has no result.")
+        narrator.line("\nThe run was interrupted here, and has no result.")
         if as_json:
             emit({"task": record.task, "success": False, "error_code": ErrorCode.STOPPED, "answer": "Interrupted."})
         return 1
-    print_summary(record.result)
+    narrator.summary(record.result)
     report = record.folder / "report.html"
     if report.is_file():
-        say(f"  report: {report}")
+        narrator.line(f"  report: {report}")
     if as_json:
         emit(record.result)
     return exit_status_of(record.result)
@@ -158,17 +159,18 @@ def _again(record: ReplayedRun, as_json: bool) -> int:
         about["scene"], about["perception"], about["seed"], suite=about["suite"], guard=guard, role=about["role"],
         ports=about["ports"], robot=about["robot"],
     )  # fmt: skip
-    print_header(record.task, record.result)
+    narrator = Narrator(as_json)
+    narrator.header(record.task, record.result)
     with Interrupt(station.arm.stop) as interrupt:
         hit.append(interrupt)
         outcome = run_episode(
             station, Replay(record.folder), task_from_text(record.task, station),
-            turn_budget=about["budget"], stopped=stopped, listener=print_step, protocol=protocol,
+            turn_budget=about["budget"], stopped=stopped, listener=narrator.step, protocol=protocol,
         )  # fmt: skip
     now = {**record.result, **summarize(outcome, station)}
-    print_summary(now)
+    narrator.summary(now)
     different = _differences(record.result, now)
-    say(f"  {'the same as recorded' if not different else 'not as recorded: ' + '; '.join(different)}")
+    narrator.line(f"  {'the same as recorded' if not different else 'not as recorded: ' + '; '.join(different)}")
     if as_json:
         emit({**now, "same": not different, "differences": different})
     return 1 if different else 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from agent_node.console.narration import print_header, print_step, print_summary, say_missing
+from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
@@ -22,7 +22,6 @@ from agent_node.console.terminal import (
     chosen_by_the_user,
     emit,
     exit_status_of,
-    say,
 )
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from sim.ros.graph import Transport
@@ -51,7 +50,7 @@ Approval = Annotated[
     Literal["auto", "ask-motion", "dry-run"],
     tyro.conf.arg(
         help='"auto" moves within the limits, "ask-motion" shows each planned motion and asks at this terminal, '
-        '"dry-run" plans and moves nothing.'
+        '"dry-run" plans and moves nothing; it ends with 0 where the first motion is planned and within the limits.'
     ),
 ]
 PolicySpec = Annotated[
@@ -138,7 +137,7 @@ def run(
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "--own-graph is for --transport ros.")
     if turns < 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
-    form = load_protocol(protocol)
+    form, narrator = load_protocol(protocol), Narrator(as_json)
     if policy == "scripted" and "spacetools" not in parse_suites(suite):
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT, "The scripted policy calls SpaceTools' tools: the suite must hold them."
@@ -160,7 +159,7 @@ def run(
         chosen = typed({name: given[name] for name in OF_A_GRAPH}) | {"ports": ports.chosen}
         asked = chosen if runs_dir == RUNS_DIR else chosen | {"runs_dir": str(runs_dir)}
         over_ros = run_over_ros(
-            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, print_step, about, robot,
+            text, scene, perception, ports, policy, seed, suite, turns, runs_dir, animation, narrator, about, robot,
             None if own_graph else asked,
         )  # fmt: skip
         if as_json:
@@ -180,12 +179,12 @@ def run(
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
-    recorder = Recorder(text, lambda: station.world.time, print_step, depth=record_depth)
+    recorder = Recorder(text, lambda: station.world.time, narrator.step, depth=record_depth)
     result, missing = None, Unwritten()
     try:
         with _attempts_logged(run_dir / SAFETY_FILE, missing), Interrupt(station.arm.stop) as interrupt:
             hit.append(interrupt)
-            print_header(text, about)
+            narrator.header(text, about)
             guard.begin_command()
             outcome = run_episode(
                 station, decides, task_from_text(text, station),
@@ -193,7 +192,7 @@ def run(
             )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}
-            print_summary(result)
+            narrator.summary(result)
             # The outcome first, and each file by itself: what is left of a disk may hold one and not the other.
             with missing.noted():
                 write_json(run_dir / "result.json", result)
@@ -202,7 +201,7 @@ def run(
             frames, times = animate(station, cancelled=stopped) if animation else ([], [])
             with missing.noted():
                 write_report(run_dir / "report.html", episode, result, frames, times)
-                say(f"  report: {run_dir / 'report.html'}")
+                narrator.line(f"  report: {run_dir / 'report.html'}")
     finally:
         if recorder.heard:  # also of a run that a second Ctrl-C has ended
             with missing.noted():

@@ -14,9 +14,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from agent_node.console.narration import print_summary, say_missing
+from agent_node.console.narration import Narrator, say_missing
 from agent_node.console.terminal import Interrupt, say
-from agent_node.conversation import Listener
 from agent_node.episode import summarize as summarize_episode
 from agent_node.runs.folder import Unwritten, write_json
 from agent_node.runs.report import complete_report
@@ -60,7 +59,7 @@ def run_over_ros(
     turns: int,
     runs_dir: Path,
     animation: bool,
-    listener: Listener,
+    narrator: Narrator,
     more: Mapping[str, Any],
     robot: str = DEFAULT_ROBOT,
     asked: Mapping[str, Any] | None = MappingProxyType({}),
@@ -70,7 +69,7 @@ def run_over_ros(
     A graph that serves run_command on this domain is used as it is; else one is started, in lockstep, and ended.
 
     Args:
-        listener: Hears every step, as of agent_node.conversation.Listener.
+        narrator: Tells every step, and how it ended.
         more: Further entries of the result; a graph that runs already reports its own.
         asked: What a graph that runs must have, see `RunningGraph.require`; None: a graph is started in any case.
 
@@ -104,7 +103,7 @@ def run_over_ros(
             running.require(asked or {})
             say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
             more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
-        operator = Operator(link, listener)
+        operator = Operator(link, narrator.step)
         station = RosStation(link, StationConfig(seed=seed)) if simulated else None
         with Interrupt(operator.cancel) as interrupt:
             outcome = None
@@ -116,23 +115,23 @@ def run_over_ros(
                 known = summarize(outcome, station)
             judgement = {key: known[key] for key in ("truth", "judged_against") if key in known}
             result = known | operator.result() | judgement | dict(more)
-            print_summary(result)
+            narrator.summary(result)
             if operator.run_dir is not None:
                 film = animate(station, lambda: interrupt.hit) if animation and station is not None else ([], [])
                 missing = Unwritten()
                 with missing.noted():
-                    _complete(operator.run_dir, result, film)
+                    _complete(operator.run_dir, result, film, narrator)
                 say_missing(missing.reasons)
                 result = missing.beside(result)
     return RosRun(result, episode.success, episode.error_code, interrupt.hit)
 
 
-def _complete(run_dir: Path, result: Mapping[str, Any], film: Any) -> None:
+def _complete(run_dir: Path, result: Mapping[str, Any], film: Any, narrator: Narrator) -> None:
     """Add truth and film to what the agent has written; its folder may lie on another machine."""
     report = run_dir / "report.html"
     if not report.is_file():
-        say(f"  report on the agent's machine: {report}")
+        narrator.line(f"  report on the agent's machine: {report}")
         return
     write_json(run_dir / "result.json", result)
     complete_report(report, result, *film)
-    say(f"  report: {os.path.relpath(report)}")
+    narrator.line(f"  report: {os.path.relpath(report)}")

@@ -105,8 +105,10 @@ def call(
                 "wall_s": round(record.wall_s, 4),
             }
         )
-    else:
+    elif result.ok:
         print(plain(result.text))
+    else:
+        say(plain(result.text))
     return INTERRUPTED if interrupt.hit else exit_status(result.error.code if result.error else None, result.ok)
 
 

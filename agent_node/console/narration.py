@@ -6,25 +6,44 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from agent_node.console.terminal import plain, say
+from agent_node.console.terminal import only_planned, plain, say, tell
 
 
-def print_header(task: str, about: Mapping[str, Any]) -> None:
-    """Print what a run is about. `about` is its result.json, or those entries of it that are known before it ends."""
-    known = [f"{key} {about[key]}" for key in ("scene", "perception", "policy", "seed") if key in about]
-    head = ", ".join(known) or "run"
-    say(plain(f"{head[0].upper()}{head[1:]}: {task[:200]!r}"))
+class Narrator:
+    """Tells a run as it goes, on stdout; on stderr where stdout is for the JSON document alone.
 
+    Args:
+        as_json: stdout holds one JSON document.
+    """
 
-def print_step(kind: str, payload: Any) -> None:
-    """Print one step of a run; a listener as of agent_node.conversation.Listener."""
-    if kind == "thought":
-        say(plain(f"  thinks  {payload}"))
-    elif kind == "call":
-        say(plain(f"  calls   {payload.name} {json.dumps(payload.arguments, default=str)[:160]}"))
-    elif kind == "result":
-        first = payload.result.text.split(" Use $")[0]
-        say(plain(f"          {first[:240]}  [{payload.wall_s:.2f} s]"))
+    def __init__(self, as_json: bool = False) -> None:
+        self.line = say if as_json else tell
+
+    def header(self, task: str, about: Mapping[str, Any]) -> None:
+        """What a run is about. `about` is its result.json, or those entries of it that are known before it ends."""
+        known = [f"{key} {about[key]}" for key in ("scene", "perception", "policy", "seed") if key in about]
+        head = ", ".join(known) or "run"
+        self.line(plain(f"{head[0].upper()}{head[1:]}: {task[:200]!r}"))
+
+    def step(self, kind: str, payload: Any) -> None:
+        """One step of a run; a listener as of agent_node.conversation.Listener."""
+        if kind == "thought":
+            self.line(plain(f"  thinks  {payload}"))
+        elif kind == "call":
+            self.line(plain(f"  calls   {payload.name} {json.dumps(payload.arguments, default=str)[:160]}"))
+        elif kind == "result":
+            first = payload.result.text.split(" Use $")[0]
+            self.line(plain(f"          {first[:240]}  [{payload.wall_s:.2f} s]"))
+
+    def summary(self, result: Mapping[str, Any]) -> None:
+        """How a run ended, from its result.json."""
+        verdict = "done" if result.get("success") else f"not done ({result.get('error_code')})"
+        if only_planned(result):
+            verdict = "planned, and within the limits: a dry run moves nothing"
+        self.line(plain(f"\n{result.get('answer')}\n  {verdict}{_judgement(result.get('truth'))}"))
+        basis = result.get("judged_against")
+        if isinstance(basis, Mapping) and not _is_refusal(basis):
+            self.line(plain(f"  judged against: {basis.get('goal')} ({basis.get('source')})"))
 
 
 def say_missing(reasons: Sequence[str]) -> None:
@@ -33,10 +52,17 @@ def say_missing(reasons: Sequence[str]) -> None:
         say(plain(f"  warning: {reason}"))
 
 
-def print_summary(result: Mapping[str, Any]) -> None:
-    """Print how a run ended, from its result.json."""
-    verdict = "done" if result.get("success") else f"not done ({result.get('error_code')})"
-    say(plain(f"\n{result.get('answer')}\n  {verdict}; simulator's judgement: {result.get('truth')}"))
-    basis = result.get("judged_against")
-    if isinstance(basis, Mapping):
-        say(plain(f"  judged against: {basis.get('goal')} ({basis.get('source')})"))
+def _judgement(truth: Any) -> str:
+    """The simulator's word for an operator, e.g. "; simulator's judgement: picked, not placed (score 1 of 2)"."""
+    if not isinstance(truth, Mapping):
+        return ""
+    stages = {name: truth[name] for name in ("picked", "placed") if isinstance(truth.get(name), bool)}
+    if not stages:
+        return ""
+    words = ", ".join(name if held else f"not {name}" for name, held in stages.items())
+    return f"; simulator's judgement: {words} (score {truth.get('score')} of {len(stages)})"
+
+
+def _is_refusal(basis: Mapping[str, Any]) -> bool:
+    """A sentence that asked for nothing that could be judged: the answer has said why."""
+    return str(basis.get("goal", "")).startswith("nothing")

@@ -1,4 +1,4 @@
-"""What commands share at the terminal: one JSON document on stdout, the rest on stderr, Ctrl-C stops the arm."""
+"""What commands share at the terminal: results on stdout, one JSON document where asked for; Ctrl-C stops the arm."""
 
 from __future__ import annotations
 
@@ -62,7 +62,12 @@ def exit_status_of(result: Mapping[str, Any]) -> int:
     code = result.get("error_code")
     known = ErrorCode(code) if isinstance(code, str) and code in set(ErrorCode) else None
     at_once = result.get("tool_calls", 0) == 0 and result.get("turns", 0) in (0, 1)
-    return exit_status(known if at_once else None, result.get("success") is True)
+    return exit_status(known if at_once else None, result.get("success") is True or only_planned(result))
+
+
+def only_planned(result: Mapping[str, Any]) -> bool:
+    """True of a dry run that came to its first motion: what would move was planned and within the limits."""
+    return result.get("approval") == "dry-run" and result.get("error_code") == ErrorCode.NOT_APPROVED
 
 
 def emit(document: Any) -> None:
@@ -74,6 +79,12 @@ def say(text: str) -> None:
     """Print to stderr; a terminal that has gone away is no reason to stop."""
     with contextlib.suppress(OSError):
         print(text, file=sys.stderr, flush=True)
+
+
+def tell(text: str) -> None:
+    """Print to stdout at once; a reader that has gone away is no reason to stop."""
+    with contextlib.suppress(OSError):
+        print(text, flush=True)
 
 
 def plain(text: str) -> str:

@@ -36,7 +36,7 @@ async def run_call(
         conversation: Of the caller.
         name, arguments: As the toolbox takes them.
         gone: Set once the caller has gone away; None where only a cancellation says so.
-        report: Called with each stage of a motion when it begins.
+        report: Called with each stage of a motion when it begins, and with 1 when the motion is over.
     """
     loop = asyncio.get_running_loop()
     ended = anyio.Event()
@@ -59,12 +59,16 @@ async def run_call(
             loop.call_soon_threadsafe(end)
 
     job = robot.submit(conversation, name, arguments, on_end, on_stage)
+    moved = False
     try:
         async with anyio.create_task_group() as group:
             if gone is not None:
                 group.start_soon(_cancel_once, gone, group.cancel_scope)
-            await _tell(stages, report)
+            moved = await _tell(stages, report)
             group.cancel_scope.cancel()
+        if moved and ended.is_set():
+            with contextlib.suppress(Exception):
+                await report(1.0, 1.0, "The motion is over.")
     except asyncio.CancelledError:
         await _give_up(robot, job, ended)
         raise
@@ -80,8 +84,8 @@ async def _cancel_once(event: anyio.Event, scope: anyio.CancelScope) -> None:
     scope.cancel()
 
 
-async def _tell(stages: anyio.abc.ObjectReceiveStream[str], report: Report) -> None:
-    """Report each stage until the call has ended."""
+async def _tell(stages: anyio.abc.ObjectReceiveStream[str], report: Report) -> bool:
+    """Report each stage until the call has ended. True if there was one: the call moved the arm."""
     progress, last = -_STEP, ""
     async for stage in stages:
         if stage != last:
@@ -89,6 +93,7 @@ async def _tell(stages: anyio.abc.ObjectReceiveStream[str], report: Report) -> N
             progress = max(SHARES.get(stage, 0.0), progress + _STEP)
             with contextlib.suppress(Exception):  # a client that cannot be notified is still given its answer
                 await report(round(progress, 2), 1.0, f"{stage[0].upper()}{stage[1:]} begins.")
+    return bool(last)
 
 
 async def _give_up(robot: SharedRobot, job: QueuedCall, ended: anyio.Event) -> None:

@@ -43,6 +43,7 @@ MENU = """
 ```{toctree}
 :hidden:
 :caption: Use
+docs/models
 docs/ros
 docs/mcp
 docs/scenes

@@ -269,7 +269,7 @@ WRONG = [
     (("runs", "gone"), "Cannot list the runs in gone"),
     (
         ("fly",),
-        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, "
+        "The commands are run, runs, replay, scene, tools, call, mock, mcp, approve, doctor, completion, "
         "rollouts, data, bench, train, engines, serve, up, stop, ros.",
     ),
 ]

@@ -70,7 +70,7 @@ def test_what_explains_itself_does(words: tuple[str, ...], said: str, tmp_path: 
 def test_a_run_in_process_works(tmp_path: Path) -> None:
     done = toolhand(tmp_path, "run", "pick up the red box", "--no-animation")
     assert done.returncode == 0, done.stderr
-    assert "Picked up the red box." in done.stderr
+    assert "Picked up the red box." in done.stdout
 
 
 @pytest.mark.parametrize(

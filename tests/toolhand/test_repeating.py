@@ -60,7 +60,7 @@ def test_an_observers_run_is_carried_out_again_as_an_observers(
     observed: tuple[Path, dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert replay(observed[0], again=True) == 0
-    assert "the same as recorded" in capsys.readouterr().err
+    assert "the same as recorded" in capsys.readouterr().out
 
 
 def test_a_command_line_gives_every_option_again() -> None:

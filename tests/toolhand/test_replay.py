@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
-from contextlib import redirect_stderr
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from mcap.records import Chunk
 from mcap.stream_reader import StreamReader
 from rosbags.highlevel import AnyReader
 
-from agent_node.console.narration import print_header, print_step, print_summary
+from agent_node.console.narration import Narrator
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.runs.folder import write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
@@ -40,14 +40,15 @@ class Done:
         world = self.station.world
         about = {"scene": "example", "perception": "sim", "policy": "scripted"}
         told = io.StringIO()
-        with redirect_stderr(told):
-            print_header(TASK, about | {"seed": 0})
-            recorder = Recorder(TASK, lambda: world.time, print_step)
+        narrator = Narrator()
+        with redirect_stdout(told):
+            narrator.header(TASK, about | {"seed": 0})
+            recorder = Recorder(TASK, lambda: world.time, narrator.step)
             outcome = run_episode(
                 self.station, ScriptedPolicy(), task_from_text(TASK, self.station), listener=recorder.listen
             )
             self.result = summarize(outcome, self.station) | about | {"run_dir": str(folder)}
-            print_summary(self.result)
+            narrator.summary(self.result)
         self.told = told.getvalue()
         recorder.write(folder, motion_log(self.station), self.result)
         write_trajectory(folder, outcome.episode, self.station.toolbox.schemas())
@@ -147,7 +148,7 @@ def test_carried_out_again_in_another_scene_the_difference_is_told(
     recorder.write(copy, None, other)
     write_json(copy / "result.json", other)
     assert replay(copy, again=True) == 1
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "not as recorded: " in told
     assert "success is false, was true" in told
 
@@ -229,7 +230,7 @@ def test_nothing_in_a_recording_steers_the_terminal(tmp_path: Path, capsys: pyte
     recorder.listen("thought", evil)
     recorder.write(tmp_path, None, {"task": evil, "answer": evil, "error_code": evil, "success": False, "scene": evil})
     assert replay(tmp_path) == 1
-    told = capsys.readouterr().err
+    told = capsys.readouterr().out
     assert "owned" in told
     assert all(character.isprintable() or character == "\n" for character in told)
 

@@ -48,7 +48,12 @@ def test_a_launch_file_that_comes_along_is_known_by_its_name_in_any_folder(
     assert "perception: Which backends" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["sin", "launch/sim.launch.yaml", ""])
+def test_without_a_launch_file_the_names_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert capsys.readouterr().err == "Name a launch file, kinova, sim, tools, or the path of one.\n"
+
+
+@pytest.mark.parametrize("name", ["sin", "launch/sim.launch.yaml"])
 def test_a_launch_file_that_is_none_is_told_with_the_names_that_there_are(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

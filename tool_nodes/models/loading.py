@@ -72,10 +72,10 @@ def folder_of(name: str, weights: str) -> Path:
     try:
         return Path(hub.snapshot_download(weights, allow_patterns=list(_FETCHED)))
     except Exception as error:  # the hub's own, those of its HTTP client, and of the disk
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"There is no folder {weights!r}, and the hub does not give a model of that name: {_line(error)}",
-        ) from error
+        reason = f"does not give a model of that name: {_line(error)}"
+        if type(error).__name__ == "LocalEntryNotFoundError":
+            reason = "cannot be reached, and no copy of that model lies on this machine."
+        raise ToolError(ErrorCode.UNAVAILABLE, f"There is no folder {weights!r}, and the hub {reason}") from error
 
 
 def read_config(name: str, folder: Path, types: Sequence[str]) -> dict[str, Any]:

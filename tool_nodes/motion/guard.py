@@ -291,9 +291,8 @@ class MotionGuard:
         if entry["mode"] == Mode.DRY_RUN:
             raise ToolError(
                 ErrorCode.NOT_APPROVED,
-                f"Dry run: {planned.what}, in {planned.duration_s:.1f} s, is planned and within the limits. "
-                "Nothing has moved.",
-                "Nothing moves in a dry run.",
+                f"Dry run: {planned.what}, in {planned.duration_s:.1f} s, is planned and within the limits; "
+                "nothing has moved.",
             )
         if entry["mode"] == Mode.ASK:
             self._ask(planned, motion, unchanged, entry)

@@ -62,6 +62,10 @@ def run_tiny(
     arm = arm_of_recipe(recipe)
     sizes = _checked(seed, workers, scaled(sizes or Sizes(), scale, evaluated))
     _claim(folder, {"recipe": recipe, "seed": seed, "sizes": sizes.document(), "constants": CONSTANTS}, {"rl": arm})
+    say(
+        f"About {max(1.0, sizes.minutes):.0f} minutes on two quiet cores, in {folder}; Ctrl-C ends it, and the same "
+        "command goes on."
+    )
     shop = ExperimentRun(folder, seed, sizes, workers)
     tables: dict[str, TableRows] = {}
 

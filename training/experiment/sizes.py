@@ -21,6 +21,10 @@ _PER_SEED = 1_000_000
 """Seeds of tasks that one seed of the experiment has [-]."""
 
 
+_ROWS = 8
+"""Rows of the tables that one run measures [-]: two scripts by two pointers, SFT and RL sampled and greedy."""
+
+
 @dataclass(frozen=True)
 class Sizes:
     """How much a run does; the default takes about an hour on two cores.
@@ -52,6 +56,16 @@ class Sizes:
     rl_groups: int = 20
     rl_group: int = 8
     evaluated: int = 120
+
+    @property
+    def minutes(self) -> float:
+        """How long a run with all stages takes on two quiet cores, from what each part took on an AMD EPYC [min]."""
+        rollouts = self.rl_iterations * self.rl_groups * self.rl_group
+        parts = (
+            4.6 * self.hit_steps / 400, 2.2 * (self.careful + self.expert) / 480, 3.4 * self.sft_epochs / 12,
+            37.0 * rollouts / 6400, _ROWS * 2.0 * self.evaluated / 400,
+        )  # fmt: skip
+        return sum(parts)
 
     def __post_init__(self) -> None:
         for entry in fields(self):

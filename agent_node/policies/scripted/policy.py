@@ -177,7 +177,8 @@ class _Episode:
         hopeless = hopeless or (code in _FINAL and not again) or (code in _LOST and self._command.target is None)
         if hopeless or self._retries_left == 0:
             tried = f" after {self._tries} tries" if self._tries > 1 else ""
-            answer = self.failure(code, f"could not {setback.doing}{tried}: {setback.response.text}")
+            could = "did" if code is ErrorCode.NOT_APPROVED else "could"
+            answer = self.failure(code, f"{could} not {setback.doing}{tried}: {setback.response.text}")
             raise Done(f"I could not {setback.doing}, and another try would not help.", answer)
         self._retries_left -= 1
         self._trouble = setback.doing
@@ -200,8 +201,10 @@ class _Episode:
             held = "check the gripper before the next command"
         else:
             held = "the gripper is empty" if self._moved else "nothing has moved"
+            if code is ErrorCode.NOT_APPROVED and not self._moved:
+                held = ""  # the guard's own sentence says so
         sentence = sentence.strip().rstrip(".")
-        return f"{code}: {sentence[0].upper()}{sentence[1:]}; {held}."
+        return f"{code}: {sentence[0].upper()}{sentence[1:]}{held and f'; {held}'}."
 
     def _look(self, purpose: str) -> Script:
         again = (

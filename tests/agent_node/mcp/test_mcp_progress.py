@@ -61,7 +61,7 @@ async def test_each_stage_of_a_motion_is_told_once_and_further_on_than_the_one_b
     heard.check()
     assert heard.words == [
         "Planning begins.", "Opening begins.", "The approach begins.", "The retreat begins.", "Closing begins.",
-        "The approach begins.",
+        "The approach begins.", "The motion is over.",
     ]  # fmt: skip
     assert not quiet.words
 
@@ -74,6 +74,7 @@ async def test_a_whole_grasp_is_told_stage_by_stage(closing: Any) -> None:
         arguments = {"grasp_pose": "$grasp_pose"}
         assert not (await client.call_tool("robot-execute_grasp", arguments, progress_callback=heard.hear)).is_error
     heard.check()
+    assert (heard.words.pop(), heard.shares.pop()) == ("The motion is over.", 1.0)
     stages = [words.removesuffix(" begins.").lower() for words in heard.words]
     assert stages == [
         "planning", "opening", "the move to the pre-grasp", "the approach", "closing", "the lift",

@@ -185,7 +185,7 @@ async def test_the_stages_of_a_motion_are_told_before_its_answer_where_a_token_i
                 assert message["method"] == "notifications/progress"
                 told.append(message["params"])
             assert message["result"]["content"][0]["text"] == "Moved."
-            assert [one["progressToken"] for one in told] == ([] if token is None else [token] * 6)
+            assert [one["progressToken"] for one in told] == ([] if token is None else [token] * 7)
             assert sorted({one["progress"] for one in told}) == [one["progress"] for one in told]
 
     assert await talking(client) == 0

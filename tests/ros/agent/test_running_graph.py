@@ -87,9 +87,10 @@ def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
 ) -> None:
     (tmp_path / "my.yaml").write_text(scene_yaml(generate_scene(3)))
     assert run(*options) == 2
-    shown = capsys.readouterr().err
+    told = capsys.readouterr()
+    shown = told.err
     assert "as it was started: scene 3, robot gen3, perception pixels, seed 0, policy scripted, approval auto." in shown
-    assert "NOT_UNDERSTOOD" in shown
+    assert "NOT_UNDERSTOOD" in told.out
     (folder,) = beside.iterdir()
     for file in folder.iterdir():
         file.unlink()

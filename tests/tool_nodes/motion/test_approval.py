@@ -129,7 +129,7 @@ def test_a_dry_run_says_what_it_would_do_and_moves_nothing() -> None:
     error = cell.refused(cell.plan())
     assert error.code is ErrorCode.NOT_APPROVED
     assert error.message.startswith("Dry run: Grasp with the gripper at x=0.450 m")
-    assert "Nothing has moved" in error.message
+    assert "nothing has moved" in error.message
     assert not cell.person.asked
 
 

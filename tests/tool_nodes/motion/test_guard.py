@@ -249,7 +249,7 @@ def test_a_dry_run_tells_what_it_was_and_how_long_it_takes() -> None:
     ):
         pass
     assert caught.value.code is ErrorCode.NOT_APPROVED
-    assert caught.value.hint == "Nothing moves in a dry run."
+    assert caught.value.message.endswith("within the limits; nothing has moved.")
 
 
 def test_the_strictest_request_holds_and_only_as_long_as_it_is_asked() -> None:

@@ -144,7 +144,8 @@ def _kinds(records: Sequence[RolloutRecord]) -> str:
             f'<tr><th scope="row">{escaped(kind, 80)}</th>{"".join(f"<td>{escaped(cell)}</td>" for cell in cells)}</tr>'
         )
     heads = "".join(f'<th scope="col">{name}</th>' for name in ("kind", "rollouts", "accepted", "done", "mean reward"))
-    return f'<table class="kinds"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    table = f'<table class="kinds"><thead><tr>{heads}</tr></thead><tbody>{"".join(rows)}</tbody></table>'
+    return f'<div class="scroll">{table}</div>'
 
 
 def _filters(records: Sequence[RolloutRecord]) -> str:

@@ -59,6 +59,9 @@ def main(argv: list[str] | None = None, launcher: Launcher = Launcher()) -> int:
     given = parser.parse_args(argv)
     file = launcher.named.get(given.file, Path(given.file))
     try:
+        if not given.file:
+            names = f", {', '.join(launcher.named)}, or the path of one" if launcher.named else ", by its path"
+            raise LaunchError(f"Name a launch file{names}.")
         if launcher.named and not file.is_file():
             names = ", ".join(launcher.named)
             raise LaunchError(f"There is no launch file {given.file!r}: give the path of one, or a name: {names}.")
@@ -81,7 +84,9 @@ def _parser(launcher: Launcher) -> argparse.ArgumentParser:
     description = f"Start the nodes of a launch file; Ctrl-C ends them.{keys}"
     parser = argparse.ArgumentParser(prog=launcher.prog, description=description)
     names = f"; or {', '.join(launcher.named)}" if launcher.named else ""
-    parser.add_argument("file", help=f"launch file in ROS 2's YAML frontend, e.g. {launcher.example}{names}")
+    parser.add_argument(
+        "file", nargs="?", default="", help=f"launch file in ROS 2's YAML frontend, e.g. {launcher.example}{names}"
+    )
     parser.add_argument("arguments", nargs="*", metavar="NAME:=VALUE", help="arguments that the file declares")
     parser.add_argument("--domain", type=int, help="ROS domain; otherwise that of ROS_DOMAIN_ID, or 0")
     parser.add_argument("--router-port", type=int, help="port of the router; 0 for a router of its own on a free port")
