@@ -50,9 +50,12 @@ _RANK_COST_S = 0.1
 _BATCH = 4
 """Poses that are solved before the best of them is tried; chosen by hand."""
 _RESTARTS = 12
-"""Attempts of inverse kinematics from random postures where the usual one fails; chosen by hand."""
+"""Attempts of inverse kinematics from random postures where the usual one fails. Of poses at random free postures none
+finds 93 of 100, 2 find 99, and 4, 12 and 60 find all; of those on a table, in clutter, on shelves, in bins and between
+slabs none is needed for 500 of 500."""
 _ATTEMPT_ITERATIONS = 40
-"""Iterations of each attempt of inverse kinematics; chosen by hand."""
+"""Iterations of each attempt of inverse kinematics. With the attempts above 20, 40, 80 and 160 find the same 400 of 400
+poses, random ones among them, in the same time."""
 _REACHABLE_RESTARTS = 2
 """As _RESTARTS, where it is only asked whether a pose can be reached; chosen by hand."""
 _REACHABLE_ITERATIONS = 25
