@@ -43,6 +43,9 @@ _ROOT = Path(__file__).parents[1]
 _SHOWN = 60
 """So many characters of an unknown name are repeated."""
 
+_LONGEST_CAUSE = 300
+"""So much of an error of somebody's package is shown [characters]."""
+
 T = TypeVar("T")
 
 
@@ -152,14 +155,23 @@ def load(port: str, spec: str) -> Any:
     entry = find(port, spec)
     try:
         return entry.load()
-    except (ImportError, AttributeError) as error:
+    except ToolError:
+        raise
+    except (Exception, SystemExit) as error:  # whatever somebody's module may raise, or that it wants to end this
         raise unloadable(port, entry, error) from error
 
 
-def unloadable(port: str, entry: EntryPoint, error: Exception) -> ToolError:
+def unloadable(port: str, entry: EntryPoint, error: BaseException) -> ToolError:
     """The sentence about an entry whose import has failed, with the extra that would help."""
     hint = f"Install it with: {_install(entry)}" if entry.extras else ""
-    return ToolError(ErrorCode.UNAVAILABLE, f"The {port} {entry.name!r} cannot be loaded: {error}.", hint)
+    return ToolError(ErrorCode.UNAVAILABLE, f"The {port} {entry.name!r} cannot be loaded: {_line(error)}.", hint)
+
+
+def _line(error: BaseException) -> str:
+    """What an error says in one line; of one that is not about imports its kind, too."""
+    said = "".join(c if c.isprintable() else " " for c in str(error))
+    said = " ".join(said.split())[:_LONGEST_CAUSE].rstrip(".")
+    return said if said and isinstance(error, ImportError | AttributeError) else f"{type(error).__name__}: {said}"
 
 
 def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> Any:
@@ -178,14 +190,19 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
     setting = setting or Setting()
     name, colon, model = spec.partition(":")
     offered = {entry.name: getattr(setting, entry.name) for entry in fields(Setting)} | {"model": model} | more
-    asked = inspect.signature(factory).parameters
+    try:
+        asked = inspect.signature(factory).parameters
+    except (TypeError, ValueError) as error:
+        raise unloadable(port, find(port, spec), error) from error
     if colon and "model" not in asked:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {port} {name!r} takes nothing after its name.")
     if "model" in asked and not model and asked["model"].default is inspect.Parameter.empty:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {port} {name!r} needs a model: {name}:MODEL.")
     try:
         return factory(**{key: value for key, value in offered.items() if key in asked})
-    except ImportError as error:
+    except ToolError:
+        raise
+    except (Exception, SystemExit) as error:
         raise unloadable(port, find(port, spec), error) from error
 
 

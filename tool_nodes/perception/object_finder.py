@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tool_nodes.geometry import pixel
 from tool_nodes.perception.instances import Instance
-from tool_nodes.perception.prompts import depth_by, prompt_for, segment_by
+from tool_nodes.perception.prompts import depth_by, detected_by, prompt_for, segment_by
 from tool_nodes.ports import Answer, DepthEstimator, Detector, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -37,7 +37,7 @@ class ObjectFinder:
         Raises:
             ToolError: OBJECT_NOT_FOUND.
         """
-        return self._detector.detect(image, text)
+        return detected_by(self._detector, image, text)
 
     def find(self, image: SessionImage, text: str) -> Answer[list[Instance]]:
         """Everything in the picture that a text names, best first. Raises ToolError OBJECT_NOT_FOUND."""

@@ -64,7 +64,7 @@ class WordsToBoxes:
         if not isinstance(prompt, TextPrompt):
             return segment_by(self._segmenter, image, prompt)
         found, backend = [], self.backend
-        for one in self._detector.detect(image, prompt.text).value:
+        for one in detected_by(self._detector, image, prompt.text).value:
             try:
                 answer = segment_by(self._segmenter, image, prompt_for(one, self._segmenter))
             except ToolError as error:
@@ -78,6 +78,48 @@ class WordsToBoxes:
                 ErrorCode.OBJECT_NOT_FOUND, f"{prompt.text[:60]!r} is nothing that has an outline.", backend=backend
             )
         return Answer(found, backend)
+
+
+MOST_POINTS = 1000
+"""Most points or boxes that one answer may have [-]; chosen by hand: a picture shows some dozens of things."""
+
+
+def points_by(pointer: Pointer, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
+    """The pointer's points, normalized.
+
+    Raises:
+        ToolError: INTERNAL for none, too many, and what is no point of the picture; what the pointer raises.
+    """
+    answer = pointer.point(image, text)
+    try:
+        points = np.asarray(answer.value, float)
+        sound = points.ndim == 2 and points.shape[1] == 2 and 0 < len(points) <= MOST_POINTS
+        sound = sound and bool(((points >= 0.0) & (points <= 1.0)).all())
+    except (TypeError, ValueError, OverflowError):
+        sound = False
+    if not sound:
+        raise ToolError(
+            ErrorCode.INTERNAL, f"The pointer {answer.backend!r} gave what are no points of the picture.",
+            backend=answer.backend,
+        )  # fmt: skip
+    return answer
+
+
+def detected_by(detector: Detector, image: SessionImage, text: str) -> Answer[list[Detection]]:
+    """The detector's things. Raises ToolError INTERNAL for too many, or boxes of no numbers; what the detector does."""
+    answer = detector.detect(image, text)
+    try:
+        boxes = np.asarray([one.box for one in answer.value], float)
+        points = np.asarray([one.point for one in answer.value if one.point is not None], float)
+        sound = len(answer.value) <= MOST_POINTS and bool(np.isfinite(boxes).all() and np.isfinite(points).all())
+    except (TypeError, ValueError, OverflowError):
+        sound = False
+    if not sound:
+        raise ToolError(
+            ErrorCode.INTERNAL, f"The detector {answer.backend!r} gave what are no boxes in the picture.",
+            backend=answer.backend,
+        )  # fmt: skip
+    return answer
 
 
 def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Answer[list[Segmentation]]:
@@ -124,6 +166,11 @@ def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDA
             f"The depth estimator {answer.backend!r} gave depth of shape {shape} for a picture of {width}x{height} px.",
             backend=answer.backend,
         )
+    if np.isinf(answer.value[0]).any() or not 0.0 < float(answer.value[1]) < 1e9:
+        raise ToolError(
+            ErrorCode.INTERNAL, f"The depth estimator {answer.backend!r} gave distances that are no numbers.",
+            backend=answer.backend,
+        )  # fmt: skip
     return answer
 
 

@@ -380,7 +380,7 @@ class Toolbox:
                 result = self._run(spec, values, session)
         except ToolError as error:
             result = ToolResult(error=error)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a backend of somebody else's does not end the process
             cause = " ".join(str(error).split())[:200]
             message = f"{name} failed inside: {type(error).__name__}: {cause}."
             result = ToolResult(error=ToolError(ErrorCode.INTERNAL, message))

@@ -14,6 +14,7 @@ import numpy as np
 
 from tool_nodes.models.table import WRITES_POINTS
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
+from tool_nodes.perception.prompts import points_by
 from tool_nodes.ports import Answer, Pointer
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
@@ -79,7 +80,7 @@ class PointingTools:
         phrase = parse_mark_phrase(text)
         marks = self._marks.find(image.rgb, phrase) if phrase else []
         if phrase is None or not marks:
-            return self._pointer.point(image, text)
+            return points_by(self._pointer, image, text)
         if phrase.kind == "circle":
             return Answer([_normalized(mark.centre, image) for mark in marks], self._marks.backend)
         return self._in_boxes(phrase.name, marks, image)
@@ -88,7 +89,7 @@ class PointingTools:
         """The things of that name in a marked box, or the main thing of one, or its middle where nothing is seen."""
         for text in [name, "everything"] if name else ["everything"]:
             try:
-                answer = self._pointer.point(image, text)
+                answer = points_by(self._pointer, image, text)
             except ToolError as error:
                 if error.code in INFRASTRUCTURE_ERRORS:
                     raise
