@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,9 @@ from tool_nodes.robot_names import DEFAULT_ROBOT
 
 MAX_SPEED = 1000.0
 
+_ROBOT = re.compile(r"[a-z0-9_]+")
+"""A robot that is named, and no folder."""
+
 _LONGEST_SLEEP_S = 0.2
 """So that Ctrl-C is heard."""
 
@@ -31,6 +35,7 @@ def replay(
     run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")],
     speed: float | None = None,
     again: bool = False,
+    trusted: bool = False,
     as_json: AsJson = False,
 ) -> int:
     """Print a recorded run once more, as `toolhand run` printed it, with the same result.
@@ -39,12 +44,13 @@ def replay(
         run: Folder of the run, or its run.mcap.
         speed: How much faster than the run's own time, e.g. 2; all at once where it is not given.
         again: Carry it out once more in the simulator with the recorded words, and compare what comes of it.
+        trusted: With --again: the run is your own, and the models, servers and robot folders that it names are used.
     """
     if speed is not None and not (math.isfinite(speed) and 0.0 < speed <= MAX_SPEED):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"speed must be above 0, at most {MAX_SPEED:.0f}, got {speed}.")
     record = load(run)
     if again:
-        return _again(record, as_json)
+        return _again(record, as_json, trusted)
     narrator = Narrator(as_json)
     narrator.header(record.task, record.result or {})
     play(record, narrator.step, speed)
@@ -131,7 +137,7 @@ def _pauses(seconds: float) -> Iterator[float]:
         seconds -= _LONGEST_SLEEP_S
 
 
-def _again(record: ReplayedRun, as_json: bool) -> int:
+def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     """Carry out the run with the recorded words, and compare; exit status 0 if the same came of it."""
     from agent_node.console.approve import TerminalApprover
     from agent_node.policies.replay import Replay
@@ -146,6 +152,8 @@ def _again(record: ReplayedRun, as_json: bool) -> int:
     if record.result is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")
     about = _simulated(record.result)
+    if not trusted:
+        _require_at_home(about)
     protocol = load_protocol(about["protocol"])
     hit: list[Interrupt] = []
 
@@ -205,6 +213,24 @@ def _simulated(result: Mapping[str, Any]) -> dict[str, Any]:
     about["ports"] = PortNames(**{port: str(name) for port, name in ports.items()})
     about["ports"].require_known(about["perception"])
     return about
+
+
+def _require_at_home(about: Mapping[str, Any]) -> None:
+    """Refuse what a file of somebody else's may not decide: which server is asked, and which weights are fetched.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT.
+    """
+    ports = {port: getattr(about["ports"], port) for port in PORTS}
+    named = [f"the {port} {name!r}" for port, name in {**ports, "perception": about["perception"]}.items()
+             if any(part.partition(":")[2] or part.startswith("served") for part in name.split("+"))]  # fmt: skip
+    if about["robot"] != DEFAULT_ROBOT and not _ROBOT.fullmatch(about["robot"]):
+        named.append(f"the robot {about['robot'][:60]!r}")
+    if named:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The record names {' and '.join(named)[:300]}, which may lead anywhere.",
+            "Add --trusted if the run is your own.",
+        )  # fmt: skip
 
 
 def _differences(recorded: Mapping[str, Any], now: Mapping[str, Any], but: tuple[str, ...] = ()) -> list[str]:

@@ -1,0 +1,60 @@
+"""What a recording of somebody else's names is not asked, fetched or opened because the recording says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tool_nodes.results import ErrorCode, ToolError
+from toolhand.replay import _require_at_home, _simulated
+
+RUN: dict[str, Any] = {"scene": "example", "perception": "sim", "seed": 0}
+
+ELSEWHERE: list[dict[str, Any]] = [
+    {"ports": {"pointer": "pointing:m@https://models.example/v1"}},
+    {"ports": {"pointer": "roborefer:m@http://127.0.0.1:9/v1"}},
+    {"ports": {"pointer": "pixels+pointing:m@https://models.example/v1"}},
+    {"ports": {"detector": "groundingdino:OWNER/NAME"}},
+    {"ports": {"segmenter": "sam2:/somewhere/else"}},
+    {"ports": {"segmenter": "sam2:../../weights"}},
+    {"ports": {"grasps": "graspgen:models.example:5556"}},
+    {"ports": {"grasps": "graspgen:host"}},
+    {"ports": {"pointer": "served"}},
+    {"ports": {"pointer": "served:other"}},
+    {"perception": "served"},
+    {"robot": "/somewhere/robot"},
+    {"robot": "./robot"},
+    {"robot": "../robot"},
+    {"robot": "~/robot"},
+]
+
+NO_RUN: list[dict[str, Any]] = [
+    {"seed": True}, {"seed": 1.0}, {"seed": "0"}, {"turn_budget": None}, {"turn_budget": "many"}, {"scene": 3},
+    {"scene": None}, {"approval": "never"}, {"approval": ["auto"]}, {"role": "root"}, {"role": {}}, {"protocol": 1},
+    {"ports": []}, {"ports": "x"}, {"ports": {"arm": "x"}}, {"ports": {"pointer": "none"}}, {"ports": {"pointer": 7}},
+    {"perception": ""}, {"perception": "no-such"}, {"suite": 1}, {"robot": 1}, {"ports": {"pointer": "a+b+c"}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", ELSEWHERE, ids=str)
+def test_what_lies_elsewhere_is_not_used_because_a_recording_says_so(change: dict[str, Any]) -> None:
+    with pytest.raises(ToolError) as caught:
+        _require_at_home(_simulated(RUN | change))
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert (
+        "no such" in str(caught.value).lower() or "There is no" in str(caught.value) or "--trusted" in str(caught.value)
+    )
+
+
+@pytest.mark.parametrize("change", NO_RUN, ids=str)
+def test_a_result_that_is_none_is_one_sentence(change: dict[str, Any]) -> None:
+    with pytest.raises(ToolError) as caught:
+        _simulated(RUN | change)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+    assert len(str(caught.value)) < 600
+
+
+@pytest.mark.parametrize("change", [{}, {"ports": {"pointer": "pixels"}}, {"robot": "gen3"}])
+def test_what_is_at_home_is_used(change: dict[str, Any]) -> None:
+    _require_at_home(_simulated(RUN | change))
