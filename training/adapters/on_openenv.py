@@ -23,10 +23,12 @@ from typing import Any
 
 from agent_node.policies.chat import Pictures, ToolNames
 from agent_node.policy import Message
+from tool_nodes.files import MIB
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.endings import say_last, scored_or_dropped
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, words_of
+from training.adapters.loopback_gate import LoopbackGate
 from training.session import EpisodeSession
 
 with require_engine("openenv"):
@@ -43,6 +45,9 @@ with require_engine("openenv"):
 
 HOST = "127.0.0.1"
 """Where a server listens: on this machine alone."""
+
+MOST_BYTES = 4 * MIB
+"""Longest message of a client [bytes]; chosen by hand, far above a turn."""
 
 MOST_AT_ONCE = 8
 """Episodes of a server at once, by default; chosen by hand: a simulated station takes about 40 MB."""
@@ -274,7 +279,8 @@ def server_of(episodes: Episodes, port: int, at_once: int = MOST_AT_ONCE) -> uvi
         env_name="toolhand",
         max_concurrent_envs=at_once,
     )
-    return uvicorn.Server(uvicorn.Config(app, host=HOST, port=port, log_level="warning"))
+    gate = LoopbackGate(app)
+    return uvicorn.Server(uvicorn.Config(gate, host=HOST, port=port, log_level="warning", ws_max_size=MOST_BYTES))
 
 
 def opened(episodes: Episodes, row: Any, seed: int | None) -> EpisodeSession:
@@ -282,4 +288,7 @@ def opened(episodes: Episodes, row: Any, seed: int | None) -> EpisodeSession:
     if not isinstance(row, Mapping):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A row of an episode is a mapping, not {type(row).__name__}.")
     row = dict(row) if seed is None else {**row, "seed": seed}
-    return episodes.open(row, int(row.get("rollout", 0)))
+    rollout = row.get("rollout", 0)
+    if type(rollout) is not int or not 0 <= rollout < 2**31:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "A row's rollout is a whole number, 0 or more.")
+    return episodes.open(row, rollout)
