@@ -20,6 +20,8 @@ from tool_nodes.models.spec import ModelSpec
 from tool_nodes.results import ErrorCode, ToolError
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
+_LONGEST_NAME = 96
+"""Longest name of the hub [characters], as the hub has it."""
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
 """What is fetched from the hub: configuration, tokenizer and weights, nothing that could run."""
 _PICKLED = (".bin", ".pt", ".pth", ".ckpt", ".pkl")
@@ -61,9 +63,9 @@ def folder_of(name: str, weights: str) -> Path:
         ToolError: INVALID_ARGUMENT for what is neither; UNAVAILABLE where the hub does not give it.
     """
     folder = Path(weights).expanduser()
-    if folder.is_dir():
+    if os.path.isdir(folder):  # False for a name that no folder can have, too
         return folder
-    if not _HUB_NAME.fullmatch(weights) or weights.startswith("."):
+    if not _HUB_NAME.fullmatch(weights) or len(weights) > _LONGEST_NAME:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
             f"There is no folder {weights[:200]!r} with weights of {name}; a name of the hub has the form OWNER/NAME.",
@@ -112,9 +114,9 @@ def check_weights(folder: Path) -> None:
         files = [whole]
     elif index.is_file():
         named = (read_json(index) or {}).get("weight_map")
-        if not isinstance(named, dict) or not named:
+        if not isinstance(named, dict) or not named or not all(isinstance(file, str) for file in named.values()):
             raise _unusable(f"{index} names no weights.")
-        files = [folder / Path(str(file)).name for file in sorted(set(named.values()))]
+        files = [folder / Path(file).name for file in sorted(set(named.values()))]
     else:
         pickled = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLED)
         if pickled:
@@ -144,6 +146,8 @@ def _check_file(file: Path) -> None:
         ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
     except (TypeError, KeyError, IndexError):
         raise _unusable(f"{file} is damaged: its header is no safetensors header.") from None
+    if any(type(end) is not int for end in ends):
+        raise _unusable(f"{file} is damaged: its header is no safetensors header.")
     expected = 8 + length + max(ends, default=0)
     if size != expected:
         raise _unusable(f"{file} is damaged: it has {size:,} bytes, and its header says {expected:,}.")
