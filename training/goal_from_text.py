@@ -91,9 +91,7 @@ def task_from_text(text: str, station: JudgedStation) -> Task:
             targets = tuple(sorted(held_ids(station.world.snapshot())))
             named = {ids[i] for i in refer(command.held_as.text, views)} if command.held_as else set(targets)
             if targets and not named & set(targets):
-                return UnreadTask(
-                    text, scene, f"the gripper holds no {command.held_as.text if command.held_as else ''}."
-                )
+                return UnreadTask(text, scene, "what the gripper holds is called otherwise.")
         else:
             targets = tuple(ids[i] for i in refer(command.target.text, views))
         references = tuple(ids[i] for phrase in command.references for i in refer(phrase.text, views))
@@ -101,5 +99,12 @@ def task_from_text(text: str, station: JudgedStation) -> Task:
         return UnreadTask(text, scene, error.message)
     if not targets:
         return UnreadTask(text, scene, "the command names no object, and the gripper held none at its start.")
+    most = {"in": 1, "on": 1, "between": 2}.get(command.relation or "", len(references))
+    if len(references) != most:
+        return UnreadTask(
+            text, scene, f"a place {command.relation} something is one to {most}, not to {len(references)}."
+        )
+    if command.relation == "in" and not scene.find(references[0]).product.container:
+        return UnreadTask(text, scene, f"nothing fits in the {scene.find(references[0]).item}.")
     task = task_of(text, scene, targets, cast(PlaceRelation | None, command.relation), references)
     return replace(task, source=OWN_READING)

@@ -10,9 +10,11 @@ import pytest
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.scene.generator import generate_scene
 from sim.station import Station
 from sim.tasks.pick import PickTask
 from sim.tasks.task import Score
+from tool_nodes.results import ErrorCode
 from training.episode import run_episode, summarize
 from training.goal_from_text import OWN_READING, task_from_text, true_views
 
@@ -95,3 +97,13 @@ def test_a_perfect_observer_sees_every_object_where_it_is(example: Station) -> N
         assert np.abs(view.position_m - placed.position_m).max() < 5e-3
         x, y = view.point
         assert frame.ids[int(y * 480), int(x * 640)] == index
+
+
+def test_a_place_that_no_judge_knows_is_no_task_instead_of_an_error_of_the_run() -> None:
+    station = Station(generate_scene(29))
+    for text in ("put the pear in the paper cup", "put the pear between the sugar boxes and the shampoo"):
+        assert task_from_text(text, station).goal.startswith("nothing: ")
+    outcome = run_episode(station, ScriptedPolicy(), task_from_text("put the pear in the paper cup", station))
+    assert outcome.episode.error_code is ErrorCode.PLACE_BLOCKED
+    assert "is not open at the top" in outcome.episode.answer
+    assert "paper_cup_1" not in outcome.episode.answer

@@ -38,6 +38,14 @@ def which(command: Command, phrase: NounPhrase, points: Sequence[PicturePoint]) 
     return f'{question} Type the whole command once more, such as "{again}".'
 
 
+def which_two(command: Command, number: int) -> str:
+    """Asks between which two things a place is meant to be, where the command names another number of those here."""
+    names = " and ".join(the(reference.text) for reference in command.references)
+    return (
+        f"Which two things do you mean: {names} are {number} here? Type the whole command once more with two of them."
+    )
+
+
 def which_side(phrase: NounPhrase, said: str) -> str:
     """Asks what the side that was `said` after the only thing of its name means: which thing, or where to go?"""
     side = next((s.key for s in phrase.selectors if s.key in _BESIDE), "left")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from agent_node.calls import ToolCall
-from agent_node.policies.scripted.asking import where_of, which, which_side
+from agent_node.policies.scripted.asking import where_of, which, which_side, which_two
 from agent_node.policies.scripted.commands import Command, parse_command
 from agent_node.policies.scripted.hand import TO_EMPTY_IT, of_what_is_held
 from agent_node.policies.scripted.points import at, near, nearest, still_there, the, untried
@@ -37,6 +37,8 @@ MOVED = 0.06
 IN_THE_WAY = 0.25
 """Normalized distance within which the target itself may take the room beside a reference."""
 
+_ENDS = 2
+"""A place between things has so many of them at its ends [-]."""
 _FINAL = frozenset(
     {
         ErrorCode.STOPPED, ErrorCode.CANCELLED, ErrorCode.NOT_APPROVED, ErrorCode.UNAVAILABLE, ErrorCode.INTERNAL,
@@ -278,6 +280,10 @@ class _Episode:
             points, used = self._choose_reference(phrase, response)
             self._references.append(points)
             excluded = excluded or used
+        number = sum(map(len, self._references))
+        if command.relation == "between" and number != _ENDS:
+            question = f"{ErrorCode.AMBIGUOUS}: {which_two(command, number)}"
+            raise Done("A place between things is one between two.", question)
         if command.action == "place":
             self._check_spot(rest[0], excluded)
 

@@ -627,3 +627,12 @@ def test_what_an_earlier_command_left_in_the_gripper_is_not_denied() -> None:
     answer, _ = run("pick up the pony", TextWorld(table(), {"robot.execute_grasp": [held] * 9}))
     assert "already holds an object" in answer
     assert "empty" not in answer
+
+
+def test_a_place_between_three_things_is_asked_about() -> None:
+    views = [item("can", x, 0.5, "can") for x in (0.2, 0.8)] + [item("bowl", 0.5, 0.2, "bowl"), item("pony", 0.5, 0.8)]
+    world = TextWorld(views)
+    answer, _ = run("put the pony between the cans and the bowl", world)
+    assert answer.startswith("AMBIGUOUS: Which two things do you mean: the cans and the bowl are 3 here?")
+    assert not set(world.names()) & set(MOTIONS)
+    assert run("put the pony between the cans", TextWorld(views))[0].startswith("Placed the pony between")
