@@ -190,4 +190,4 @@ def test_a_picture_without_a_frame_is_seen_by_the_backend_that_the_preset_names_
     alone = make_ports("sim", PortNames(segmenter="sim")).segmenter
     with pytest.raises(ToolError, match="no link to a camera frame") as caught:
         alone.segment(drawing, Everything())
-    assert caught.value.code is ErrorCode.UNAVAILABLE
+    assert caught.value.code is ErrorCode.PICTURE_UNUSABLE
