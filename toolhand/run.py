@@ -135,6 +135,8 @@ def run(
 
     if own_graph and transport != "ros":
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "--own-graph is for --transport ros.")
+    if record_depth and transport == "ros":
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "--record-depth is for --transport process.")
     if turns < 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"turns must be 1 or more, got {turns}.")
     form, narrator = load_protocol(protocol), Narrator(as_json)

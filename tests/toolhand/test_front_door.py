@@ -127,3 +127,9 @@ def test_a_tool_that_fails_says_so_on_stderr(cli: Cli) -> None:
     ended = cli("call", "roborefer.detect_all", '{"obj_name": "unicorn", "image_index": 0}')
     assert (ended.status, ended.out) == (1, "")
     assert "unicorn" in ended.err
+
+
+def test_depth_over_ros_is_refused_and_not_left_out(cli: Cli) -> None:
+    ended = cli("run", "pick up the red box", "--transport", "ros", "--record-depth")
+    assert ended.status == 2
+    assert "--record-depth is for --transport process." in ended.err
