@@ -35,7 +35,7 @@ class MeasuringTools:
             start: Normalized [x, y] of the first point.
             end: Normalized [x, y] of the second point.
         """
-        frame = image_index.require_frame()  # UNAVAILABLE for a picture that no camera took
+        frame = image_index.require_frame()  # PICTURE_UNUSABLE for a picture that no camera took
         cloud = backproject(frame.depth, frame.K).reshape(*frame.depth.shape, 3)  # (H, W, 3) [m], camera frame
         (u0, v0), (u1, v1) = pixel(start, frame.size), pixel(end, frame.size)
         metres = float(np.linalg.norm(cloud[v0, u0] - cloud[v1, u1]))
