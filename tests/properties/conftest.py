@@ -27,7 +27,7 @@ from tool_nodes.tools.spacetools.grasping import GraspTools
 from tool_nodes.tools.spacetools.mock_robot import MockRobot
 from tool_nodes.tools.spacetools.robot import RobotTools
 from tool_nodes.tools.suites import Backends, make_toolbox
-from tool_nodes.types import FloatArray, Frame
+from tool_nodes.types import FloatArray, Frame, Grasped, GraspTarget
 
 
 class RecordedCamera:
@@ -43,7 +43,7 @@ class RecordedCamera:
 class RefusingHand:
     """No motion ever starts, so that calls of motion tools are quick."""
 
-    def grasp(self, T_base_gripper: FloatArray, frame: Frame) -> float:
+    def grasp(self, T_base_gripper: FloatArray, frame: Frame, target: GraspTarget | None = None) -> Grasped:
         raise ToolError(ErrorCode.PLAN_FAILED, "There is no path.")
 
     def place(self, point_base: FloatArray, frame: Frame) -> None:
