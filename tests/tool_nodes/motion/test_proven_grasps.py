@@ -74,7 +74,7 @@ class Jaws(RecordingArm):
         ((0.013, 0.0), 1, True),
         ((0.004,), 0, True),
         ((0.060, 0.058, 0.056, 0.054, 0.0535, 0.0533), 5, False),
-        ([0.08 - 0.001 * k for k in range(70)], 6, False),
+        ([0.08 - 0.001 * k for k in range(70)], 15, False),
     ],
 )
 def test_jaws_are_read_until_they_are_steady(openings: Iterable[float], looks: int, empty: bool) -> None:
