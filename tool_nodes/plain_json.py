@@ -17,6 +17,10 @@ AS_WRITTEN = 4300
 """Longest whole number where somebody's own words are kept, e.g. the arguments that a policy wrote [characters]: the
 longest that Python reads. What is calculated with it must be checked."""
 
+MOST_DEPTH = 500
+"""Lists and objects inside each other; chosen by hand: half of what Python reads, since what is read near that limit
+cannot be written again from a function that is called deeper."""
+
 
 class PlainJsonError(ValueError):
     """Why a text is not read, as the end of a sentence."""
@@ -33,7 +37,7 @@ def load(text: str | bytes, digits: int = MOST_DIGITS) -> Any:
         PlainJsonError: It is no JSON, nested too deeply, or has a number that is not finite or too long.
     """
     try:
-        return json.loads(
+        document = json.loads(
             text, parse_float=_finite, parse_int=functools.partial(_whole, digits), parse_constant=_finite
         )
     except PlainJsonError:
@@ -44,6 +48,24 @@ def load(text: str | bytes, digits: int = MOST_DIGITS) -> Any:
         raise PlainJsonError("it is not UTF-8") from error
     except ValueError as error:
         raise PlainJsonError(f"it is no JSON: {error}") from error
+    if _may_be_deep(text) and _depth(document) > MOST_DEPTH:
+        raise PlainJsonError("it is nested too deeply")
+    return document
+
+
+def _may_be_deep(text: str | bytes) -> bool:
+    """Spares most documents the walk through them."""
+    opened = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
+    return opened > MOST_DEPTH
+
+
+def _depth(document: Any) -> int:
+    """Lists and objects inside each other."""
+    level, depth = [document], 0
+    while level := [value for value in level if isinstance(value, list | dict)]:
+        level = [item for value in level for item in (value.values() if isinstance(value, dict) else value)]
+        depth += 1
+    return depth
 
 
 def _finite(text: str) -> float:

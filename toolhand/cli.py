@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import errno
 import functools
 import gc
 import io
@@ -161,6 +162,8 @@ def _failure_inside(error: Exception) -> ToolError:
     from tool_nodes import platforms
     from toolhand.shadowed import explanation
 
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return ToolError(ErrorCode.INVALID_ARGUMENT, f"The name {str(error.filename)[:60]!r} is too long for a file.")
     if missing := platforms.missing(error):
         message = f"This needs {missing}, which {platform.system()} lacks."
         return ToolError(ErrorCode.UNAVAILABLE, message, platforms.note())

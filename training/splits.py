@@ -52,7 +52,7 @@ def split_named(name: str) -> Split:
         ToolError: INVALID_ARGUMENT for another one, with the three that there are.
     """
     if name not in SPLITS:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no split {name!r}, only {', '.join(SPLITS)}.")
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no split {name[:60]!r}, only {', '.join(SPLITS)}.")
     return cast(Split, name)
 
 

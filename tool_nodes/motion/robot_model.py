@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -183,7 +184,7 @@ def find_robot(name: str) -> Path:
     """
     if name in ROBOTS:
         return URDF_FOLDER / ROBOTS[name]
-    if (Path(name) / ROBOT_FILE).is_file():
+    if os.path.isfile(Path(name) / ROBOT_FILE):  # says no where a name is too long for a file
         return Path(name)
     known = registry.names("robot")
     if name not in known:

@@ -40,6 +40,8 @@ _ASKED = {"detect_all", "detect_one"}
 """What pointing tools are called after their family and a dot."""
 _SAME = 0.02
 """A grasp's point is one that a pointer gave within this distance [normalized]; what is given again is rounded."""
+_FAR = 2.0
+"""Greater coordinates are near no picture [normalized]; a policy may write whole numbers that no float can hold."""
 _WORD = re.compile(r"\w+")
 _EMPTY_WORDS = frozenset(
     ("a", "an", "the", "of", "to", "and", "in", "on", "it", "one", "thing", "object", "everything")
@@ -205,7 +207,9 @@ def _points(entry: CallEntry) -> Sequence[tuple[float, float]]:
 
 def _near(point: tuple[object, object], other: tuple[float, float]) -> bool:
     x, y = point
-    return isinstance(x, int | float) and isinstance(y, int | float) and math.dist((x, y), other) <= _SAME
+    if not (isinstance(x, int | float) and isinstance(y, int | float)) or max(abs(x), abs(y)) > _FAR:
+        return False
+    return math.dist((x, y), other) <= _SAME
 
 
 def _sum_checks(found: Iterable[CheckCounts]) -> CheckCounts:

@@ -28,9 +28,14 @@ def plan_of(folder: Path) -> RolloutPlan:
     """The plan that a folder was collected by. Raises ToolError INVALID_ARGUMENT where it has none."""
     path = folder / PLAN_FILE
     try:
-        return RolloutPlan.of_document(plain_json.load(read_file(path, PLAN_BYTES, folder)))
-    except (OSError, ValueError, TypeError) as error:
+        document = plain_json.load(read_file(path, PLAN_BYTES, folder))
+    except (OSError, ValueError) as error:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no plan of rollouts that can be read.") from error
+    try:
+        return RolloutPlan.of_document(document)
+    except ToolError as error:
+        message = f"{path} is no plan of rollouts: {error.message.rstrip('.')}."
+        raise ToolError(error.code, message, error.hint) from error
 
 
 def branch(

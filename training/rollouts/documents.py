@@ -11,7 +11,7 @@ import json
 import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from tool_nodes import plain_json
 from tool_nodes.plain_json import PlainJsonError
@@ -111,6 +111,10 @@ def _read(hint: Any, content: Any, recall: RecallText | None, where: str) -> Any
             for k, (kind, item) in enumerate(zip(kinds, content, strict=True))
         )
     if hint is Any:
+        return content
+    if origin is Literal:
+        if content not in arguments:
+            raise _wrong(where, " or ".join(map(str, arguments)), content)
         return content
     if origin is not None:  # a mapping with names
         if not isinstance(content, Mapping):

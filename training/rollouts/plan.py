@@ -30,6 +30,7 @@ from training.failures import Failures
 from training.grading import Grade, Grader, mean_of_terms
 from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
+from training.rollouts.documents import dataclass_of
 from training.splits import split_named
 from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
 from training.tasks.manipulation import ManipulationTask
@@ -208,6 +209,10 @@ class RolloutPlan:
         known = {entry.name for entry in fields(ModelSettings)}
         if unknown := sorted(set(self.settings) - known):
             raise _invalid(f"There is no setting {unknown[0][:60]!r} of a policy, only {', '.join(sorted(known))}.")
+        try:
+            dataclass_of(ModelSettings, self.settings, where="settings")
+        except ToolError as error:
+            raise _invalid(f"A plan's {error.message}.") from error
         options = PolicyOptions(**self.settings, seed=self.policy_seed(group, rollout), turns=self.turns)
         if options.led_by:
             require_form(options.led_by)
@@ -242,11 +247,7 @@ class RolloutPlan:
         Raises:
             ToolError: INVALID_ARGUMENT for something else, and as the class.
         """
-        names = {entry.name for entry in fields(cls)}
-        if not isinstance(document, Mapping) or not {"tasks"} <= set(document) <= names:
-            raise _invalid("It is no plan of rollouts.")
-        lists = {name: tuple(value) for name, value in document.items() if isinstance(value, list)}
-        return cls(**{**document, **lists})
+        return dataclass_of(cls, document)
 
     def document(self) -> dict[str, Any]:
         """The plan as JSON has it, with every field."""
@@ -269,7 +270,10 @@ def check_task(document: Mapping[str, Any]) -> None:
         raise _invalid(f"There is no task kind {str(kind)[:60]!r}: it must be {' or '.join(TASK_KINDS)}.")
     if type(seed) is not int or not 0 <= seed <= MOST_SEED:
         raise _invalid(f"The seed of a task must be a whole number from 0 to {MOST_SEED}, not {str(seed)[:60]!r}.")
-    split_named(document["split"])
+    split = document["split"]
+    if not isinstance(split, str):
+        raise _invalid(f"The split of a task must be a text, not {str(split)[:60]!r}.")
+    split_named(split)
 
 
 def tasks_of(kinds: Sequence[str], count: int, seed: int = 0, split: str = "train") -> tuple[Mapping[str, Any], ...]:
@@ -325,10 +329,11 @@ def claimed(folder: Path, plan: RolloutPlan) -> Iterator[None]:
 def planned_in(folder: Path) -> int | None:
     """How many rollouts a folder was to hold; None where no plan that can be read says it."""
     try:
-        document = json.loads((folder / PLAN_FILE).read_bytes())
-        return len(document["tasks"]) * int(document["group"])
-    except (OSError, ValueError, TypeError, KeyError):
+        document = plain_json.load(read_file(folder / PLAN_FILE, PLAN_BYTES, folder))
+    except (OSError, ValueError):
         return None
+    tasks, group = (document.get(key) if isinstance(document, Mapping) else None for key in ("tasks", "group"))
+    return len(tasks) * group if isinstance(tasks, list) and type(group) is int and group > 0 else None
 
 
 def _require_same(path: Path, plan: RolloutPlan) -> None:

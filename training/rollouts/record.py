@@ -24,6 +24,7 @@ from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.documents import dataclass_of, document_of
 from training.rollouts.pictures import PictureStore
+from training.rollouts.plain_parts import problem_of_labels, problem_of_tools, problem_of_truth
 from training.steps import Anchor, ScoredRollout
 
 VERSION = 2
@@ -314,6 +315,7 @@ def _check(record: RolloutRecord) -> None:
         for k, message in enumerate(record.messages)
         if message.role not in _ROLES
     ]
+    problems += filter(None, (problem_of_tools(record.tools), problem_of_truth(record.truth)))
     problems += [f"turns[{k}] {wrong}" for k, turn in enumerate(record.turns) if (wrong := _problem(record, turn))]
     if problems:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, problems[0])
@@ -333,7 +335,7 @@ def _problem(record: RolloutRecord, turn: TurnRecord) -> str:
         return f"has {len(turn.token_ids)} tokens and {len(turn.logprobs)} log-probabilities"
     if len(turn.mask) != len(turn.token_ids) or not set(turn.mask) <= {0, 1}:
         return f"has a mask that is not {len(turn.token_ids)} times 0 or 1"
-    return ""
+    return problem_of_labels(turn.labels, len(turn.calls))
 
 
 _ROLES: Sequence[MessageRole] = ("system", "user", "assistant", "tool")
