@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -23,9 +24,13 @@ def clip(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit} more characters)"
 
 
+_TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
+"""Characters that turn the direction of what follows them, also of the page's own words."""
+
+
 def escaped(value: object, limit: int = 4000) -> str:
-    """A value as text that HTML can hold, wherever it came from."""
-    return escape(clip(str(value), limit))
+    """A value as text that HTML can hold, wherever it came from; what would turn its direction is spelled out."""
+    return escape(_TURNS_TEXT.sub(lambda sign: f"[U+{ord(sign[0]):04X}]", clip(str(value), limit)))
 
 
 def duration(seconds: float) -> str:
