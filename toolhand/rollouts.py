@@ -261,11 +261,16 @@ def rollouts_branch(
         group: Which task, from 0.
         after: Turns that are played before the state is saved.
         n: Rollouts that go on from there.
-        policy: Instead of the plan's.
+        policy: Instead of the plan's; needed where that one names a model, a server or a folder.
     """
     from training.rollouts.branching import branch, plan_of
 
     plan = plan_of(folder)
+    if policy is None and ":" in plan.policy:  # a file of somebody else's does not say who is asked with your key
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT, f"The plan names the policy {plan.policy[:60]!r}, which may lead anywhere.",
+            "Give it with --policy if the plan is your own.",
+        )  # fmt: skip
     plan = plan if policy is None else replace(plan, policy=policy)
     records = branch(plan, group, after, out, n, lambda record: say(f"{record.id}: reward {record.total:.2f}"))
     done = sum(record.true_success for record in records)

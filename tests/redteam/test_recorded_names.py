@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
+from toolhand import cli
 from toolhand.replay import _require_at_home, _simulated
+from training.rollouts.plan import PLAN_FILE, RolloutPlan
 
 RUN: dict[str, Any] = {"scene": "example", "perception": "sim", "seed": 0}
 
@@ -45,6 +49,21 @@ def test_what_lies_elsewhere_is_not_used_because_a_recording_says_so(change: dic
     assert (
         "no such" in str(caught.value).lower() or "There is no" in str(caught.value) or "--trusted" in str(caught.value)
     )
+
+
+@pytest.mark.parametrize(
+    "policy",
+    ["openai:m@https://models.example/v1", "anthropic:m@https://models.example", "replay:/somewhere/else",
+     "transformers:OWNER/NAME", "tiny:../weights"],
+)  # fmt: skip
+def test_a_plan_of_rollouts_does_not_say_who_is_asked(
+    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = RolloutPlan(({"kind": "pick_and_place", "seed": 0, "split": "train"},)).document() | {"policy": policy}
+    (tmp_path / PLAN_FILE).write_text(json.dumps(plan))
+    assert cli._run_command(["rollouts", "branch", str(tmp_path), "--out", str(tmp_path / "out")], False) == 2
+    assert capsys.readouterr().err.startswith("INVALID_ARGUMENT: ")
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("change", NO_RUN, ids=str)
