@@ -16,6 +16,10 @@ from tool_nodes.types import FloatArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
 
+QUATERNION_DECIMALS = 12
+"""Decimals of a quaternion's components as shares of its largest: 1e-12 rad, far above the rounding of doubles and far
+below what an arm can tell; chosen by hand."""
+
 
 def pose(R: ArrayLike, p: ArrayLike) -> FloatArray:
     """The (4, 4) transform with rotation R (3, 3) and translation p (3,) [m]."""
@@ -94,6 +98,30 @@ def matrix_from_quat_wxyz(quat_wxyz: ArrayLike) -> FloatArray:
             [2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)],
         ]
     )
+
+
+def carried(T: ArrayLike) -> FloatArray:
+    """A rigid transform (4, 4) as a message carries it, so that a pose is the same in process and over ROS.
+
+    A message holds a quaternion, and neither a matrix in single precision nor the rounding of the way there comes back
+    to the last bit. What this returns does, from `carried_rotation` of its quaternion, and is its own `carried`.
+    """
+    T = np.asarray(T, dtype=float)
+    return pose(carried_rotation(quat_wxyz_from_matrix(T[:3, :3])), T[:3, 3] + 0.0)
+
+
+def carried_rotation(quat_wxyz: ArrayLike) -> FloatArray:
+    """The rotation (3, 3) of a quaternion (4,) of any length, rounded to QUATERNION_DECIMALS.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT when the quaternion is zero or not finite.
+    """
+    quat = np.asarray(quat_wxyz, dtype=float)
+    largest = quat[int(np.argmax(np.abs(quat)))]
+    if largest and np.isfinite(quat).all():
+        # Unlike the components, their shares of the largest are the same before and after it is normalized.
+        quat = np.round(quat / largest, QUATERNION_DECIMALS)
+    return matrix_from_quat_wxyz(quat) + 0.0  # no negative zeros, which a product with the identity would lose
 
 
 def look_at(position: ArrayLike, target: ArrayLike) -> FloatArray:

@@ -199,7 +199,7 @@ class StampedCamera:
             for array in (rgb, depth, ids):
                 array.setflags(write=False)
             stamp = float(self._source.time)
-            frame = Frame(rgb, depth, self._camera.K, T_base_camera, stamp, self._camera.name, ids)
+            frame = Frame(rgb, depth, self._camera.K, geometry.carried(T_base_camera), stamp, self._camera.name, ids)
             self._last = state, frame
             self._pictures += 1
         return self._last[1]

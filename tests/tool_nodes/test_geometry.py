@@ -15,6 +15,24 @@ from tool_nodes.types import FloatArray
 quaternions = arrays(float, 4, elements=st.floats(-1.0, 1.0)).filter(lambda q: np.linalg.norm(q) > 0.01)
 
 
+@given(quaternions, arrays(float, (3, 3), elements=st.floats(-1e-7, 1e-7)))
+def test_a_carried_pose_comes_back_from_a_quaternion_to_the_last_bit(quat: FloatArray, error: FloatArray) -> None:
+    T = geometry.pose(geometry.matrix_from_quat_wxyz(quat) + error, [0.3, -0.0, 0.1])
+    carried = geometry.carried(T)
+    assert np.allclose(carried, T, atol=1e-6)
+    assert geometry.carried(carried).tobytes() == carried.tobytes()
+    for sign in (1.0, -1.0):  # both are the same rotation
+        message = sign * geometry.quat_wxyz_from_matrix(carried[:3, :3])
+        assert geometry.carried_rotation(message).tobytes() == carried[:3, :3].tobytes()
+    assert (np.eye(4) @ carried).tobytes() == carried.tobytes()
+
+
+@pytest.mark.parametrize("quat", [[0.0, 0.0, 0.0, 0.0], [np.nan, 0.0, 0.0, 1.0], [np.inf, 0.0, 0.0, 1.0]])
+def test_no_rotation_is_carried_by_a_quaternion_without_a_direction(quat: list[float]) -> None:
+    with pytest.raises(ToolError):
+        geometry.carried_rotation(quat)
+
+
 @given(quaternions)
 def test_a_rotation_survives_the_way_through_a_quaternion(quat: FloatArray) -> None:
     R = geometry.matrix_from_quat_wxyz(quat)

@@ -20,7 +20,7 @@ from std_msgs.msg import Header
 from vision_msgs.msg import BoundingBox2D
 
 from tool_nodes.camera_names import OPTICAL_FRAMES
-from tool_nodes.geometry import matrix_from_quat_wxyz, pose, quat_wxyz_from_matrix
+from tool_nodes.geometry import carried_rotation, pose, quat_wxyz_from_matrix
 from tool_nodes.ros.bad_message import BadMessage as BadMessage
 from tool_nodes.ros.calibration import Rectified, read_calibration
 from tool_nodes.types import BoolArray, FloatArray, Frame
@@ -230,7 +230,8 @@ def matrix_to_pose(T: FloatArray) -> Pose:
 
 
 def pose_to_matrix(message: Pose) -> FloatArray:
-    """The transform (4, 4) of a Pose, whose quaternion need not be normalised. Raises BadMessage."""
+    """The transform (4, 4) of a Pose, whose quaternion need not be normalised: one of `carried` comes back to the last
+    bit. Raises BadMessage."""
     p, q = message.position, message.orientation
     return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
 
@@ -242,7 +243,7 @@ def rigid(position: tuple[float, ...], quat_wxyz: tuple[float, ...]) -> FloatArr
     norm = float(np.linalg.norm(quat_wxyz))
     if not 1e-6 < norm < 1e6:
         raise BadMessage("A pose's quaternion must not be zero.")
-    return pose(matrix_from_quat_wxyz(quat_wxyz), position)
+    return pose(carried_rotation(quat_wxyz), position)
 
 
 # -- clouds ----------------------------------------------------------------------------------------

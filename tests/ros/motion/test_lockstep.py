@@ -17,6 +17,7 @@ from vision_msgs.msg import Point2D
 
 from sim.station import Station, StationConfig
 from tests.gen3 import ARM_JOINTS, NAMED_STATES
+from tool_nodes.geometry import carried
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.ros.messages import mask_to_image
 
@@ -39,9 +40,10 @@ def test_the_same_motion_as_in_process(
 
     spy("plan_grasp")
     spy("plan_place")
+    pose = carried(target.T_base_gripper.astype(np.float32))  # grasps are sampled in single precision
     cell = make_cell(lockstep=True, use_sim_time=True, gripper_action=gripper_action)
     cell.start_simulator(lockstep=True, gripper_action=gripper_action)
-    goal = cell.grasp_goal(target.T_base_gripper)
+    goal = cell.grasp_goal(pose)
     if places:
         mask, point = outline(target)
         goal.mask, goal.pointed_at = mask_to_image(mask, Header()), [point]
@@ -53,11 +55,13 @@ def test_the_same_motion_as_in_process(
         assert placed.status.success, placed.status.message
         after_place = cell.motion._arm.state()
 
-    # The same pose and the same picture, as they came through the messages.
+    # The same pose, and the same picture as it came through the messages.
     station = Station(target.scene, StationConfig(image_size=(320, 240)))
     began = station.arm.state().stamp
+    assert asked["plan_grasp"][0].tobytes() == pose.tobytes()
+    assert asked["plan_grasp"][1].T_base_camera.tobytes() == station.camera.capture().T_base_camera.tobytes()
     assert (asked["plan_grasp"][2] is not None) == places
-    here = station.manipulator.grasp(*asked["plan_grasp"])
+    here = station.manipulator.grasp(pose, *asked["plan_grasp"][1:])
     expected = station.arm.state()
     assert (grasped.opening, grasped.check_time) == (here.opening_m, here.check_s)
     assert grasped.execution_time == pytest.approx(expected.stamp - began, abs=1e-9)

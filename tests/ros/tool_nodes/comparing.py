@@ -11,7 +11,7 @@ from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 
 TOLERANCE = 1e-6
-"""Of doubles [m], [s]: poses cross as quaternions and times are summed up, which changes the last digits."""
+"""Of single doubles [m], [s]: times are summed up, which changes the last digits."""
 
 
 class Both:
@@ -52,7 +52,7 @@ class Both:
 
 
 def same(a: Any, b: Any) -> None:
-    """Pictures, depth, clouds and masks to the last bit; doubles within `TOLERANCE`; all else equal."""
+    """Pictures, depth, clouds, masks and poses to the last bit; single doubles within `TOLERANCE`; all else equal."""
     if isinstance(b, SessionImage):
         same(a.rgb, b.rgb)
         assert a.frame is not None
@@ -67,10 +67,7 @@ def same(a: Any, b: Any) -> None:
             same(a[key], b[key])
     elif isinstance(b, np.ndarray):
         assert (a.shape, a.dtype) == (b.shape, b.dtype)
-        if b.dtype == float:
-            np.testing.assert_allclose(a, b, rtol=0.0, atol=TOLERANCE)
-        else:
-            assert np.array_equal(a, b, equal_nan=b.dtype.kind == "f")
+        assert np.array_equal(a, b, equal_nan=b.dtype.kind == "f")
     elif isinstance(b, tuple | list) and any(isinstance(value, np.ndarray) for value in b):
         for one, other in zip(a, b, strict=True):
             same(one, other)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.geometry import intrinsics, project, transform
+from tool_nodes.geometry import carried, intrinsics, project, transform
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -151,7 +151,7 @@ class GraspTools(GraspAlternatives):
         flat = mask.reshape(-1)
         grasps = self._generator.generate(cloud, flat, frame.T_base_camera)
         index = self._choose(grasps, frame, mask, number)
-        T = grasps.T_camera_gripper[index]
+        T = carried(grasps.T_camera_gripper[index])
         h, w = mask.shape
         K = intrinsics(focal_length_px, w, h)
         K[:2, 2] = frame.K[:2, 2]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.geometry import backproject, invert, project, transform
+from tool_nodes.geometry import backproject, carried, invert, project, transform
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
@@ -167,7 +167,7 @@ class RobotTools(CameraTools):
                 that belongs to a picture of before something moved, only the jaws can tell whether it was lifted.
         """
         frame = self._last_seen(session)
-        T = frame.T_base_camera @ require_rigid(grasp_pose)
+        T = carried(frame.T_base_camera @ require_rigid(grasp_pose))
         known = session.grasps.find(grasp_pose)
         if known is not None and known.frame is not frame and changed(known.frame, frame):
             known = None
