@@ -22,6 +22,9 @@ _RIM_M = 0.015
 _DIRECTIONS = 32
 """Directions in which the walls around a point are looked for [-]; chosen by hand."""
 
+_APART = np.pi / 2
+"""What lies on walls in directions further apart than this spans the opening [rad]; a thing that leans over one wall
+has them closer together. Chosen by hand."""
 _GONE_SHARE = 0.5
 """A container of whose walls less than this share [-] is seen where it was has been moved; chosen by hand."""
 
@@ -47,14 +50,15 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
         point: (3,) a place inside of the container, a cavity in the first picture, base frame [m].
 
     Raises:
-        ToolError: OBJECT_DROPPED where the container is no longer there, or what is new lies elsewhere; NO_DEPTH for a
-            picture without depth.
+        ToolError: OBJECT_DROPPED where the container is no longer there, or what is new lies elsewhere or across the
+            rim; NO_DEPTH for a picture without depth.
     """
     old, new = (height_map(frame, CELL_M) for frame in (before, after))
     xs, ys = old.centres()
     dx, dy = xs[:, None] - point[0], ys[None, :] - point[1]
     away = np.hypot(dx, dy)
-    inner = _inner_side(old, point, np.arctan2(dy, dx))
+    angles = np.arctan2(dy, dx)
+    inner = _inner_side(old, point, angles)
     inside = away < inner + _RIM_M
     if _is_gone(inside & (away > inner - CELL_M) & (old.heights > point[2] + WALL_M), new, point[2]):
         raise ToolError(
@@ -69,6 +73,12 @@ def seen_inside(before: Frame, after: Frame, point: FloatArray) -> FloatArray | 
     for label in sorted(range(1, count + 1), key=lambda label: float(away[labels == label].min())):
         top = top_of(new, labels == label)
         if inside[int((top[0] - new.x0) / new.cell), int((top[1] - new.y0) / new.cell)]:
+            if _spans(angles[(labels == label) & (away >= inner)]):
+                raise ToolError(
+                    ErrorCode.OBJECT_DROPPED,
+                    "The object was released, but it lies across the rim of the container and not in it.",
+                    "It may be too long for the container: place it elsewhere.",
+                )
             return top
         elsewhere = top if elsewhere is None else elsewhere
     if elsewhere is not None:
@@ -99,6 +109,12 @@ def _inner_side(heights: HeightMap, point: FloatArray, angles: FloatArray) -> Fl
     looked = np.arange(_DIRECTIONS) * 2 * np.pi / _DIRECTIONS
     seen = np.isfinite(walls)
     return np.asarray(np.interp(angles, looked[seen], walls[seen], period=2 * np.pi), float)
+
+
+def _spans(angles: FloatArray) -> bool:
+    """True if directions [rad], here those in which a thing lies on walls, are so far apart that it lies across."""
+    toward = np.column_stack([np.cos(angles), np.sin(angles)])
+    return bool(len(angles)) and float((toward @ toward.T).min()) < np.cos(_APART)
 
 
 def _is_gone(walls: BoolArray, new: HeightMap, floor: float) -> bool:

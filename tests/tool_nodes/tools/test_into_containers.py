@@ -16,6 +16,7 @@ SCENE = """
 objects:
   - {name: toy block, position: [0.42, 0.12], yaw_deg: 20}
   - {name: red box, position: [0.50, -0.15]}
+  - {name: wrench, position: [0.40, -0.30]}
   - {name: black bin, position: [0.50, 0.32]}
 """
 
@@ -68,6 +69,17 @@ def test_a_thing_that_comes_to_lie_beside_the_bin_was_dropped(holding: Cell) -> 
     assert result.error.code is ErrorCode.OBJECT_DROPPED
     assert "outside of the container" in result.error.message
     assert "x=0.4" in result.error.message
+
+
+def test_a_thing_that_comes_to_lie_across_the_rim_is_not_in_the_bin(holding: Cell) -> None:
+    def lay_across() -> None:
+        holding.put("toy block", -1.5, 1.5, 0.1)
+        holding.put("wrench", 0.50, 0.32, 0.096)
+
+    result = place_in_the_bin(holding, "the retreat", lay_across)
+    assert result.error is not None
+    assert result.error.code is ErrorCode.OBJECT_DROPPED
+    assert "across the rim" in result.error.message
 
 
 def test_a_thing_let_go_where_the_bin_was_is_not_in_it(holding: Cell) -> None:
