@@ -144,6 +144,7 @@ _REWRITES = tuple(
                 ),
                 (
                     r"\b(?:{lead}) (?:the |your |my )?(?:(?:very|far|extreme) )*({side})"
+                    r"(?! (?:left|right)(?: hand)? \w+ of (?!(?:the |this |your |my )?{scene}\b))"
                     r"(?: (?:hand|side|end|edge|corner|part|half|section)\b)*+"
                     r"(?: of (?:the |this |your |my )?{scene}{stop}|{stop})",
                     r" <\1*> ",

@@ -213,7 +213,7 @@ NUMBERS = {
 }
 NUMBERS |= {str(n): n for n in range(2, 11)} | {"both": 2, "couple": 2, "pair": 2}
 ORDINALS = {word: n for n, word in enumerate(["first", "second", "third", "fourth", "fifth", "sixth", "seventh"], 1)}
-ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5, "6th": 6, "last": -1}
+ORDINALS |= {"1st": 1, "2nd": 2, "3rd": 3, "4th": 4, "5th": 5, "6th": 6, "last": -1, "final": -1}
 
 SIDES = _meaning(
     {

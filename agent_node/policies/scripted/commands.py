@@ -147,7 +147,7 @@ def _command(draft: Draft, account: WordTrace) -> Command:
     reading = account.reading()
     if draft.place is None:
         if draft.target is None:
-            refuse("The command does not say which object.")
+            refuse("The command does not say which object: name it.")
         if draft.gone:
             thing = draft.target.text
             refuse(

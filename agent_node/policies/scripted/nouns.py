@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -39,6 +40,20 @@ _PARTS = word_set(
     sticker hole belly face mane wheel roof interior exterior point
     """
 )
+CONTAINERS = frozenset(("bin", "bowl", "basket", "crate", "tray", "bucket", "container", "tub", "drawer"))
+"""What has a back inside as well as one outside."""
+_AT_A_FACE = re.compile(r"(?:at|to|on|by) (?:the )?(?P<face>back|rear|front)(?: side)? of")
+_AT = frozenset({"at", "along", "around", "across", "past"})
+"""Prepositions of places that no relation of the robot is."""
+_EDGES = frozenset({"edge", "corner", "border", "margin", "wall", "boundary", "rim"})
+_UNSEEN = word_set(
+    """
+    lightest heaviest oldest newest cheapest dearest ripest freshest sweetest sourest tastiest healthiest cleanest
+    dirtiest hottest coldest warmest softest hardest nicest prettiest ugliest best worst strongest weakest favourite
+    favorite heavier lighter older newer cheaper fresher cleaner softer harder
+    """
+)
+"""Properties by which nobody can choose in a picture."""
 _PROPERTIES = word_set(
     "colour size weight name shape height width length price content kind type taste smell number picture image"
 )
@@ -94,6 +109,16 @@ def check_target(words: Sequence[str], account: WordTrace) -> None:
     of_something = any(singular(word) in _PROPERTIES and own[i + 1] == "of" for i, word in enumerate(own[:-1]))
     if of_something or head in _PROPERTIES or named[:1] == ["colour"]:
         refuse(f"{account.quote(words)} is no thing that I could pick up.")
+    unseen = next((word for word in words if word in _UNSEEN), None)
+    if unseen is not None:
+        refuse(f"{account.quote([unseen])} is nothing that I can see: say which one by name, colour, size or place.")
+    at = next((i for i, word in enumerate(own) if i and word in _AT), None)
+    edges = [i for i, w in enumerate(words) if singular(w) in _EDGES and words[i + 1 : i + 2] != ["of"]]
+    marks = [m.start for m in find_relations(words) if edges and m.end <= edges[0]]
+    if at is not None and (is_part(words[at + 1 :]) or head in _PARTS | _PLACES):
+        refuse(f"{account.quote(words[at:])} names no thing: say where by a thing that stands there.")
+    if edges and marks:
+        refuse(f"{account.quote(words[marks[-1] :])} names no thing: say where by a thing that stands there.")
     if is_part(words) or head in _PARTS:
         refuse(f"I take and place whole things, and cannot take {account.quote(words)} by itself.")
     if head in _ROBOT and len(named) <= 2:
@@ -110,6 +135,10 @@ def check_reference(mark: RelationMark, rest: Sequence[str], part: Sequence[str]
         account: Quotes them.
     """
     said = account.quote(origin((*rest[mark.start : mark.end], *part)))
+    face = _AT_A_FACE.fullmatch(" ".join(rest[mark.start : mark.end]))
+    if face and stem(_named(part)[-1] if _named(part) else "") in CONTAINERS:
+        outside = "in front of" if face["face"] == "front" else "behind"
+        refuse(f'I cannot tell whether {said} is a place inside or outside: say "in" or "{outside}".')
     if is_part(part):
         if mark.relation == "in":
             refuse(f"I can put a thing into another one, but cannot choose where in it, as {said} does.")

@@ -25,7 +25,7 @@ _ANYWHERE = re.compile(
     rf"|(?:in|on|onto|at|to|into) {_SPOT}(?: (?:on|of) {_TABLE})?"
     r"|(?:in|on|at|to|into) (?:a|the|some) (?:space|spot|place|location|position|area)"
     r"(?= (?:(?:to|on) the (?:left|right) of|(?:left|right) of|behind|next|in front of|beside|near|between|close to)\b)"
-    rf"|(?:any|some|else)where(?: (?:else|free|you like|you want))?(?: on {_TABLE})?"
+    rf"|(?:any|some|else)(?:where|place)(?: (?:else|free|you like|you want))?(?: on {_TABLE})?"
     rf"|wherever(?: you (?:like|want))?){STOP}"
 )
 _UNDER = re.compile(r"\b(?:under|underneath|below|beneath)\b")

@@ -15,7 +15,7 @@ from agent_node.policies.scripted.clauses import (
     picked_and_put,
     same_thing,
 )
-from agent_node.policies.scripted.nouns import check_reference, check_target
+from agent_node.policies.scripted.nouns import CONTAINERS, check_reference, check_target
 from agent_node.policies.scripted.places import (
     SpokenPlace,
     destination,
@@ -53,7 +53,6 @@ NO_EFFECT = "no effect"
 VERB, OBJECT, PLACE, REFERENCE = "verb", "object", "place", "reference"
 
 _OPPOSITES = ({"left_of", "right_of"}, {"in_front_of", "behind"}, {"in", "on"})
-_CONTAINERS = frozenset(("bin", "bowl", "basket", "crate", "tray", "bucket", "container", "tub", "drawer"))
 _WANT = re.compile(
     r"^(?:i|we) (?:would(?: really)? (?:like|love|prefer)|want|need|wish for)(?: to have| to see)? (?P<rest>.+)$"
 )
@@ -454,5 +453,5 @@ class Reader:
         if len(references) > 1 and (relation in ("in", "on", "to") or references[-1].relation):
             refuse(SEVERAL)
         if relation == "to":
-            relation = "in" if references and stem(references[0].head) in _CONTAINERS else "next_to"
+            relation = "in" if references and stem(references[0].head) in CONTAINERS else "next_to"
         return {"nearest_to": "next_to"}.get(relation, relation), references

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
-from agent_node.policies.scripted.verbs import VERBS
+from agent_node.policies.scripted.verbs import LOOSELY, VERBS
 from tool_nodes.language.traced import Traced, WordTrace
 from tool_nodes.language.words import NUMBERS
 from tool_nodes.results import ErrorCode, ToolError
@@ -26,6 +26,7 @@ _NEGATED = re.compile(
     r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
     r"|\b(?:do|did|would|should|must|can|could|will) not\b|\bnever\b"
     r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:\w+ing|release|grab)\b"
+    r"|\bnothing\b(?! (?:else|but|more)\b)"
 )
 _CONDITION = re.compile(
     r"\b(?:if|unless|whenever|whether|as long as|until|otherwise|in case|provided(?: that)?|supposing)\b"
@@ -35,17 +36,24 @@ _BOTH_SIDES = re.compile(
     r"|(front|behind)(?: of)? (?:and|or) (?:in )?(behind|front)|both sides|(inside|outside) and (outside|inside))\b"
 )
 _ALPHA_NUMBERS = "|".join(sorted(word for word in NUMBERS if word.isalpha()))
-_AMOUNT = rf"(?:\d++ ?|(?:half|quarter|few|an?|{_ALPHA_NUMBERS}) )"
+_AMOUNT = rf"(?:\d++ ?|(?:half|quarter|few|an?|one|{_ALPHA_NUMBERS}) )"
 _UNIT = (
     r"(?:fingers?"
-    r"|cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hand ?widths?"
+    r"|cm|mm|m|km|ft|centimet(?:er|re)s?|millimet(?:er|re)s?|met(?:er|re)s?|inch(?:es)?|foot|feet|hands? ?widths?"
     r"|degrees?|radians?|percent|seconds?|minutes?|hours?|days?|times?|steps?|l|lit(?:er|re)s?|ml|g|kg|grams?|ounces?|oz)"
 )
+_DELAY = re.compile(
+    rf"\b(?:(?:in|within|after|for|every) (?:(?:about|exactly|the next|at least|at most) )?|wait (?:for )?){_AMOUNT}"
+    rf"(?:{_AMOUNT}|or |to |more )*(?:seconds?|minutes?|hours?|days?|weeks?)\b"
+)
+"""A time to wait for, or how long a thing is to be held."""
 _MEASURE = re.compile(
-    rf"\b(?:(?:about|around|exactly|roughly|approximately|only|at least|at most) )?{_AMOUNT}"
+    rf"\b(?<!with )(?:(?:about|around|exactly|roughly|approximately|only|at least|at most) )?{_AMOUNT}"
     rf"(?:[.,] \d+ )?(?:{_AMOUNT}|or |to )*{_UNIT}\b(?! (?:of|at)\b)"
     rf"|\b(?:\d+|{_ALPHA_NUMBERS}) (?:places|spots)\b"
 )
+_DISTANCE = re.compile(rf"(?:{_MEASURE.pattern})(?= (?:away )?from\b)")
+"""A measure without which the rest would be no place."""
 PART = (
     r"(?:side|back|head|end|bottom|top|edge|front|face|belly|cap|lid|label|opening|handle|spout|logo|neck|rim|tail|leg|"
     r"ears?|nose|stem|arm|waist|middle)"
@@ -69,6 +77,12 @@ _CORRECTION = re.compile(
 """A second thought, and all that follows it."""
 _REST = r"[^,.?!]*"
 """To the end of a clause."""
+_DEEDS = "|".join(sorted(form for form, verb in VERBS.items() if verb[1] in ("pick", "place") and form == verb[0]))
+_UP_TO_DEED = (
+    rf"(?:(?!(?<!you)(?<! i)(?<! we)(?<!they)(?<! to)(?<!have)(?<!not) (?:{_DEEDS}) (?:up |down )?"
+    r"(?:the|an?|my|it|them|that|this)\b)[^,.?!])*"
+)
+"""To the end of a clause, or to the command that follows without a comma: "after lunch pick up the can"."""
 _AUXILIARY = r"(?:will|do|does|did|is|are|can|should|would|could|may|shall)\b"
 _CLAUSE = (
     r"(?:(?:you|i|we|it|they|he|she|everything)\b|(?!the\b)\w+ing\b"
@@ -76,38 +90,48 @@ _CLAUSE = (
 )
 _TIME = re.compile(
     rf"^(?:after|before|once|while|until|till|during|whenever|as soon as|by the time|the moment|every time|next time"
-    rf"|when(?! {_AUXILIARY}))\b{_REST}"
+    rf"|when(?! {_AUXILIARY}))\b{_UP_TO_DEED}"
     rf"|\b(?:right )?(?:after|before|while|when|once|whenever|as soon as|until|till) {_CLAUSE}{_REST}"
     r"|\b(?:later(?: on)?|tomorrow|tonight|yesterday|some ?day|one day|soon|next time|(?:the )?day after"
     r"|this (?:morning|afternoon|evening)"
     r"|(?:every|each) (?:day|hour|morning|evening|night|week|minute|time|monday|sunday)"
     r"|(?:at )?(?:noon|midnight|dawn|night)|(?:at )?\w+ o ?clock|in the (?:morning|afternoon|evening)"
     r"|(?:before|after|during|at|by) (?:the |your |my )?(?:lunch|dinner|breakfast|break|noon|midnight|meeting|night)"
-    r"|in a (?:while|minute|moment))\b"
+    r"|in a (?:while|minute|moment)|(?:on|at) (?:my|the) (?:signal|command|mark|word|cue|beep|tone))\b"
 )
 _UNREAL = re.compile(
     r"^(?:(?:pretend|imagine|simulate|plan|practi[sc]e|rehearse|consider|suppose|assume|learn|teach|refuse|forget"
     r"|prepare|get ready|be ready|hesitate|decline|promise|intend|fail|postpone|delay|demonstrate|expect|propose"
     r"|suggest|recommend|threaten|mime)\b(?= (?:to|that|how|if|you|i|\w+ing)\b)"
     r"|act as (?:if|though)|(?:think|dream|talk) (?:about|of)|(?:show|tell|teach) (?:me|us) (?:how|when|where|why)"
-    r"|get rid of|dispose of|do away with"
     r"|have (?:already )?(?:picked|put|placed|taken|moved|grabbed|set|dropped|lifted|held)\b)"
     r"(?: (?:to|that|how|if|you|i|me|us)\b)*"
-    r"|\b(?:almost|nearly|hardly|barely|scarcely|virtually|partly|partially|not quite"
+)
+_RIDDANCE = re.compile(r"^(?:get rid of|dispose of|do away with)\b")
+_HALF = re.compile(
+    r"\b(?:almost|nearly|hardly|barely|scarcely|virtually|partly|partially|not quite"
     r"|half(?: ?way)?(?= (?:in|into|on|onto|to|out|off|over)\b))\b(?: (?:in|into|on|onto|to|out of|off|over)\b)?"
+)
+_LEFT_ALONE = re.compile(
+    r"^(?:leave|let)\b(?! go\b)[^,.]*? (?:alone|be|in peace|untouched"
+    r"|(?:where|as|how) (?:it|they) (?:is|are|stands?))(?=$| [,.]| and\b)"
 )
 _OUTSIDE = re.compile(r"\boutside(?: of)?\b")
 _PEOPLE = r"(?:i|we|you|he|she|they|it|there|the|my|a|that|this)"
 _UNKNOWN_HERE = re.compile(
     r"(?<=\w )(?:what(?:ever)?|which|who(?:ever)?) (?:i|we|you|he|she|they)\b(?! (?:can |could |do )?(?:see|have)\b)"
-    rf"{_REST}"
+    rf"{_REST}|(?<=\w )(?:whatever|anything that|something that) (?:is|was|stands|lies|sits)\b{_REST}"
     rf"|(?<=\w )where(?:ver)? (?!you (?:like|want)){_PEOPLE}\b{_REST}"
 )
+_TAKEN = re.compile(rf"(?<=\w )where (?:the|my|that|this) (?:\w+ ){{1,4}}(?:is|was|are|were|stands|stood)\b{_REST}")
+"""A place where another thing is."""
+_BY_EDGE = re.compile(r"\bby the (?:\w+ )?(?:edge|side|end|front|back|corner|middle)\b(?! of\b)")
 _MANNER = re.compile(
     rf"\bby \w+ing\b{_REST}|\bby (?:its|the|his|her|one|both) (?:\w+ )?{PART}s?\b(?! of\b)"
     r"|\bat (?:full|half|top|low|high|normal|maximum|max|double|slow|walking) (?:speed|pace|power)\b"
     r"|\bwith (?:(?:great|more|less|full|all|some|much|a lot of|as much|as little) )*"
     r"(?:force|speed|power|strength|ease|effort|feeling|love|both hands|two hands|one hand|patience|precision)\b"
+    r"|\bwith (?:\d+|one|two|three|four|five|both|all|only) (?:\w+ )?(?:fingers?|hands?)\b"
     r"|\bin (?:slow motion|one go|a hurry)\b|\bfrom (?:the )?(?:sides?|top|above|below)$"
 )
 _GAP = re.compile(
@@ -126,6 +150,7 @@ _NOWHERE = re.compile(
     rf"\b(?:in (?:a |one )?(?:line|row|column|circle|pile|stack|order)\b|(?<!even )in with\b|at an? angle\b|parallel\b"
     r"|perpendicular\b|opposite\b|across\b|diagonal(?:ly)?\b|crosswise\b|lengthwise\b|aligned\b|flush\b|level with\b"
     r"|(?:all )?around\b|(?:north|south|east|west)\b|by itself\b|on its own\b|all alone\b|beyond reach\b"
+    rf"|in(?:to)? (?:the )?(?:place|stead|position|spot) of\b"
     rf"|(?:in|into|out of|within) (?:\w+ )?(?:reach|sight)\b|to one side\b|(?:out of|in) (?:the|my) way\b){_REST}"
 )
 _PARK = re.compile(
@@ -133,7 +158,8 @@ _PARK = re.compile(
     r"(?:home|park|parking|start|rest|zero|initial|ready|base)(?: position| pose)?$"
 )
 _CONVERSATION = re.compile(
-    r"^(?:(?:i mean(?:t)?|not|now|rather|and|then) )*(?:the |that |this |these |those )?(?:\w+ )?ones?"
+    rf"^(?!(?:{_DEEDS}) one of (?:the|these|those|my)\b)"
+    r"(?:(?:i mean(?:t)?|not|now|rather|and|then) )*(?:the |that |this |these |those )?(?:\w+ )?ones?"
     r"(?: (?:on|in|at|to|of) .*)?$"
     r"|^(?:(?:i mean(?:t)?|not|now|rather|and|then) )*(?:the )?(?:first|second|third|fourth|fifth|last|other|left|right"
     r"|former|latter)(?: one| thing)?$"
@@ -149,11 +175,16 @@ _AT_ONCE = "What I understand I do at once"
 
 def check_whole(plain: Traced, account: WordTrace) -> None:
     """Refuse second thoughts, measures and poses. Raises ToolError NOT_UNDERSTOOD."""
+    deed, kind = next((VERBS[word] for word in plain.split() if word in VERBS), ("", ""))
     for pattern, sentence in (
         (_CORRECTION, "The command changes while it is said, at {}: say it once more from the start."),
+        (_DELAY, f"{_AT_ONCE}, and I cannot heed {{}}."),
+        (_DISTANCE, 'I do not work by measures such as {}: say "next to", or another place that I know.'),
         (_MEASURE, "I do not work by measures: leave out {}."),
         (_POSE, "I put a thing down as it was picked up and cannot turn it: leave out {}."),
     ):
+        if pattern in (_MEASURE, _POSE) and kind == "unsupported" and deed not in LOOSELY:
+            continue  # the deed itself is what cannot be done
         found = pattern.search(plain.text)
         if found and not (pattern is _CORRECTION and VERBS.keys().isdisjoint(plain[: found.start()].split())):
             refuse(sentence.format(account.quote(plain[found.start() : found.end()].words)))
@@ -172,16 +203,27 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
     if _BOTH_SIDES.search(text):
         refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
     _refuse_where(_UNREAL, f"{_AT_ONCE}, and I cannot {{}}.", spoken, account)
+    _refuse_where(_RIDDANCE, f"I cannot {{}}; {ABILITY}.", spoken, account)
+    _refuse_where(_HALF, "I pick a thing up or put it down, and cannot heed {}.", spoken, account)
+    _refuse_where(
+        _LEFT_ALONE, "I move only what a command names, so {} asks for nothing: say what is to be moved.",
+        spoken, account,
+    )  # fmt: skip
     if _QUESTION.match(text) and not polite and not re.match(rf"when (?!{_AUXILIARY})", text):
         refuse(f"I carry out commands and do not answer questions; {ABILITY}.")
     _refuse_where(_NEGATED, "The command says what not to do ({}); say what to do.", spoken, account)
     _refuse_where(_CONDITION, "I carry out commands without conditions such as {}.", spoken, account)
     _refuse_where(_TIME, f"{_AT_ONCE}, and I cannot heed {{}}.", spoken, account)
     _refuse_where(_PARK, f"I cannot {{}}; {ABILITY}.", spoken, account)
-    if VERBS.get(text.split()[0], ("", ""))[1] in ("unsupported", "mention"):
+    kind = VERBS.get(text.split()[0], ("", ""))[1]
+    if kind in ("unsupported", "mention"):
         return  # the deed itself is what cannot be done
     _refuse_where(
         _VIEW, "I cannot tell whose side is meant by {}: left and right are those of the camera's picture.",
+        spoken, account,
+    )  # fmt: skip
+    _refuse_where(
+        _TAKEN, 'I can place a thing beside, in or on another one, and not {}: say such as "next to the bowl".',
         spoken, account,
     )  # fmt: skip
     _refuse_where(_UNKNOWN_HERE, "I know only what stands on the table now, and not {}; name a thing.", spoken, account)
@@ -190,6 +232,8 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
         spoken, account,
     )  # fmt: skip
     _refuse_where(_GAP, "I choose the gap between things myself and cannot heed {}.", spoken, account)
+    if kind == "place":
+        _refuse_where(_BY_EDGE, f"{{}} is no place for me. {PLACES}", spoken, account)
     _refuse_where(_MANNER, "I choose myself how to take and move a thing and cannot heed {}.", spoken, account)
     _refuse_where(
         _OUTSIDE, '{} says only where a thing is not to be: say where it is to be, such as "next to the bowl".',

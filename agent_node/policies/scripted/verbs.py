@@ -44,7 +44,7 @@ _IRREGULAR = {
     "threw": "throw",
     "thrown": "throw",
 }
-_LOOSELY: dict[str, frozenset[str]] = {
+LOOSELY: dict[str, frozenset[str]] = {
     **dict.fromkeys(("toss", "throw", "chuck", "dump", "fling"), frozenset({"in", "into", "inside"})),
     "balance": frozenset({"on", "onto", "atop"}),
 }
@@ -119,10 +119,12 @@ _OPENERS = re.compile(
     r"|(?:i|we) (?:will|should|shall|can|could)(?= (?!not\b)\w)|like(?= ,)"
     r"|you(?= (?!are |is |were |was |did |do |have |had |know )\w)|to(?= (?!the |a |my |your |this |that |me )\w))"
 )
+_CARE = r"(?:carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly)"
 _ASIDES = re.compile(
-    r"\b(?:please|kindly|be (?:very |really )?careful(?: with (?:it|that|this))?"
+    rf"\b(?:{_CARE}(?:(?: ,)? (?:and|but|yet)(?: also)? {_CARE})+"
+    r"|please|kindly|be (?:very |really )?careful(?: with (?:it|that|this))?"
     r"(?: not to (?:drop|break|damage|tip|crush|spill) (?:it|anything))?"
-    r"|carefully|gently|slowly|quickly|softly|safely|neatly|immediately|firmly|swiftly|right now"
+    rf"|{_CARE}|right now"
     r"|right away|now|for (?:me|us)|if (?:you (?:can|could|would|like|please|do not mind)|possible)"
     r"|when (?:you (?:can|are ready|get a chance))"
     r"|for a (?:moment|second|minute|while|bit)|thx|ty|(?:next|first)$|(?:already|ok|okay|alright)(?=$| [.?!]$)"
@@ -156,6 +158,7 @@ _IDIOMS = (
     (re.compile(rf"\bdrop (?:off ({_A_THING})|({_A_THING}) off) (?:at|by)(?= )"), r"put \1\2 to"),
     (re.compile(_IN_THE_HAND), "it"),
     (re.compile(rf"^{_TASK} is to have (.+)$"), r"put \1"),
+    (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b(?= \w)(?! (?:and|then)\b)"), r"lift \1"),
     (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b"), r"pick \1"),
     (
         re.compile(
@@ -169,7 +172,7 @@ _IDIOMS = (
     (re.compile(r"\b(?:so|such) (?:that )?it (?:is|sits|stands|ends up)\b"), "and put it"),
     (re.compile(r"^(?:ensure|make sure|see to it)(?: that)? (.+?) (?:is|are|ends up|sits|stands)\b"), r"put \1"),
     (re.compile(r"\blet (?:me|us) have\b"), "give"),
-    (re.compile(r"^let (?!me\b|us\b|go\b)(.+?) (?:sit|be|stand|go|rest)\b"), r"put \1"),
+    (re.compile(r"^let (?!me\b|us\b|go\b)(.+?) (?:sit|be|stand|go|rest)\b(?= \w)"), r"put \1"),
     (re.compile(r"^(want|need)(?= (?:the|this|that|my|a)\b)"), r"i \1"),
     (re.compile(r"^(?:i am|we are) looking for\b"), "find"),
     (
@@ -260,7 +263,7 @@ def split_clauses(tokens: Sequence[Token]) -> tuple[list[Token], list[Clause]]:
         words, spoken = list(tokens[start + 1 : end]), [tokens[start]]
         while words and (words[-1] in (*_CONNECTORS, "the") or (words[-1] == "to" and end < len(tokens))):
             spoken.append(words.pop())
-        placing = _LOOSELY.get(base, frozenset()) & set(words)
+        placing = LOOSELY.get(base, frozenset()) & set(words)
         clauses.append(Clause(base, "place" if placing else verb_class, tuple(words), tuple(spoken)))
     lead = list(tokens[: starts[0][0]])
     while lead and lead[-1] in _CONNECTORS:

@@ -229,3 +229,88 @@ def test_a_part_has_a_whole() -> None:
     assert is_part(["back", "of", "the", "bin"])
     assert not is_part(["the", "left", "of", "the", "two", "cans"])
     assert not is_part(["box", "of", "pasta"])
+
+
+@pytest.mark.parametrize("face", ["back", "rear", "front"])
+@pytest.mark.parametrize("at", ["at", "to", "on"])
+def test_a_face_of_a_container_may_be_inside_or_outside(at: str, face: str) -> None:
+    message = refused(f"put the pear {at} the {face} of the bowl")
+    assert f'"{at} the {face} of the bowl"' in message
+    assert 'say "in" or' in message
+    assert parse_command(f"put the pear {at} the {face} of the box").relation in ("behind", "in_front_of")
+
+
+@pytest.mark.parametrize("lifted", ["lifted", "picked up", "grabbed"])
+def test_where_a_thing_is_to_be_lifted_is_not_which_thing(lifted: str) -> None:
+    assert '"beside the car"' in refused(f"have the wrench {lifted} beside the car")
+    assert parse_command(f"have the wrench {lifted}").action == "pick"
+    assert parse_command(f"have the wrench {lifted} and put in the bin").relation == "in"
+
+
+@pytest.mark.parametrize("corner", ["front left corner", "near right corner", "upper left corner", "far right part"])
+def test_a_corner_of_a_container_is_quoted_whole(corner: str) -> None:
+    assert f'"in the {corner} of the bin"' in refused(f"put the car in the {corner} of the bin")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("put the can at the edge", "at the edge"),
+        ("put the can along the edge", "along the edge"),
+        ("set the can down by the left edge", "by the left edge"),
+        ("put the can at the mouth of the jar", "at the mouth of the jar"),
+        ("put the can along the right-hand edge of the box", "along the right-hand edge of the box"),
+        ("pick up the can near the edge", "near the edge"),
+        ("put the can in place of the box", "in place of the box"),
+        ("put the can where the box is", "where the box is"),
+        ("put the can halfway into the bowl", "halfway into"),
+        ("pick up whatever is on the left", "whatever is on the left"),
+        ("leave the can where it is", "leave the can where it is"),
+        ("pick up the can with two fingers", "with two fingers"),
+        ("put the can a hand's width from the box", "a hand's width"),
+        ("put the can 5 cm from the box", "5 cm"),
+        ("pick up the lightest can", "lightest"),
+        ("pick up the final can", "the final can"),
+        ("rotate the can by 90 degrees", "rotate"),
+        ("turn the can upside down", "turn"),
+        ("pick up nothing", "nothing"),
+        ("put the can next to nothing", "nothing"),
+    ],
+)
+def test_the_right_rule_is_told_by_the_right_words(sentence: str, words: str) -> None:
+    message = refused(sentence)
+    assert f'"{words}"' in message
+    assert "leave out" not in message
+    assert "by itself" not in message
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("after lunch put the can in the bowl", "after lunch"),
+        ("when I clap pick up the can", "when I clap"),
+        ("after you put the pear in the bowl pick up the can", "after you put the pear in the bowl"),
+        ("on my signal grab the can", "on my signal"),
+        ("in ten seconds lift the can", "in ten seconds"),
+        ("hold the can for two minutes", "for two minutes"),
+        ("wait a second", "wait a second"),
+    ],
+)
+def test_a_time_is_quoted_without_the_deed_and_may_not_be_left_out(sentence: str, words: str) -> None:
+    message = refused(sentence)
+    assert f'heed "{words}"' in message
+    assert "leave" not in message
+
+
+@pytest.mark.parametrize(
+    ("sentence", "understood"),
+    [
+        ("grab one of the jars", "pick: one of the jars"),
+        ("put one of the blocks in the bowl", "pick: one of the blocks; place: in bowl"),
+        ("gently but quickly pick up the can", "pick: can"),
+        ("carefully, but quickly, lift the can", "pick: can"),
+        ("put the can someplace else", "pick: can; place: on the table"),
+    ],
+)
+def test_plain_words_are_no_obstacle(sentence: str, understood: str) -> None:
+    assert parse_command(sentence).understood == understood
