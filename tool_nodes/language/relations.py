@@ -95,6 +95,7 @@ _DIRECTED = re.compile(r"^(?:into|in to|onto|on to|to |(?:on|to) (?:the )?top|to
 _SIDE_WORD = "|".join(sorted(SIDES, key=len, reverse=True))
 _VIEWER = r"(?:the |this |your |my )?(?:camera|viewer|operator|front|me|us|lens)(?: lens)?"
 _ROBOT = r"(?:the |your )?(?:robot|arm|gripper|hand|kinova|base(?! ball)|you|yourself|back)(?: arm| base)?"
+_NOT_OF = rf"(?! of (?!(?:the |this |your |my )?{_SCENE}\b))"
 _AWAY = r"(?:(?:far|f[au]rther|f[au]rthest)(?: away)?|away)"
 _CLOSE = r"(?:very )?(?:clos(?:e|er|est)|near(?:er|est|by)?)(?: to| by)?"
 _REWRITES = tuple(
@@ -123,8 +124,8 @@ _REWRITES = tuple(
             r"(?=(?:(?:to|on|towards?) the )?(?:left|right)\b(?!(?: hand)?(?: side)? of\b))",
             " ",
         ),
-        (rf"\b{_CLOSE} {_VIEWER}(?= |$)", " <near> "),
-        (rf"\b{_CLOSE} {_ROBOT}(?= |$)", " <far:robot> "),
+        (rf"\b{_CLOSE} {_VIEWER}(?= |$){_NOT_OF}", " <near> "),
+        (rf"\b{_CLOSE} {_ROBOT}(?= |$){_NOT_OF}", " <far:robot> "),
         (rf"\b{_AWAY} from {_VIEWER}(?= |$)", " <far> "),
         (rf"\b{_AWAY} from {_ROBOT}(?= |$)", " <near:robot> "),
         (r"\bin front of (?:the camera|me|us)(?= |$)", " <near> "),

@@ -84,6 +84,8 @@ def destination(words: Sequence[str], held: bool, clause: Clause, account: WordT
     strong = [m for m in marks if " ".join(words[m.start : m.end]) in _INTO]
     if clause.verb_class == "mention":
         return None
+    if clause.verb in MOVING and clause.verb_class == "pick" and not (held or strong):
+        _refuse_carried_to(marks, words, clause, account)
     if clause.verb_class == "pick":
         away = next((m for m in marks if words[m.start] == "away" and clause.verb in CARRYING), None)
         if away is not None:
@@ -120,6 +122,18 @@ def _refuse_held_at(words: Sequence[str], account: WordTrace) -> None:
                 f"I cannot hold a thing anywhere but above the table, so {account.quote(words[mark.start :])} may say "
                 'which one is meant or where it is to go: say "that is" before it, or "put".'
             )
+
+
+def _refuse_carried_to(marks: Sequence[RelationMark], words: Sequence[str], clause: Clause, account: WordTrace) -> None:
+    """Refuse "carry the can behind the box": is it the can that stands there, or is it to go there?"""
+    if clause.words[:1] in (("me",), ("us",)):
+        return  # "Bring me the can behind the box"
+    beside = next((m for m in marks if m.relation in _SIDEWAYS and not m.directed), None)
+    if beside is not None:
+        refuse(
+            f"I cannot tell whether {account.quote(words[beside.start :])} says which one is meant or where it is to "
+            'go: say "that is" before it, or "put".'
+        )
 
 
 _DIRECTION = re.compile(

@@ -26,7 +26,7 @@ _NEGATED = re.compile(
     r"^(?:never|not|avoid|no|nobody|do not|stop|cancel|abort|halt|refrain)\b"
     r"|\b(?:do|did|would|should|must|can|could|will) not\b|\bnever\b"
     r"|\binstead of (?:picking|putting|placing|moving)|\bwithout (?:\w+ing|release|grab)\b"
-    r"|\bnothing\b(?! (?:else|but|more)\b)"
+    r"|\bnothing\b(?! (?:else|more)\b)"
 )
 _CONDITION = re.compile(
     r"\b(?:if|unless|whenever|whether|as long as|until|otherwise|in case|provided(?: that)?|supposing)\b"

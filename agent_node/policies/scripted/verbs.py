@@ -146,6 +146,13 @@ _IN_THE_HAND = (
     r"|\b(?:the|your) held (?:thing|object|item)\b|\bwhat is in (?:your|the) (?:hand|gripper)\b"
 )
 _LATER = r"after that|after which|afterwards|and also|once done|once you have it|once you are done|when done"
+_ENSURE = r"(?:ensure|make sure|see to it)(?: that)?"
+_CAUSE = rf"(?:have|get|{_ENSURE}|(?:i|we) (?:want|need|would like))"
+_RAISED = (
+    r"((?:(?!that\b|which\b|you\b|and\b)\w+ )+?)(?:(?:is|gets|to be) )?"
+    r"(?:picked up|picked|lifted|grabbed|raised|held|hoisted)\b"
+)
+"""What somebody else is to lift: "the can lifted"."""
 _IDIOMS = (
     (re.compile(r"\b(?:pick|grab) (?:up )?(?:and|&) (?:then )?(?:place|put|drop|move)\b"), "place"),
     (re.compile(r"\b(?:get|take|grab|catch|lay|seize)(?: a)? (?:hold|grip)(?: of| on)?\b"), "grab"),
@@ -158,8 +165,8 @@ _IDIOMS = (
     (re.compile(rf"\bdrop (?:off ({_A_THING})|({_A_THING}) off) (?:at|by)(?= )"), r"put \1\2 to"),
     (re.compile(_IN_THE_HAND), "it"),
     (re.compile(rf"^{_TASK} is to have (.+)$"), r"put \1"),
-    (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b(?= \w)(?! (?:and|then)\b)"), r"lift \1"),
-    (re.compile(r"^(?:have|get) (.+?) (?:picked up|picked|lifted|grabbed)\b"), r"pick \1"),
+    (re.compile(rf"^{_CAUSE} {_RAISED}(?= \w)(?! (?:and|then)\b)"), r"lift \1"),
+    (re.compile(rf"^(?:have|get|{_ENSURE}) {_RAISED}"), r"pick \1"),
     (
         re.compile(
             r"^(?:could|can|may|would|should) (?=(?:the|my|this|that|a)\b)(.+?) "

@@ -314,3 +314,37 @@ def test_a_time_is_quoted_without_the_deed_and_may_not_be_left_out(sentence: str
 )
 def test_plain_words_are_no_obstacle(sentence: str, understood: str) -> None:
     assert parse_command(sentence).understood == understood
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("carry the can behind the box", "behind the box"),
+        ("bring the can next to the box", "next to the box"),
+        ("i need the can lifted over the box", "over the box"),
+        ("make sure the can is held beside the box", "beside the box"),
+    ],
+)
+def test_a_place_after_a_verb_of_carrying_is_asked_about(sentence: str, words: str) -> None:
+    message = refused(sentence)
+    assert f'"{words}"' in message
+    assert 'say "that is" before it' in message
+
+
+@pytest.mark.parametrize(
+    ("sentence", "understood"),
+    [
+        ("bring me the can behind the box", "pick: can behind the box"),
+        ("bring the can that is behind the box", "pick: can that is behind the box"),
+        ("take the can behind the box", "pick: can behind the box"),
+        ("take the can to the left of the box", "pick: can to the left of the box"),
+        ("pick up the can and bring it next to the box", "pick: can; place: next to box"),
+        ("make sure the can is picked up", "pick: can"),
+    ],
+)
+def test_a_description_after_a_verb_of_carrying_is_read(sentence: str, understood: str) -> None:
+    assert parse_command(sentence).understood == understood
+
+
+def test_the_back_of_a_container_is_no_side_of_the_robot() -> None:
+    assert '"near the back of the bin"' in refused("put the can near the back of the bin")
