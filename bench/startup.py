@@ -89,10 +89,10 @@ def _to_first_motion(command: Sequence[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         arguments = [*command, "run", SENTENCE, "--no-animation", "--runs-dir", folder]
         with subprocess.Popen(
-            arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=folder
-        ) as process:
-            assert process.stderr is not None
-            for line in process.stderr:
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder
+        ) as process:  # older installations tell the run on stderr
+            assert process.stdout is not None
+            for line in process.stdout:
                 if FIRST_MOTION in line:
                     usage = usage_of("run", process.pid)
                     process.kill()

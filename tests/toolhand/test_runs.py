@@ -131,7 +131,7 @@ def test_a_damaged_result_is_told_and_the_others_are_listed(root: Path, content:
 
 
 def test_values_of_other_types_are_left_out(tmp_path: Path) -> None:
-    make(tmp_path, "a", turns="five", wall_s=1e400, error_code=7, answer=None, tool_calls=True, policy=[])
+    make(tmp_path, "a", turns="five", wall_s="long", error_code=7, answer=None, tool_calls=True, policy=[])
     entry = list_runs(tmp_path)[0]
     assert (entry.turns, entry.wall_s, entry.error_code, entry.answer, entry.tool_calls, entry.policy) == (None,) * 6
     assert entry.success is True

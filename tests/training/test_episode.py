@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from sim.station import Station
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
 from sim.tasks.task import Score
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from training.episode import Outcome, run_episode, summarize
 from training.goal_from_text import task_from_text
 
@@ -176,12 +177,16 @@ def test_physics_that_breaks_while_it_is_judged_leaves_no_score() -> None:
 
 
 def test_a_backend_that_is_unavailable_leaves_no_score() -> None:
+    def gone(**values: Any) -> ToolResult:
+        raise ToolError(ErrorCode.UNAVAILABLE, "The pointer does not answer.")
+
     lines = (
-        call("robot.capture_image") + call("robot.get_depth"),
-        call("roborefer.detect_one", obj_name="can", image_index=1),
+        call("robot.capture_image") + call("roborefer.detect_one", obj_name="can", image_index=0),
         "<answer>UNAVAILABLE: No pointing today.</answer>",
     )
-    outcome = run_episode(fresh(), Says(*lines), PICK_TASK)
+    station = fresh()
+    station.toolbox = station.toolbox.done_by("roborefer.detect_one", gone)
+    outcome = run_episode(station, Says(*lines), PICK_TASK)
     assert outcome.episode.error_code is ErrorCode.UNAVAILABLE
     assert outcome.truth is None
 

@@ -157,7 +157,9 @@ def _spec(function: Callable[..., Any], suite: str) -> ToolSpec:
         name=mark.name,
         description=" ".join(part for part in (doc.short_description, doc.long_description) if part).replace("\n", " "),
         kinds={name: kind for name, kind in kinds.items() if name not in given},
-        argument_docs={p.arg_name: (p.description or "").replace("\n", " ") for p in doc.params},
+        argument_docs={
+            p.arg_name: (p.description or "").replace("\n", " ") for p in doc.params if p.arg_name not in given
+        },
         required=tuple(p.name for p in parameters if p.default is inspect.Parameter.empty and p.name not in given),
         aliases=mark.aliases,
         renamed=mark.renamed,

@@ -78,7 +78,7 @@ async def test_a_whole_grasp_is_told_stage_by_stage(closing: Any) -> None:
     stages = [words.removesuffix(" begins.").lower() for words in heard.words]
     assert stages == [
         "planning", "opening", "the move to the pre-grasp", "the approach", "closing", "the lift",
-        "the return to the park position",
+        "the return to the park position", "the look at what was lifted",
     ]  # fmt: skip
     assert heard.shares == [SHARES[stage] for stage in stages]
 

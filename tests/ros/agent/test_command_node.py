@@ -19,6 +19,7 @@ from agent_node.policy import Message, Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.ros.agent.conftest import DOMAIN, PATIENCE_S, Operator, wait_until
+from tests.ros.agent.hearing import Hearing
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox, tool
@@ -160,7 +161,7 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     heard: list[str] = []
     run = run_over_ros(
         "move", "example", "sim", PortNames(), "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=True,
-        listener=lambda kind, payload: heard.append(kind), more={"version": "test"},
+        narrator=Hearing(lambda kind, payload: heard.append(kind)), more={"version": "test"},
     )  # fmt: skip
     assert run.success
     assert heard == ["thought", "call", "result", "thought"]
@@ -182,7 +183,7 @@ def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
     heard: list[str] = []
     run = run_over_ros(
         "move", "example", "sim", PortNames(), "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=False,
-        listener=lambda kind, payload: heard.append(kind), more={},
+        narrator=Hearing(lambda kind, payload: heard.append(kind)), more={},
     )  # fmt: skip
     assert run.success
     assert heard == ["thought", "call", "result", "thought"]

@@ -22,6 +22,7 @@ from sim.ros.graph import READY_SERVICES, READY_TIMEOUT_S, ros_station, started_
 from sim.ros.station import RemoteWorld
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import paper_task
+from tests.ros.agent.hearing import Hearing
 from tests.sockets import listening, only_loopback
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
@@ -99,7 +100,7 @@ def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypat
         24,
         tmp_path,
         animation=True,
-        listener=heard,
+        narrator=Hearing(heard),
         more={"scene": "example"},
     )
     assert run.success
@@ -164,7 +165,7 @@ def test_a_graph_that_runs_is_used_as_it_is(
         24,
         tmp_path,
         animation=False,
-        listener=Heard(),
+        narrator=Hearing(Heard()),
         more={"scene": "3", "seed": 5, "approval": "dry-run", "version": version()},
     )
     assert "as it was started: scene example, robot gen3, perception sim, seed 0" in capsys.readouterr().err

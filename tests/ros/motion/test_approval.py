@@ -206,7 +206,7 @@ def test_a_node_in_dry_run_never_moves(make_cell: Any, tmp_path: Path, target: A
         assert status == ABORTED
         refused(result.status)
         assert result.status.message.startswith("Dry run: Grasp")
-        assert "Nothing has moved" in result.status.message
+        assert "nothing has moved" in result.status.message
     assert cell.call(Trigger, "return_to_park").success, "it is parked"
     assert cell.call(ResetSimulation, "reset_simulation").result.result == 1
     assert cell.commands == commands

@@ -100,7 +100,7 @@ def test_time_stands_still_between_steps_and_a_goal_waits_for_them(lockstep: Gra
 def test_arm_and_gripper_move_side_by_side(lockstep: Graph) -> None:
     arm = lockstep.send(*ARM, arm_goal(swing(PARK, ASIDE))).get_result_async()
     jaws = lockstep.send(*GRIPPER, gripper_goal(0.8)).get_result_async()
-    step(lockstep, 700)
+    step(lockstep, 1200)
     assert lockstep.done(arm).status == GoalStatus.STATUS_SUCCEEDED
     assert lockstep.done(jaws).status == GoalStatus.STATUS_SUCCEEDED
     assert lockstep.done(jaws).result.reached_goal
