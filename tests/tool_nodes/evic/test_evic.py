@@ -57,7 +57,7 @@ def refusal(name: str, where: Session | None = None, **arguments: Any) -> str:
 
 
 @pytest.mark.parametrize("name", SHAPES)
-@pytest.mark.parametrize("index", [1, -1, 10**30, True, 0.0, "0", None, [0]])
+@pytest.mark.parametrize("index", [1, -1, 10**30, True, 0.5, "0", None, [0]])
 def test_an_index_is_checked_before_everything_else_and_the_range_is_told(name: str, index: Any) -> None:
     sentence = refusal(name, image_idx=index, **{SHAPES[name][0]: "nonsense"})
     assert "image_idx" in sentence
