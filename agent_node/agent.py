@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
+from agent_node.context_window import Memory
 from agent_node.conversation import TURN_BUDGET, Conversation, Listener
 from agent_node.episode import Episode
-from agent_node.memory import Memory
 from agent_node.policy import Message, Policy, Reply, reply_problem
 from agent_node.protocol import Protocol
 from agent_node.recovery import Recovery

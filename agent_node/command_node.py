@@ -38,7 +38,6 @@ from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
 from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
 from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
 from agent_node.runs.write import write_run
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
@@ -46,6 +45,7 @@ from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import failure
 from tool_nodes.ros.stop_state import StopListener
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.spacetools.robot import ROLES
 from tool_nodes.tools.suites import parse_suites

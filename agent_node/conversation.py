@@ -22,8 +22,8 @@ from dataclasses import replace
 from typing import Any
 
 from agent_node.calls import ToolCall
+from agent_node.context_window import Memory, without_arrays
 from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
-from agent_node.memory import Memory, without_arrays
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
 from agent_node.recovery import (

@@ -15,7 +15,7 @@ from bench.stats import machine, publish
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.gigpo import gigpo, or_gigpo
 from training.advantages.grouping import DELTA, observation_groups
-from training.steps import Anchor, ScoredRollout
+from training.advantages.steps import Anchor, ScoredRollout
 
 GROUP = 4
 """Rollouts of a prompt [-]; PERIA, Table 5: 64 prompts of 4."""

@@ -11,13 +11,13 @@ from typing import Any
 from agent_node.console.terminal import AsJson, PortOptions, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import format_report, machine, publish, rate_row, with_unscored
-from sim.scene.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.station import Station, StationConfig
+from sim.tasks.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.tasks.judge import Judge
 from tool_nodes.port_names import AS_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from training.episode import run_episode
-from training.parallel import run_jobs
+from training.env.episode import run_episode
+from training.pool.parallel import run_jobs
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class CrowdRecord:
 
     Attributes:
         gap_mm: Edge to edge between the neighbours [mm].
-        pairing: What they have in common; see `sim.scene.crowds.PAIRINGS`.
+        pairing: What they have in common; see `sim.tasks.crowds.PAIRINGS`.
         scored: False after an infrastructure error.
         success: The simulator's truth.
         false_success: Success was claimed and the simulator disagrees.

@@ -19,7 +19,7 @@ from sim.tasks.predicates import THRESHOLDS, Snapshot, judge_pick, lifted_ids
 from tool_nodes.port_names import AS_PRESET, PortNames
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
-from training.parallel import run_jobs
+from training.pool.parallel import run_jobs
 
 LEAST_PIXELS = 300
 """Fewer visible pixels of a thing are not asked for [px]; chosen by hand."""

@@ -20,7 +20,7 @@ from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 from tool_nodes.types import Frame
-from training.parallel import run_jobs
+from training.pool.parallel import run_jobs
 
 
 @dataclass(frozen=True)

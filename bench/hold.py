@@ -21,7 +21,7 @@ from tool_nodes.motion.packages import use_packages
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot_names import DEFAULT_ROBOT
 from tool_nodes.types import FloatArray
-from training.parallel import run_jobs
+from training.pool.parallel import run_jobs
 
 HELD = ("red box", "honey", "tea box", "baseball", "pudding box", "milk", "banana", "teddy bear")
 """Products that are held where none is named: edges, a jar, a ball, the thinnest box, the heaviest thing, a bent and a

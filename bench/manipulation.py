@@ -27,10 +27,10 @@ from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Tools
-from training.difficulty import Difficulty
-from training.episode import run_episode
-from training.failures import FailingToolbox
-from training.parallel import run_jobs
+from training.env.difficulty import Difficulty
+from training.env.episode import run_episode
+from training.env.failures import FailingToolbox
+from training.pool.parallel import run_jobs
 
 _DEFAULT_MODEL = ModelSettings()
 FAST_SIZE = (320, 240)
@@ -198,7 +198,7 @@ def bench_manipulation(
         turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
         robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
-            training.difficulty. Only with the transport process.
+            training.env.difficulty. Only with the transport process.
         fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
         jobs: Processes. Timings are most meaningful with 1.
     """

@@ -14,8 +14,8 @@ from sim.mock.data import read_dataset
 from sim.mock.tasks import recorded_pick, recorded_scene
 from sim.station import StationConfig
 from sim.tasks.pick import PickTask
-from training.backends import MockPool
-from training.environment import Environment
+from training.env.backends import MockPool
+from training.env.environment import Environment
 
 
 def measure_mock(n: int, first_seed: int, config: StationConfig, as_json: bool) -> int:

@@ -18,7 +18,7 @@ from agent_node.policy import Reply
 from bench.stats import machine, publish
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
-from training.environment import Environment, SavedEpisode
+from training.env.environment import Environment, SavedEpisode
 
 GROUP = 8
 """Rollouts that start from one moment; as in the recipes."""

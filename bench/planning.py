@@ -22,7 +22,7 @@ from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.motion.scene_model import SceneModel
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, JointGoal
-from training.parallel import run_jobs
+from training.pool.parallel import run_jobs
 
 RECHECK = 0.005
 """Spacing of the configurations at which a path that was found is checked again [rad of the joint that moves most]."""

@@ -20,10 +20,10 @@ from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights, read_weights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
-from training.parallel import run_jobs
 from training.pointer.batch import WordList
 from training.pointer.data import PictureSet, make_pictures
 from training.pointer.evaluation import ONE_THING, point_at
+from training.pool.parallel import run_jobs
 
 ARMS = ("start", "control", "hits")
 """Labels of a few scenes; more steps on the same labels; as many steps by hits and misses instead."""

@@ -29,10 +29,10 @@ from bench.stats import machine, publish
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 from training.advantages.grpo import members
+from training.advantages.steps import ScoredRollout
 from training.rewards.stages import WEIGHTS
 from training.rollouts.credit import credited
 from training.rollouts.record import RolloutRecord
-from training.steps import ScoredRollout
 from training.trainer.critic import LinearCritic, means_of_others
 from training.trainer.objective import mismatch_of, turn_advantages
 from training.trainer.privileged import with_truths

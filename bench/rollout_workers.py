@@ -14,10 +14,10 @@ from typing import Any
 
 from bench.stats import rate_row
 from sim.station import StationConfig
+from training.pool.workers import JobEnd, Workers
 from training.rollouts.plan import RolloutPlan, tasks_of
 from training.rollouts.replies import Halt, RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
-from training.workers import JobEnd, Workers
 
 _GROUP = 2
 """Rollouts of each task [-]: the fewest that a group has."""

@@ -25,9 +25,9 @@ from sim.tasks.tasks import task_of
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import ObjectView
-from training.episode import run_episode
-from training.goal_from_text import task_from_text, true_views
-from training.parallel import run_jobs
+from training.env.episode import run_episode
+from training.env.goal_from_text import task_from_text, true_views
+from training.pool.parallel import run_jobs
 
 Result = Literal["done as meant", "refused rightly", "refused though fine", "refused in other words", "false success"]
 RESULTS: tuple[Result, ...] = (

@@ -24,7 +24,7 @@ from agent_node.policy import Message, Reply
 from sim.scene.generator import generate_scene
 from sim.station import Station
 from sim.tasks.pick import PickTask
-from training.episode import run_episode
+from training.env.episode import run_episode
 
 
 class FirstPick:

@@ -21,7 +21,7 @@ from sim.scene.files import parse_scene
 from sim.scene.scenes import Scene
 from sim.station import Station
 from sim.tasks.task import TASK_GOAL, History, Score, Transcript
-from training.episode import run_episode
+from training.env.episode import run_episode
 
 
 @dataclass(frozen=True)

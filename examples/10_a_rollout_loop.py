@@ -17,7 +17,7 @@ You will see:
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.station import StationConfig
 from sim.tasks.tasks import random_task
-from training.environment import Environment
+from training.env.environment import Environment
 
 environment = Environment(StationConfig(perception="pixels"))
 policy = ScriptedPolicy()

@@ -22,8 +22,8 @@ from sim.mock.data import read_dataset
 from sim.mock.tasks import recorded_scene
 from sim.station import StationConfig
 from sim.tasks.pick import PickTask
-from training.batch import OneByOne, run_batch
-from training.environment import Environment
+from training.env.batch import OneByOne, run_batch
+from training.env.environment import Environment
 
 environment = Environment(StationConfig(image_size=(320, 240)), backend="mock")
 task = PickTask("pick up the sponge", recorded_scene(read_dataset(), 0), ("sponge_1",))

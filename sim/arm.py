@@ -17,9 +17,9 @@ from typing import TypeVar
 import numpy as np
 
 from sim.world import World
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 GOAL_TOLERANCE = 0.01

@@ -217,8 +217,8 @@ class Station:
     def restore(self, state: StationState) -> None:
         """Go to a saved moment of this station or of one like it: the same calls give the same replies, bit for bit.
 
-        What a conversation has collected is its own (`training.session.EpisodeSession.save` keeps both). A stop that
-        is latched stays.
+        What a conversation has collected is its own (`training.env.session.EpisodeSession.save` keeps both). A stop
+        that is latched stays.
 
         Raises:
             ToolError: INVALID_ARGUMENT for a state of another scene, robot or configuration; nothing has changed.

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.contacts import ContactReader, Contacts, touching
-from sim.memory import give_back_large_blocks
+from sim.malloc import give_back_large_blocks
 from sim.model import build_model
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import ObjectState, Snapshot

@@ -15,9 +15,9 @@ from tool_nodes.motion.approval import PlannedMotion
 from tool_nodes.motion.guard import GuardedArm, MotionGuard
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.ports import Arm
 from tool_nodes.results import ToolError
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 PARK = NAMED_STATES["Park"]

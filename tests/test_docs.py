@@ -18,7 +18,7 @@ from sim.tasks.place import PlaceTask
 from tool_nodes import workspace
 from tool_nodes.results import ErrorCode
 from tool_nodes.tools.suites import SUITES
-from training.goal_from_text import task_from_text
+from training.env.goal_from_text import task_from_text
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.motion.stop_latch import StopWatch
+from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import (
     ArmState,

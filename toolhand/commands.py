@@ -65,7 +65,7 @@ BENCHMARKS = {
         "Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.",
     ),
     "perception": CliCommand(
-        "bench.perception:bench_perception",
+        "bench.perception.report:bench_perception",
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
         "scores.",
     ),
@@ -77,7 +77,7 @@ BENCHMARKS = {
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
     "agent": CliCommand(
-        "bench.agent:bench_agent",
+        "bench.training.agent:bench_agent",
         "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
     ),
     "advantages": CliCommand(
@@ -93,15 +93,15 @@ BENCHMARKS = {
         "Train the toy of two turns by our own loop and by TRL's: sampled tokens a second, time of an iteration.",
     ),
     "rollouts": CliCommand(
-        "bench.rollouts:bench_rollouts",
+        "bench.training.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
     ),
     "tasks": CliCommand(
-        "bench.tasks:bench_tasks",
+        "bench.training.tasks:bench_tasks",
         "Give every kind of task to the scripted teacher, and beside it to a policy that neither looks nor calls.",
     ),
     "sets": CliCommand(
-        "bench.sets:bench_sets",
+        "bench.training.sets:bench_sets",
         "Mark predictions for a public set of the papers, or ask a policy its questions with tools over the pictures.",
     ),
     "redteam": CliCommand(

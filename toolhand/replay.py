@@ -146,8 +146,8 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
     from tool_nodes.motion.limits import MotionLimits
     from tool_nodes.motion.robot_model import load_robot
     from toolhand import options as stations
-    from training.episode import run_episode, summarize
-    from training.goal_from_text import task_from_text
+    from training.env.episode import run_episode, summarize
+    from training.env.goal_from_text import task_from_text
 
     if record.result is None:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "The run was interrupted: there is nothing to compare with.")

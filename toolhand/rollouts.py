@@ -89,7 +89,7 @@ def rollouts_collect(
     from bench.tools import parse_sizes
     from tool_nodes.sandbox.seccomp import why_missing
     from tool_nodes.tools.suites import parse_suites
-    from training.parallel import ProgressLine
+    from training.pool.parallel import ProgressLine
     from training.recipes import recipe_named
     from training.rollouts.engine import StopRules, collect, document_of_report
     from training.rollouts.plan import EvaluationPlan, RolloutPlan, tasks_of, tasks_of_recipe

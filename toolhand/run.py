@@ -123,15 +123,15 @@ def run(
     from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, time_now, write_json, write_trajectory
     from agent_node.runs.mcap.recorder import Recorder
     from agent_node.runs.report import write_report
-    from sim.film import animate
+    from sim.animation import animate
     from tool_nodes.motion.guard import Mode, MotionGuard
     from tool_nodes.motion.limits import MotionLimits
     from tool_nodes.motion.packages import use_packages
     from tool_nodes.motion.robot_model import load_robot
     from tool_nodes.tools.suites import parse_suites
-    from training.episode import run_episode, summarize
-    from training.goal_from_text import task_from_text
-    from training.recorded import motion_log, truth_log
+    from training.env.episode import run_episode, summarize
+    from training.env.goal_from_text import task_from_text
+    from training.env.recorded import motion_log, truth_log
 
     if own_graph and transport != "ros":
         raise ToolError(ErrorCode.INVALID_ARGUMENT, "--own-graph is for --transport ros.")

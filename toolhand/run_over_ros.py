@@ -19,15 +19,15 @@ from agent_node.console.terminal import Interrupt, say
 from agent_node.episode import summarize as summarize_episode
 from agent_node.runs.folder import Unwritten, write_json
 from agent_node.runs.report import complete_report
-from sim.film import animate
+from sim.animation import animate
 from sim.ros.graph import started_graph
 from sim.station import StationConfig
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode
 from tool_nodes.robot_names import DEFAULT_ROBOT
 from tool_nodes.ros.client import graph_runs, use_client
-from training.episode import judged, summarize
-from training.goal_from_text import task_from_text
+from training.env.episode import judged, summarize
+from training.env.goal_from_text import task_from_text
 
 _OF_THE_CLIENT = ("animation", "began", "version")
 """Options and facts that are the client's own; the rest comes from the graph, where one runs already."""

@@ -12,10 +12,10 @@ import tyro
 
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.serve import place, processes
+from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.cluster import DOWN_S, READY_S, START_S, Keeper, require_ray, take_down, until_signal
 from tool_nodes.serve.config import read_config
-from tool_nodes.serve.place import ServiceNote
+from tool_nodes.serve.service_file import ServiceNote
 
 _POLL_S = 0.2
 """How often it is asked whether a service has started [s]."""
@@ -90,9 +90,9 @@ def _told(service: ServiceNote, as_json: bool) -> None:
 def _start_detached(file: Path, address: str) -> ServiceNote:
     """A keeper in a session of its own. Raises ToolError with what it complains of."""
     require_ray()
-    here = place.private(place.folder())
+    here = service_file.private(service_file.folder())
     log = here / "up.log"
-    before = place.noted()
+    before = service_file.noted()
     command = [sys.executable, "-P", "-m", "toolhand", "serve", "up", str(file.resolve())]
     with log.open("wb") as output:
         keeper = subprocess.Popen(
@@ -102,7 +102,7 @@ def _start_detached(file: Path, address: str) -> ServiceNote:
     until = time.monotonic() + START_S + READY_S
     try:
         while time.monotonic() < until:
-            service = place.noted()
+            service = service_file.noted()
             if service is not None and service.ready and (before is None or service.id != before.id):
                 return service
             if keeper.poll() is not None:

@@ -31,9 +31,9 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import FloatArray
 from training.advantages.grpo import grpo
-from training.environment import Environment
+from training.env.environment import Environment
+from training.env.session import EpisodeSession
 from training.recipes import recipe_named
-from training.session import EpisodeSession
 from training.tasks.kinds import make_task
 from training.tasks.question import QuestionTask
 

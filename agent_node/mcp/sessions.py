@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from agent_node.memory import Memory
+from agent_node.context_window import Memory
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import PackedPicture, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox

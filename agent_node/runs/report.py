@@ -20,9 +20,9 @@ from agent_node.runs.report_head import about, details, judgement, outcome, unde
 from agent_node.runs.report_parts import clip, escaped
 from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement, story
 from agent_node.runs.report_turns import conversation, timeline, turns
+from tool_nodes.drawing import RGB
 from tool_nodes.files import MIB, read_file
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.tools.drawing import RGB
 
 _LONGEST_PAGE = 64 * MIB
 """Longest report that is completed [bytes]; one has less than four."""

@@ -14,7 +14,7 @@ from PIL import Image
 
 from agent_node.policy import Reply
 from agent_node.runs.folder import encode
-from tool_nodes.tools.drawing import RGB
+from tool_nodes.drawing import RGB
 
 # -- text ----------------------------------------------------------------------------------------
 

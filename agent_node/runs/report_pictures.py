@@ -9,8 +9,8 @@ import numpy as np
 
 from agent_node.episode import Episode
 from agent_node.runs.report_parts import clip, escaped, img_of, jpegs_of
+from tool_nodes.drawing import RGB, draw_numbers, draw_placement
 from tool_nodes.toolbox.toolbox import CallRecord
-from tool_nodes.tools.drawing import RGB, draw_numbers, draw_placement
 
 MAX_FRAMES = 60
 """Frames of the film; longer recordings are thinned evenly."""

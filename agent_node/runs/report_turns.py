@@ -9,7 +9,7 @@ from typing import Any
 from agent_node.episode import Episode, Exchange, Turn
 from agent_node.runs.report_parts import Room, badge_of, duration, escaped, img_of, jpegs_of, usage
 from agent_node.runs.report_pictures import numbered
-from tool_nodes.tools.drawing import RGB
+from tool_nodes.drawing import RGB
 
 # What each part may take of the 4 MB; base64 makes a third more of pictures.
 _PICTURE_BYTES, _TURNS_BYTES, _CONVERSATION_BYTES = 950_000, 350_000, 350_000

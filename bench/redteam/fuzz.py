@@ -20,8 +20,8 @@ from bench.redteam.range import Range, safety_log
 from sim.world import World
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 

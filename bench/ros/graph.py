@@ -14,7 +14,7 @@ from bench.stats import timing_row
 from sim.ros.graph import ros_station, started_graph
 from sim.station import StationConfig
 from sim.tasks.tasks import paper_task
-from training.episode import run_episode
+from training.env.episode import run_episode
 
 if TYPE_CHECKING:
     from rclpy_zenoh.launch import LaunchedGraph, Usage

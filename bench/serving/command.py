@@ -22,7 +22,7 @@ from bench.serving.payloads import ABOUT, LOOKS, Payload, make_payload
 from bench.serving.tools import installed
 from bench.stats import machine, publish
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.serve import place, processes
+from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect
 from tool_nodes.serve.cluster import Keeper
 from tool_nodes.serve.config import ACTOR, SERVE, Local, ServeConfig, ServedEntry
@@ -68,7 +68,7 @@ class Way:
 class _Cluster:
     """What is served while the benchmark runs; `puts` tells how many pictures went into shared memory since."""
 
-    service: place.ServiceNote
+    service: service_file.ServiceNote
     puts: Callable[[], int]
 
     def processes(self) -> Sequence[int]:
@@ -217,12 +217,12 @@ _WAYS = {
 def _folder() -> Iterator[Path]:
     """A folder of this run, in which its own service is noted; Ray's sockets need a short path."""
     folder = Path(tempfile.mkdtemp(prefix="toolhand-", dir="/tmp"))
-    before = os.environ.get(place.VARIABLE)
-    os.environ[place.VARIABLE] = str(folder / "s")
+    before = os.environ.get(service_file.VARIABLE)
+    os.environ[service_file.VARIABLE] = str(folder / "s")
     try:
         yield folder
     finally:
-        os.environ.pop(place.VARIABLE) if before is None else os.environ.update({place.VARIABLE: before})
+        os.environ.pop(service_file.VARIABLE) if before is None else os.environ.update({service_file.VARIABLE: before})
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -1,4 +1,4 @@
-"""A station whose tools, arm and physics are in other processes, for the judge of training/episode.py."""
+"""A station whose tools, arm and physics are in other processes, for the judge of training/env/episode.py."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from agent_node.policy import Message, Policy, Reply
 from agent_node.runs.folder import write_trajectory
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import Text
 from tool_nodes.toolbox.toolbox import Toolbox, tool
 

@@ -14,7 +14,7 @@ from bench.grasp import GraspJob, GraspRecord, bench_grasp, crashed, jobs_of, ro
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
-from training.parallel import run_jobs
+from training.pool.parallel import run_jobs
 
 ALONE, CLUTTER = GraspJob("toy block", 3, False), GraspJob("cinnamon", 4, True)
 HELD = GraspRecord(ALONE, "block", True, True, True, "", 0.05)

@@ -15,7 +15,7 @@ from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from training.parallel import run_jobs
+from training.pool.parallel import run_jobs
 
 DONE = EpisodeRecord(
     0, 0, "pick", "Pick it up", scored=True, success=True, score=1, time_to_first_motion_s=0.5, wall_s=1.0

@@ -14,7 +14,7 @@ from agent_node.policies.tiny.weights import TinyConfig, fresh_weights, write_we
 from bench.policy_steps import ADVANTAGES, bench_steps
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ToolError
-from training.grading import Grade
+from training.env.grading import Grade
 from training.rollouts.collection import write_shard
 from training.rollouts.plan import GRADERS, RolloutPlan
 from training.rollouts.replies import RolloutOrder, RolloutReply

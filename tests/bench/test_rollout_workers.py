@@ -11,8 +11,8 @@ import bench.rollout_workers
 from bench.rollout_workers import compare_workers, report_lines
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
+from training.pool.workers import JobEnd
 from training.rollouts.replies import RolloutBrief, RolloutOrder, RolloutReply
-from training.workers import JobEnd
 
 GONE = ToolError(ErrorCode.UNAVAILABLE, "Gone.")
 

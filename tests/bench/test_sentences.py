@@ -18,7 +18,7 @@ from bench.sentences import Judgement, bench_sentences, judge_all, judge_physics
 from sim.scene.generator import generate_scene
 from sim.station import Station
 from tool_nodes.results import ToolError
-from training.goal_from_text import true_views
+from training.env.goal_from_text import true_views
 
 SEED = 3
 SCENE = generate_scene(3)

@@ -16,10 +16,10 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tool_nodes.backends import make_ports
 from tool_nodes.geometry import backproject
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.sandbox.executor import CodeExecutor
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools

@@ -23,15 +23,15 @@ from tool_nodes.serve.config import read_config as read_served
 from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 from tool_nodes.tools.last.loading import load_skill
 from training.data.formats.chat import read_chat
+from training.data.sets.files import ROWS_OF, rows_of
+from training.data.sets.predictions import read_predictions
+from training.data.sets.question import RowError
+from training.env.failures import load_failures
 from training.experiment.run import _times as read_times
-from training.failures import load_failures
 from training.pointer.data import read_shard as read_pictures
 from training.rollouts.branching import plan_of
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
-from training.sets.files import ROWS_OF, rows_of
-from training.sets.predictions import read_predictions
-from training.sets.question import RowError
 from training.trainer.rows import read_rows
 
 DIGITS = b"1" + b"0" * 400

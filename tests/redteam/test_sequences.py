@@ -10,7 +10,7 @@ import pytest
 
 from bench.redteam.range import Range
 from bench.redteam.sequences import SequenceJudge, run_sequences
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.tools.spacetools.robot import RobotTools
 
 N = 24

@@ -17,7 +17,7 @@ ROUTER = "from rclpy_zenoh.wire import start_router; start_router().close(); pri
 WORKERS = """
 import sys
 sys.modules["__main__"].__spec__ = None
-from training.workers import Workers
+from training.pool.workers import Workers
 import operator, functools
 with Workers(functools.partial(functools.partial, operator.neg), 1) as workers:
     print("done")

@@ -20,7 +20,7 @@ from sim.world import World
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import Frame
-from training.episode import run_episode
+from training.env.episode import run_episode
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 SEEN = StationConfig(perception="pixels", timestep=0.004, sleep=True)

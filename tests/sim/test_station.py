@@ -17,8 +17,8 @@ from sim.station import Station, StationConfig
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.suites import SUITES
-from training.episode import run_episode
-from training.goal_from_text import task_from_text
+from training.env.episode import run_episode
+from training.env.goal_from_text import task_from_text
 
 
 @pytest.fixture(scope="module")

@@ -22,8 +22,8 @@ ROOT = Path(__file__).parents[2]
 EPISODE = """
 import hashlib
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from training.episode import run_episode
-from training.goal_from_text import task_from_text
+from training.env.episode import run_episode
+from training.env.goal_from_text import task_from_text
 from sim.scene.generator import generate_scene
 from sim.station import Station
 station = Station(generate_scene(7, required=("cinnamon", "rice box")))

@@ -166,7 +166,7 @@ def test_a_run_that_never_began_leaves_no_folder(cli: Cli, tmp_path: Path, monke
     def crash(*arguments: Any, **options: Any) -> None:
         raise RuntimeError("out of order")
 
-    monkeypatch.setattr("training.episode.run_episode", crash)
+    monkeypatch.setattr("training.env.episode.run_episode", crash)
     assert cli("run", PICK).status == 1
     assert list((tmp_path / "runs").iterdir()) == []
 

@@ -24,9 +24,9 @@ from sim.station import Station
 from tests.gen3 import GEN3
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.replay import load, play, replay
-from training.episode import run_episode, summarize
-from training.goal_from_text import task_from_text
-from training.recorded import motion_log
+from training.env.episode import run_episode, summarize
+from training.env.goal_from_text import task_from_text
+from training.env.recorded import motion_log
 
 TASK = "pick up the far coconut water"
 

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image, ImageDraw
 
+from tool_nodes.drawing import WHITE, draw_axes
 from tool_nodes.geometry import invert, project, transform
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.tools.drawing import WHITE, draw_axes
 from tool_nodes.types import FloatArray, Frame, Trajectory
 
 MotionStep = Trajectory | float

@@ -35,9 +35,9 @@ from tool_nodes.motion.approval import (
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.limits import MotionLimits, check_trajectory, invalid
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.ports import Arm
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.stop_latch import StopWatch
 from tool_nodes.types import ArmState, GripperOutcome, MotionOutcome, Trajectory
 
 LOG = logging.getLogger("toolhand.safety")

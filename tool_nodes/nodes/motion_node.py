@@ -34,7 +34,6 @@ from tool_nodes import registry
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.ports import Planner
 from tool_nodes.registry import Setting
 from tool_nodes.results import ErrorCode, ToolError
@@ -50,6 +49,7 @@ from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, failure, success
 from tool_nodes.ros.stop import StopNode
 from tool_nodes.ros.stop_state import HOW_TO_RESET
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.types import ArmState, CollisionScene, FloatArray, Goal, Trajectory
 
 CLIENT_GONE_S = 1.0

@@ -12,6 +12,7 @@ from std_msgs.msg import Header
 from toolhand_interfaces.srv import DetectBoxes, DetectPoints
 from vision_msgs.msg import Detection2D, ObjectHypothesisWithPose, Point2D
 
+from tool_nodes.drawing import draw_boxes
 from tool_nodes.ports import Detector, Pointer
 from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
@@ -21,7 +22,6 @@ from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success, use_tool, visualization
 from tool_nodes.toolbox.arguments import TextArgument
 from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.drawing import draw_boxes
 from tool_nodes.tools.spacetools.pointing import RoboReferTools
 from tool_nodes.types import Detection
 

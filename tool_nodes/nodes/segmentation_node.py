@@ -9,6 +9,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import Segment
 
+from tool_nodes.drawing import draw_mask
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.ports import Answer, Segmenter
 from tool_nodes.results import ErrorCode, ToolError
@@ -21,7 +22,6 @@ from tool_nodes.ros.status import answering, checked, success, use_tool, visuali
 from tool_nodes.toolbox.arguments import TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Toolbox
-from tool_nodes.tools.drawing import draw_mask
 from tool_nodes.tools.spacetools.segmentation import Sam2Tools
 from tool_nodes.types import BoxPrompt, Everything, Prompt, Segmentation, TextPrompt
 

@@ -24,7 +24,6 @@ from rclpy.task import Future
 from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.motion.trajectory_checks import unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines, call, cancel_late_goal, server_absent, server_gone, server_is_there
@@ -45,6 +44,7 @@ from tool_nodes.ros.watching import (
     distance,
     silence,
 )
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.types import ArmState, FloatArray, GripperOutcome, MotionOutcome, MotionStatus, Trajectory
 
 GRIPPER_LIMIT_S = 4.0

@@ -26,7 +26,6 @@ from toolhand_interfaces.srv import (
 )
 from vision_msgs.msg import Point2D
 
-from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.results import ToolResult
 from tool_nodes.ros.calling import Deadlines, Service, run_goal
 from tool_nodes.ros.frame_memory import FrameMemory
@@ -50,6 +49,7 @@ from tool_nodes.ros.remote_perception import (
 from tool_nodes.ros.status import raise_failure
 from tool_nodes.ros.stop_state import StopListener
 from tool_nodes.sandbox.executor import CodeExecutor
+from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspAlternatives

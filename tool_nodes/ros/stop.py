@@ -28,10 +28,10 @@ from std_srvs.srv import Trigger
 from toolhand_interfaces.msg import StopState
 
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.ros.calling import require_positive
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.ros.stop_state import QOS, TOPIC
+from tool_nodes.stop_latch import StopLatch
 
 SAMPLES = 3
 """Successive measurements at rest that confirm a stop."""

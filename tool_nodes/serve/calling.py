@@ -21,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve import place
+from tool_nodes.serve import service_file
+from tool_nodes.serve.coalescing import FullLine, Parcels
 from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
-from tool_nodes.serve.ledger import OK, Told
-from tool_nodes.serve.parcels import FullLine, Parcels
-from tool_nodes.serve.place import ServiceNote, running_service
+from tool_nodes.serve.metrics_actor import OK, Told
 from tool_nodes.serve.requests import PortRequest, SharedArrays
+from tool_nodes.serve.service_file import ServiceNote, running_service
+from tool_nodes.serve.transport import RayWay, first_line, not_served
 from tool_nodes.serve.trust import require_trusted
-from tool_nodes.serve.ways import RayWay, first_line, not_served
 
 REPORT_S = 1.0
 """How often a client tells the ledger what it has met [s]."""
@@ -196,7 +196,7 @@ class Connection:
     def _is_over(self) -> bool:
         """Whether this service was taken down, or another one started in its place."""
         try:
-            noted = place.noted(Path(self.service.folder))
+            noted = service_file.noted(Path(self.service.folder))
         except ToolError:
             return False
         return noted is None or noted.id != self.service.id
@@ -252,7 +252,7 @@ _connecting = threading.Lock()
 
 
 def connect() -> Connection:
-    """This process's connection to the service that runs now, see `tool_nodes.serve.place`.
+    """This process's connection to the service that runs now, see `tool_nodes.serve.service_file`.
 
     Raises:
         ToolError: UNAVAILABLE where none runs, where it does not answer, and without Ray.
@@ -326,8 +326,8 @@ def start_cluster(service: ServiceNote, local: Local) -> str:
         RayParams(
             num_cpus=local.cpus, num_gpus=local.gpus, object_store_memory=int(local.store_gb * 1e9),
             include_dashboard=False, include_log_monitor=False, no_monitor=True, dashboard_agent_listen_port=0,
-            gcs_server_port=local.port, temp_dir=str(place.ray_folder(service)),
-            node_ip_address=place.HOST,  # all of its ports are there too, that of its metrics among them
+            gcs_server_port=local.port, temp_dir=str(service_file.ray_folder(service)),
+            node_ip_address=service_file.HOST,  # all of its ports are there too, that of its metrics among them
         ),
         head=True, shutdown_at_exit=False, spawn_reaper=True,
     )  # fmt: skip

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve import place, processes
+from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
 from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
-from tool_nodes.serve.place import ServiceNote
+from tool_nodes.serve.service_file import ServiceNote
 
 START_S = 600.0
 """How long it is tried to start a cluster [s]: it takes five on an idle machine, but Ray gives one of its parts 15 s,
@@ -64,7 +64,7 @@ class Keeper:
         self._say = say
         self._begun = False
         self._proof: int | None = None
-        here = place.private(place.folder())
+        here = service_file.private(service_file.folder())
         self.service = ServiceNote(
             uuid.uuid4().hex, address, os.getpid(), str(here), own=not address, began=processes.began(os.getpid())
         )
@@ -77,29 +77,29 @@ class Keeper:
                 or a backend cannot be loaded; INVALID_ARGUMENT for a port in use and for more than the cluster has.
         """
         require_ray()
-        running = place.noted()
+        running = service_file.noted()
         if running is not None and processes.keeps(running):
             raise ToolError(
                 ErrorCode.UNAVAILABLE, f"Something is served already, by process {running.keeper}.",
-                f"End it with toolhand serve down, or set {place.VARIABLE} to another folder.",
+                f"End it with toolhand serve down, or set {service_file.VARIABLE} to another folder.",
             )  # fmt: skip
         if running is not None:
             take_down()
         self._begun = True
-        self._proof = os.open(place.keeper_file(self.service), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        place.note(self.service)  # from here on `take_down` finds what there is
+        self._proof = os.open(service_file.keeper_file(self.service), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        service_file.note(self.service)  # from here on `take_down` finds what there is
         if self.service.own:
             self._start_head(self._config.local)
         check_resources(self._config, joined(self.service).cluster_resources())
         self._serve()
         self.service = replace(self.service, ready=True)
-        place.note(self.service)
+        service_file.note(self.service)
         return self.service
 
     def wait(self) -> None:
         """Until the cluster ends by itself, or nothing could find it any more. Raises ToolError UNAVAILABLE then."""
         while lives():
-            if place.noted(Path(self.service.folder)) != self.service:
+            if service_file.noted(Path(self.service.folder)) != self.service:
                 raise ToolError(
                     ErrorCode.UNAVAILABLE, f"What was noted in {self.service.folder} is gone: the service ends with it."
                 )
@@ -116,23 +116,23 @@ class Keeper:
         leave()
         if self.service.own:
             processes.end_all(self.service)
-            os.environ.pop(place.MARK, None)
+            os.environ.pop(service_file.MARK, None)
         _forget(self.service)
         if self._proof is not None:
             os.close(self._proof)
         self._begun = False
 
     def _start_head(self, local: Local) -> None:
-        folder = place.private(place.ray_folder(self.service))
+        folder = service_file.private(service_file.ray_folder(self.service))
         if len(str(folder)) > _LONGEST_FOLDER:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT, f"{folder} has more than {_LONGEST_FOLDER} characters.",
-                f"Set {place.VARIABLE} to a shorter folder.",
+                f"Set {service_file.VARIABLE} to a shorter folder.",
             )  # fmt: skip
         if local.port:
             _require_free(local.port)
-        place.write_token(Path(self.service.folder), secrets.token_hex(32))
-        os.environ.update({place.MARK: self.service.id, **_LEAN})
+        service_file.write_token(Path(self.service.folder), secrets.token_hex(32))
+        os.environ.update({service_file.MARK: self.service.id, **_LEAN})
         until = time.monotonic() + START_S
         while True:
             self._say("A cluster is being started.")
@@ -172,7 +172,7 @@ def take_down() -> ServiceNote | None:
     Raises:
         ToolError: UNAVAILABLE where the folder is not this user's alone, and where processes are left.
     """
-    service = place.noted()
+    service = service_file.noted()
     if service is None:
         return None
     if processes.keeps(service):
@@ -181,7 +181,7 @@ def take_down() -> ServiceNote | None:
         left = processes.end_all(service)
         if left:
             raise ToolError(ErrorCode.UNAVAILABLE, f"{left} processes of the service do not end.", "Call it again.")
-    elif place.noted() is not None:  # its keeper was killed before it could
+    elif service_file.noted() is not None:  # its keeper was killed before it could
         with contextlib.suppress(ToolError):  # a cluster that is gone serves nothing
             _withdraw(connect().entries.values())
         disconnect()
@@ -192,9 +192,9 @@ def take_down() -> ServiceNote | None:
 def _forget(service: ServiceNote) -> None:
     """Remove what is left of a service that has ended."""
     if service.own:
-        shutil.rmtree(place.ray_folder(service), ignore_errors=True)  # never follows a link
-    place.keeper_file(service).unlink(missing_ok=True)
-    place.forget(Path(service.folder))
+        shutil.rmtree(service_file.ray_folder(service), ignore_errors=True)  # never follows a link
+    service_file.keeper_file(service).unlink(missing_ok=True)
+    service_file.forget(Path(service.folder))
 
 
 def require_ray() -> None:
@@ -227,7 +227,7 @@ def _require_free(port: int) -> None:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((place.HOST, port))
+            probe.bind((service_file.HOST, port))
         except OSError as error:
             raise ToolError(
                 ErrorCode.INVALID_ARGUMENT,

@@ -20,7 +20,7 @@ from ray.serve.schema import ApplicationStatus, LoggingConfig
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
 from tool_nodes.serve.config import ABREAST, ACTOR, SERVE, ServedEntry
-from tool_nodes.serve.ledger import Ledger
+from tool_nodes.serve.metrics_actor import Ledger
 from tool_nodes.serve.requests import PortRequest
 from tool_nodes.serve.runner import Reply, Runner, make_backend
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve.place import ServiceNote
-from tool_nodes.serve.ways import not_served
+from tool_nodes.serve.service_file import ServiceNote
+from tool_nodes.serve.transport import not_served
 
 ANSWER_S = 10.0
 """How long a cluster may take to say whether it asks for a token [s]; chosen by hand: it takes milliseconds."""

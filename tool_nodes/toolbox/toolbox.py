@@ -22,8 +22,8 @@ from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
 from numpy.typing import NDArray
 
-from tool_nodes.motion.stop_latch import StopLatch, StopWatch
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
 from tool_nodes.toolbox.grasp_memory import GraspMemory
 from tool_nodes.toolbox.images import CameraView, SessionImage

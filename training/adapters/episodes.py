@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.memory import Memory
+from agent_node.context_window import Memory
 from agent_node.policies.chat import ContentPart, picture_words
 from agent_node.policies.chat import NativeResult as _Result
 from agent_node.protocol import load_protocol
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from training.environment import Environment
+from training.env.environment import Environment
+from training.env.session import EpisodeSession, TurnResult
 from training.recipes import recipe_named
 from training.rollouts.plan import RolloutPlan, check_task
-from training.session import EpisodeSession, TurnResult
 from training.tasks.kinds import task_from_document
 
 NOT_SCORED = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}

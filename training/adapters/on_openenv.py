@@ -29,7 +29,7 @@ from training.adapters.endings import say_last, scored_or_dropped
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, words_of
 from training.adapters.loopback_gate import LoopbackGate
-from training.session import EpisodeSession
+from training.env.session import EpisodeSession
 
 with require_engine("openenv"):
     import uvicorn

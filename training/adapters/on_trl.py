@@ -37,9 +37,9 @@ from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes
 from training.adapters.tool_class import class_of_tools
 from training.advantages.gigpo import TurnAdvantages, or_gigpo
+from training.advantages.steps import Anchor, ScoredRollout
 from training.advantages.tokens import of_turns, spans_of
-from training.session import EpisodeSession
-from training.steps import Anchor, ScoredRollout
+from training.env.session import EpisodeSession
 
 Part = dict[str, Any]
 """{"type": "text", "text": ...} or {"type": "image", "image": a PIL image}."""

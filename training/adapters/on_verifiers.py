@@ -40,8 +40,8 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.endings import say_last
 from training.adapters.environments import require_engine
 from training.adapters.episodes import require_sound, shared_episodes, words_of
+from training.env.session import EpisodeSession
 from training.rollouts.plan import tasks_of, tasks_of_recipe
-from training.session import EpisodeSession
 from training.tasks.kinds import task_from_document
 from training.tasks.shown import ShownTask
 

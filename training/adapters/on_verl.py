@@ -32,7 +32,7 @@ from training.adapters.endings import say_last
 from training.adapters.environments import require_engine
 from training.adapters.episodes import NOT_SCORED, Episodes, require_sound, shared_episodes, words_of
 from training.adapters.turns import turn_document
-from training.session import EpisodeSession
+from training.env.session import EpisodeSession
 
 with require_engine("verl"):
     from pydantic import ConfigDict

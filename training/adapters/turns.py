@@ -14,9 +14,9 @@ from agent_node.policy import Message
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 from training.advantages.gigpo import TurnAdvantages, or_gigpo
+from training.advantages.steps import Anchor, ScoredRollout
 from training.advantages.tokens import of_turns
 from training.rollouts.pictures import hash_of
-from training.steps import Anchor, ScoredRollout
 
 _KEYS = frozenset({"start", "end", "digest", "text"})
 

@@ -14,7 +14,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 from training.advantages.grouping import DELTA, observation_groups
 from training.advantages.grpo import DDOF, EPSILON, grpo, grpo_by_group, members
-from training.steps import Anchor, ScoredRollout, ScoredTurn
+from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 
 OMEGA = 1.0
 """Weight of the turn's advantage beside the rollout's [-]; PERIA, Table 5."""

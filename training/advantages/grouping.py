@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.steps import Anchor
+from training.advantages.steps import Anchor
 
 DELTA = 0.9
 """Likeness from which on two texts are one observation [-]; PERIA, Table 5. Section 4.3 has >=, C.3 "above": >=

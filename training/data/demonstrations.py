@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Policy
-from sim.film import logged_pictures
+from sim.animation import logged_pictures
 from sim.station import Station, StationConfig
 from sim.tasks.task import Category, Task
 from sim.tasks.tasks import random_task
 from sim.world import LOG_PERIOD_S
 from tool_nodes.results import ErrorCode, ToolError
-from training.episode import run_episode
+from training.env.episode import run_episode
 
 LOG_HZ = round(1 / LOG_PERIOD_S)
 """States of the log a second."""

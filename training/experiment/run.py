@@ -20,7 +20,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.experiment.arms import ARMS, ExperimentArm, arm_of_recipe, arms_named
 from training.experiment.measures import Measures, markdown_table, pooled
 from training.experiment.sizes import Sizes, scaled
-from training.experiment.workshop import CONSTANTS, TIMES, ExperimentRun
+from training.experiment.stages import CONSTANTS, TIMES, ExperimentRun
 
 ABOUT, RESULT, TABLES = "experiment.json", "result.json", "tables.md"
 """Files of a run, in its folder: what it is of, what came of it, and the tables."""

@@ -29,8 +29,8 @@ from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.learned.forward import GRID, PICTURE_PX, STRIDE
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Frame
-from training.parallel import run_jobs
 from training.pointer.phrases import LabelledPhrase, phrases_of
+from training.pool.parallel import run_jobs
 
 MAX_THINGS = 9
 """Things of a scene, at most; `sim.scene.scenes.MAX_OBJECTS`."""

@@ -2,7 +2,7 @@
 
     recipe = recipe_named("dirl")
     task = recipe.task(seed=7)
-    grade = recipe(task, episode, truth)       # a training.grading.Grader
+    grade = recipe(task, episode, truth)       # a training.env.grading.Grader
     print(recipe.training.stages)              # the paper's numbers, each with its table or section
 
 A task's score has several rewards as terms; a recipe takes one of them for each kind, and adds what its paper adds for

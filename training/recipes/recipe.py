@@ -10,7 +10,7 @@ import numpy as np
 from agent_node.episode import Episode
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
-from training.grading import Grade
+from training.env.grading import Grade
 from training.recipes.stages import PaperTraining
 from training.rewards.stages import stage_reward
 from training.tasks.kinds import TrainingTask, make_task
@@ -63,7 +63,7 @@ class TrainingRecipe:
         return kinds[int(rng.choice(len(kinds), p=shares / shares.sum()))]
 
     def __call__(self, task: Task, episode: Episode, truth: Score) -> Grade:
-        """See `training.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
+        """See `training.env.grading.Grader`. Raises ToolError INVALID_ARGUMENT for a task of another kind."""
         kind = str(getattr(task, "kind", type(task).__name__))
         if kind not in self.rewards:
             kinds = ", ".join(self.rewards)

@@ -12,8 +12,9 @@ from agent_node.protocol import load_protocol
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError
-from training.environment import Environment
-from training.grading import Grade
+from training.env.environment import Environment
+from training.env.grading import Grade
+from training.env.session import EpisodeSession, SavedEpisode
 from training.rollouts.collection import write_shard
 from training.rollouts.from_episode import of_episode
 from training.rollouts.labels import things_of
@@ -21,7 +22,6 @@ from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import PLAN_BYTES, PLAN_FILE, RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.rollouts.work import play
-from training.session import EpisodeSession, SavedEpisode
 
 
 def plan_of(folder: Path) -> RolloutPlan:
@@ -61,7 +61,7 @@ def branch(
 
     Raises:
         ToolError: INVALID_ARGUMENT for numbers out of range, a folder that holds something, or an episode that is over
-            by then; as of `training.session`.
+            by then; as of `training.env.session`.
     """
     if not 0 <= group < len(plan.tasks) or after < 0 or count < 2:
         raise ToolError(

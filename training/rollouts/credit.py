@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tool_nodes.types import FloatArray
+from training.advantages.steps import ScoredRollout
 from training.rewards.stages import WEIGHTS, stage_credit
 from training.rollouts.record import RolloutRecord, scored
-from training.steps import ScoredRollout
 
 
 def turn_credit(record: RolloutRecord, weights: Mapping[str, float] = WEIGHTS) -> FloatArray | None:

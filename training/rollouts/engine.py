@@ -28,13 +28,13 @@ from typing import Any
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import require_installed
+from training.pool.workers import JobEnd, Workers
 from training.rollouts.collection import read_shard, shard_path, write_shard
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan, claimed
 from training.rollouts.record import RolloutRecord
 from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
 from training.rollouts.work import brief_of, make_work
-from training.workers import JobEnd, Workers
 
 DEADLINE_S = 600.0
 """Longest wall time of a rollout [s]; a pick and place takes one to three of the scripted policy. Chosen by hand."""
@@ -178,7 +178,7 @@ def _pool(on: str) -> type[Workers[RolloutOrder, RolloutReply | Halt]]:
     if on == PROCESSES:
         return Workers
     if on == RAY:
-        from training.ray_workers import RayWorkers
+        from training.pool.ray_workers import RayWorkers
 
         return RayWorkers
     raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Workers are {PROCESSES} or actors on {RAY}, got {str(on)[:60]!r}.")

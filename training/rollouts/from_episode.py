@@ -10,8 +10,8 @@ from typing import Any
 from agent_node.episode import Episode, Exchange, Turn
 from sim.tasks.task import Score
 from tool_nodes.results import ErrorCode
-from training.failures import FACT
-from training.grading import Grade
+from training.env.failures import FACT
+from training.env.grading import Grade
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
 
@@ -47,7 +47,7 @@ def of_episode(
         schemas: Of the tools that were offered.
         seed, policy, group, rollout, seeds, times: As of RolloutRecord.
         labels: Of each turn; none where empty.
-        turn_ends_s: For each turn when it was over, see `training.session.EpisodeSession`; nothing where nobody knows.
+        turn_ends_s: For each turn when it was over, see `EpisodeSession`; nothing where nobody knows.
 
     Raises:
         ToolError: UNAVAILABLE where a picture cannot be written.

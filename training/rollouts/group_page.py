@@ -22,11 +22,11 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 from training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, TurnAdvantages, or_gigpo
 from training.advantages.grpo import EPSILON, grpo
+from training.advantages.steps import ScoredRollout
 from training.data.formats.sample import PictureSource
 from training.rollouts.credit import credited
 from training.rollouts.labels import calls_with_things
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
-from training.steps import ScoredRollout
 
 PICTURES_BYTES = 8_000_000
 """What the pictures of a page may take (a third more in base64) [bytes]; chosen by hand: browsers open that at once."""

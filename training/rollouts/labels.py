@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from agent_node.episode import Exchange
+from training.env.session import EpisodeSession
 from training.rollouts.plain_parts import THINGS
 from training.rollouts.record import CallEntry, TurnRecord
-from training.session import EpisodeSession
 
 OUTLINE = "sam2.segment_from_point"
 """The tool whose argument is the point that a grasp will be for."""

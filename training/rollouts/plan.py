@@ -25,16 +25,16 @@ from tool_nodes.files import MIB, open_file, read_file
 from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
-from training.difficulty import Difficulty
-from training.failures import Failures
-from training.grading import Grade, Grader, mean_of_terms
+from training.env.difficulty import Difficulty
+from training.env.failures import Failures
+from training.env.grading import Grade, Grader, mean_of_terms
+from training.env.worlds import world_named
 from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
 from training.rollouts.documents import dataclass_of
-from training.splits import split_named
 from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
 from training.tasks.manipulation import ManipulationTask
-from training.worlds import world_named
+from training.tasks.splits import split_named
 
 PLAN_FILE = "plan.json"
 """Of a collection."""
@@ -43,7 +43,7 @@ PLAN_BYTES = 64 * MIB
 """Longest plan that is read [bytes]; one of a million tasks has about fifty."""
 
 BACKENDS_HERE = ("physics", "mock")
-"""Those of `training.backends.BACKENDS` that live in a worker's own process, and so end with it."""
+"""Those of `training.env.backends.BACKENDS` that live in a worker's own process, and so end with it."""
 
 _STREAM = 17
 """Keeps these random numbers apart from others of the same seed."""
@@ -110,9 +110,9 @@ class RolloutPlan:
         suites: Whose tools are offered.
         image_size: (width, height) of the pictures [px].
         timestep: Of the physics [s].
-        difficulty: From 0 to 1, see `training.difficulty`.
+        difficulty: From 0 to 1, see `training.env.difficulty`.
         shared_failures: The rollouts of a group fail alike; else each fails by itself.
-        world: Which tools err and how, see `training.worlds`; it takes the place of perception and difficulty. None
+        world: Which tools err and how, see `training.env.worlds`; it takes the place of perception and difficulty. None
             where empty.
 
     Raises:

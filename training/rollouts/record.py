@@ -8,7 +8,7 @@ a trainer needs is there to the token and to the pixel:
 | the prompt of turn i | `given(record, i, store)`: equal to `agent_node.episode.Episode.given(i)` |
 | what the policy sampled for it | `TurnRecord.text`, `token_ids`, `logprobs`, `mask` |
 | which text of the conversation is the policy's own | `MessageRecord.sampled`, `TurnRecord.span` |
-| the advantage | `scored(record)`: a `training.steps.ScoredRollout` |
+| the advantage | `scored(record)`: a `training.advantages.steps.ScoredRollout` |
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from agent_node.policy import Message, MessageRole
 from tool_nodes import plain_json
 from tool_nodes.plain_json import PlainJsonError
 from tool_nodes.results import ErrorCode, ToolError
+from training.advantages.steps import Anchor, ScoredRollout
 from training.rollouts.documents import dataclass_of, document_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plain_parts import problem_of_labels, problem_of_tools, problem_of_truth
-from training.steps import Anchor, ScoredRollout
 
 VERSION = 2
 """Of the form of a record's document."""
@@ -73,7 +73,7 @@ class CallEntry:
         words: What came back, without the agent's notes and without markup.
         error_code: The stage that failed; None where the call succeeded.
         picture: Hash of the picture that came back.
-        failed_on_purpose: Which kind of failure on purpose it was, see `training.failures`; empty for a real result.
+        failed_on_purpose: Which kind of failure on purpose it was (`training.env.failures`); empty for a real result.
         run: The tool was called; False where the agent refused.
         seconds: Wall time of the call [s].
     """

@@ -14,17 +14,17 @@ from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from training.environment import Environment
-from training.failures import ran_out_of_time
-from training.grading import Grade
+from training.env.environment import Environment
+from training.env.failures import ran_out_of_time
+from training.env.grading import Grade
+from training.env.session import EpisodeSession
+from training.pool.workers import Distrust
 from training.rollouts.from_episode import of_episode
 from training.rollouts.labels import things_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
-from training.session import EpisodeSession
-from training.workers import Distrust
 
 NOT_ITS_DOING = INFRASTRUCTURE_ERRORS | {ErrorCode.TIMEOUT, ErrorCode.STOPPED}
 """What ends a policy's turn from outside: such a rollout is dropped and never scored."""

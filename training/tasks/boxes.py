@@ -13,11 +13,11 @@ from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.types import FloatArray
 from training.rewards import evic, spacetools
 from training.rewards.grasp import oriented_grasp
-from training.splits import Split, layout_of
 from training.tasks.answers import rows
 from training.tasks.drawn import draw_asked, is_plain
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import TRUTH_SIZE, T_base_object, corners, extents
+from training.tasks.splits import Split, layout_of
 
 RIGHT_BOX = 0.7
 """IoU from which on a 2D box is right [-]; chosen by hand."""

@@ -12,8 +12,8 @@ from sim.scene.scenes import PlacedObject, Scene
 from sim.tasks import sentences
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
-from training.splits import Split, layout_of, products_of, split_of_layout
 from training.tasks.seen import SeenScene
+from training.tasks.splits import Split, layout_of, products_of, split_of_layout
 
 FEWEST, MOST = 5, 7
 """Things on the table of a question [-]; chosen by hand: more of them take longer to arrange than to look at."""

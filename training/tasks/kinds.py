@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.splits import SPLITS, Split, split_named
 from training.tasks import boxes, maps, measures, pointing, prints, relations
 from training.tasks.manipulation import MANIPULATION, ManipulationTask
 from training.tasks.question import QuestionTask
+from training.tasks.splits import SPLITS, Split, split_named
 
 TrainingTask = QuestionTask | ManipulationTask
 """Both fulfil `sim.tasks.task.Task`."""

@@ -18,8 +18,8 @@ from sim.tasks.relational_pick import RelationalPickTask
 from sim.tasks.task import History, Score, Transcript
 from sim.tasks.tasks import GeneratedTask
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
-from training.splits import Split, layout_of, products_of, wordings_of
 from training.tasks.drawn import called, draw_scene, drawn_products
+from training.tasks.splits import Split, layout_of, products_of, wordings_of
 
 LARGEST_RADIUS_M = 0.058
 """Wider things are not put anywhere [m]; as of `sim.tasks.place`."""

@@ -12,9 +12,9 @@ from sim.drawings.samples import INK
 from sim.scene.scenes import Scene
 from tool_nodes.types import FloatArray, Frame
 from training.rewards import evic, peria
-from training.splits import Split, split_of_layout
 from training.tasks.answers import rows, words
 from training.tasks.question import Marking, QuestionTask, Truth, worded
+from training.tasks.splits import Split, split_of_layout
 
 MAP_SIZE = (900, 700)
 """(width, height) of a map [px]; its names are set in 20 px, so that they can be read in the whole picture."""

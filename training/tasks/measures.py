@@ -7,12 +7,12 @@ import numpy as np
 from sim.tasks import sentences
 from tool_nodes.catalogue import load_catalogue
 from training.rewards import evic, last, peria, spacetools
-from training.splits import Split, layout_of, products_of
 from training.tasks import answers
 from training.tasks.boxes import extents_of
 from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import SeenScene
+from training.tasks.splits import Split, layout_of, products_of
 from training.tasks.wordings import PLURALS
 
 CLEARLY_NEARER_M = 0.06

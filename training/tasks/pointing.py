@@ -18,11 +18,11 @@ from sim.tasks.predicates import THRESHOLDS
 from tool_nodes.types import FloatArray
 from training.rewards import evic, spacetools
 from training.rewards.shapes import area, convex_hull
-from training.splits import Split, layout_of
 from training.tasks.answers import rows
 from training.tasks.drawn import called, draw_asked, draw_scene, drawn_products, is_plain
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import SeenScene
+from training.tasks.splits import Split, layout_of
 from training.tasks.wordings import SIDE_WORDS
 
 LEAST_CONVEX = 0.85

@@ -12,8 +12,8 @@ from sim.scene.scenes import Scene
 from sim.tasks.task import TASK_GOAL, History, Score, Transcript
 from tool_nodes.ports import Camera
 from tool_nodes.types import Frame
-from training.splits import Split, wordings_of
 from training.tasks.answers import WrongForm
+from training.tasks.splits import Split, wordings_of
 from training.tasks.wordings import FORMS, WORDINGS
 
 Truth = Any

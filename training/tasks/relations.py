@@ -7,12 +7,12 @@ import numpy as np
 from sim.scene.scenes import SIDES, Scene, Side
 from sim.tasks.arrangement import CLEAR_M
 from training.rewards import peria, spacetools
-from training.splits import Split, layout_of
 from training.tasks.answers import option
 from training.tasks.drawn import called, draw_scene, drawn_products, is_plain
 from training.tasks.measures import LETTERS, choice_marking
 from training.tasks.question import Marking, QuestionTask, Truth, worded
 from training.tasks.seen import SeenScene
+from training.tasks.splits import Split, layout_of
 from training.tasks.wordings import SIDE_WORDS
 
 STEEPEST = 0.6

@@ -1,4 +1,4 @@
-"""What is asked, in several wordings a kind: the last two are held out, see `training.splits.wordings_of`."""
+"""What is asked, in several wordings a kind: the last two are held out, see `training.tasks.splits.wordings_of`."""
 
 from __future__ import annotations
 

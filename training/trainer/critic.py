@@ -22,7 +22,7 @@ from tool_nodes.files import write_whole
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 from training.advantages.grpo import members
-from training.steps import ScoredRollout
+from training.advantages.steps import ScoredRollout
 from training.trainer.log import written_to
 
 PENALTY = 100.0

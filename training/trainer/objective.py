@@ -13,7 +13,7 @@ from tool_nodes.types import FloatArray
 from training.advantages.gae import gae
 from training.advantages.gigpo import or_gigpo
 from training.advantages.grpo import EPSILON, grpo_by_group
-from training.steps import ScoredRollout
+from training.advantages.steps import ScoredRollout
 from training.trainer.critic import explained
 from training.trainer.rows import Row, even_batches
 from training.trainer.settings import PolicySettings

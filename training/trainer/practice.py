@@ -23,7 +23,7 @@ from agent_node.policy import Message
 from sim.tasks import sentences
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ToolError
-from training.splits import products_of, wordings_of
+from training.tasks.splits import products_of, wordings_of
 from training.teacher.careful import plan_of
 from training.trainer.rows import Row
 

@@ -188,7 +188,7 @@ class _Due:
 
 
 class TinySampler:
-    """The tiny policy as a `training.batch.BatchPolicy`.
+    """The tiny policy as a `training.env.batch.BatchPolicy`.
 
     A conversation that goes on from one of the call before keeps what was read of it; all others are read from their
     beginning, and what the call before had and this one has not is let go.
@@ -230,7 +230,7 @@ class TinySampler:
         return self._sampler.tokens_read
 
     def respond_all(self, conversations: Sequence[Sequence[Message]]) -> list[Reply | ToolError]:
-        """See `training.batch.BatchPolicy`; a conversation that cannot be read ends alone."""
+        """See `training.env.batch.BatchPolicy`; a conversation that cannot be read ends alone."""
         replies: list[Reply | ToolError | None] = [None] * len(conversations)
         due, order, left = [], [], list(range(len(self._slots)))
         for place, conversation in enumerate(conversations):

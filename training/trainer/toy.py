@@ -25,7 +25,7 @@ from agent_node.policies.tiny.eyes import EYE_WIDTH
 from agent_node.policies.tiny.vocabulary import END, TASK, Vocabulary
 from agent_node.policies.tiny.weights import TinyConfig, TinyWeights, fresh_weights
 from tool_nodes.results import ErrorCode, ToolError
-from training.steps import Anchor, ScoredRollout, ScoredTurn
+from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 from training.trainer.objective import turn_advantages, update
 from training.trainer.rows import Row
 from training.trainer.settings import PolicySettings

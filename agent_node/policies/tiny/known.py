@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from agent_node.memory import Memory
+from agent_node.context_window import Memory
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.policies.tiny.dialect import REASONS, Plan, parse_move
 from agent_node.policies.tiny.quotation import Quotation

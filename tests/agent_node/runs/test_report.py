@@ -21,10 +21,10 @@ from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.report import complete_report, write_report
 from agent_node.runs.report_pictures import MAX_FRAMES
+from tool_nodes.drawing import RGB
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.toolbox import Toolbox, tool
-from tool_nodes.tools.drawing import RGB
 
 HOSTILE = '</script></pre><script>alert(1)</script><img src=x onerror=alert(2)> "\' onload="x" &amp; \ud800 \x00'
 

@@ -12,10 +12,10 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import StationConfig
 from sim.tasks.place import PlaceTask
 from tool_nodes.results import ErrorCode, ToolError
-from training.backends import RosPool
-from training.environment import Environment
-from training.failures import Failures
-from training.session import EpisodeScore, EpisodeSession
+from training.env.backends import RosPool
+from training.env.environment import Environment
+from training.env.failures import Failures
+from training.env.session import EpisodeScore, EpisodeSession
 
 PLACE = PlaceTask(
     "Pick up the cinnamon and place it in front of the rice box",

@@ -9,7 +9,7 @@ import pytest
 
 from agent_node.episode import Episode
 from rclpy_zenoh.launch import launch
-from sim.film import animate
+from sim.animation import animate
 from sim.ros.station import RosStation, has_simulator
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
@@ -18,7 +18,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.link import RosLink
 from tool_nodes.toolbox.toolbox import Session
-from training.goal_from_text import task_from_text
+from training.env.goal_from_text import task_from_text
 
 LAUNCH = """
 launch:
@@ -79,8 +79,8 @@ def test_a_command_that_nobody_carried_out_is_judged_as_not_done(link: RosLink) 
 
 
 def test_the_film_is_made_from_the_log(link: RosLink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sim.film.ANIMATION_FRAMES", 2)
-    monkeypatch.setattr("sim.film.ANIMATION_SIZE", (32, 24))
+    monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 2)
+    monkeypatch.setattr("sim.animation.ANIMATION_SIZE", (32, 24))
     station = RosStation(link, StationConfig())
     station.world.hold(0.4)
     frames, times = animate(station)

@@ -29,7 +29,7 @@ from tool_nodes.results import ErrorCode
 from tool_nodes.ros.link import RosLink
 from tool_nodes.version import version
 from toolhand.run_over_ros import run_over_ros
-from training.episode import run_episode
+from training.env.episode import run_episode
 
 SENTENCE = "pick up the far coconut water"
 PATIENCE_S = 60.0
@@ -87,7 +87,7 @@ def test_every_process_of_the_graph_is_reached_from_this_machine_alone(graph: La
 
 def test_a_sentence_is_carried_out_judged_and_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RCLPY_ZENOH_ROUTER", "tcp/127.0.0.1:1")  # where nobody listens: a graph must be started
-    monkeypatch.setattr("sim.film.ANIMATION_FRAMES", 3)
+    monkeypatch.setattr("sim.animation.ANIMATION_FRAMES", 3)
     heard = Heard()
     run = run_over_ros(
         SENTENCE,

@@ -12,10 +12,10 @@ import pytest
 
 from tests.gen3 import time_waypoints
 from tests.ros.motion.drivers import Drivers
-from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.calling import Deadlines
 from tool_nodes.ros.controllers import RosArm
+from tool_nodes.stop_latch import StopLatch
 from tool_nodes.types import MotionOutcome, MotionStatus, Trajectory
 
 Record = Callable[[str, object], None]

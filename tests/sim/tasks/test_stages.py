@@ -22,7 +22,7 @@ from sim.tasks.stages import HELD_S, Stages, pick_stages, place_stages
 from sim.tasks.task import Category, History, Score, Stage, Task, Transcript
 from sim.tasks.tasks import random_task
 from sim.world import LOG_PERIOD_S
-from training.episode import run_episode
+from training.env.episode import run_episode
 from training.rewards.stages import WEIGHTS, stage_reward
 
 SCENE = load_scene(EXAMPLE_SCENE)

@@ -19,8 +19,8 @@ from tool_nodes.geometry import pose
 from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import Mode, MotionGuard
 from tool_nodes.motion.manipulation import Manipulator
-from tool_nodes.motion.stop_latch import StopLatch
 from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.stop_latch import StopLatch
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.types import CollisionScene, Frame, Goal, JointGoal, Trajectory
 

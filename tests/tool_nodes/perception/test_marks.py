@@ -14,6 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from sim.mock.data import read_dataset
 from sim.perception import SimPerception
+from tool_nodes.drawing import draw_points
 from tool_nodes.perception.drawings.mark_letters import LetterReader
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, MarkPhrase, find_marks, parse_mark_phrase
 from tool_nodes.perception.over_frames import OverFrames
@@ -21,7 +22,6 @@ from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
-from tool_nodes.tools.drawing import draw_points
 from tool_nodes.tools.spacetools.pointing import RoboReferTools, VlmTools
 from tool_nodes.types import Frame, TextSpan
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from sim.camera.ray import jittered, make_camera, scene_camera
-from sim.scene.crowds import crowded_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
+from sim.tasks.crowds import crowded_scene
 from sim.world import World
 from tool_nodes.language.referring import refer
 from tool_nodes.perception.pixels import PixelPerception

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from tests.tool_nodes.serve.served_backends import install
-from tool_nodes.serve import place, processes
+from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import disconnect
 from tool_nodes.serve.cluster import require_ray, take_down
-from tool_nodes.serve.place import ServiceNote
+from tool_nodes.serve.service_file import ServiceNote
 
 YAML = """
 ports:
@@ -45,14 +45,14 @@ class Running:
         file.write_text(text, encoding="utf-8")
         done = self.toolhand("serve", "up", str(file), "--detach", "--json", *words)
         assert done.returncode == 0, done.stderr + done.stdout
-        assert json.loads(done.stdout)["folder"] == str(place.folder().resolve())
-        service = place.noted()
+        assert json.loads(done.stdout)["folder"] == str(service_file.folder().resolve())
+        service = service_file.noted()
         assert service is not None
         return service
 
     def down(self) -> None:
         disconnect()
-        service = place.noted()
+        service = service_file.noted()
         take_down()
         assert service is None or not processes.of_service(service)
 
@@ -61,9 +61,9 @@ class Running:
 def a_folder() -> Iterator[Running]:
     """A service's folder, with backends to be served in it; everything is ended and gone afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="toolhand-", dir="/tmp"))  # Ray's sockets need a short path
-    before = {name: os.environ.get(name) for name in (place.VARIABLE, "PYTHONPATH")}
+    before = {name: os.environ.get(name) for name in (service_file.VARIABLE, "PYTHONPATH")}
     package = install(folder / "package")
-    os.environ[place.VARIABLE] = str(folder / "s")
+    os.environ[service_file.VARIABLE] = str(folder / "s")
     os.environ["PYTHONPATH"] = os.pathsep.join(
         [str(package), str(Path(__file__).parents[3]), before["PYTHONPATH"] or ""]
     )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tool_nodes.serve.parcels import Closed, FullLine, Parcels
+from tool_nodes.serve.coalescing import Closed, FullLine, Parcels
 from tool_nodes.serve.requests import PortRequest
 
 LONG_S = 60.0

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve import place, processes
+from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect
 from tool_nodes.serve.cluster import Keeper, take_down
 from tool_nodes.serve.config import parse_config
@@ -40,7 +40,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.parent.mkdir(mode=0o755)
     folder.mkdir(mode=0o700)
     (folder / "service.json").write_text(json.dumps(document()))
-    monkeypatch.setenv(place.VARIABLE, str(folder))
+    monkeypatch.setenv(service_file.VARIABLE, str(folder))
     return folder
 
 
@@ -121,7 +121,7 @@ def _sleeper(user: int | None = None, **options: Any) -> Any:
 
 @pytest.mark.parametrize(("attack", "told"), ATTACKS)
 @pytest.mark.parametrize(
-    "use", [connect, take_down, place.noted, lambda: Keeper(parse_config({"ports": {"depth": "pixels"}}))]
+    "use", [connect, take_down, service_file.noted, lambda: Keeper(parse_config({"ports": {"depth": "pixels"}}))]
 )
 def test_a_folder_that_is_not_this_users_alone_is_not_believed(
     here: Path, attack: Callable[[Path], None], told: str, use: Callable[[], Any]
@@ -133,7 +133,7 @@ def test_a_folder_that_is_not_this_users_alone_is_not_believed(
         with pytest.raises(ToolError, match=told) as caught:
             use()
         assert caught.value.code is ErrorCode.UNAVAILABLE
-        assert place.VARIABLE in caught.value.hint
+        assert service_file.VARIABLE in caught.value.hint
         assert sorted(here.parent.rglob("*")) == before
         assert victim.poll() is None
 
@@ -141,34 +141,34 @@ def test_a_folder_that_is_not_this_users_alone_is_not_believed(
 def test_the_folder_lies_below_this_users_own_and_never_in_a_shared_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv(place.VARIABLE, raising=False)
+    monkeypatch.delenv(service_file.VARIABLE, raising=False)
     runtime, home = tmp_path / "run", tmp_path / "home"
     runtime.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-    assert place.folder() == runtime / "toolhand" / "serve"
+    assert service_file.folder() == runtime / "toolhand" / "serve"
     for changed in (
         {"XDG_RUNTIME_DIR": "relative"},
         {"XDG_RUNTIME_DIR": ""},
         {"XDG_RUNTIME_DIR": str(tmp_path / "no")},
     ):
         monkeypatch.setenv(*changed.popitem())
-        assert place.folder() == home / ".cache" / "toolhand" / "serve"
+        assert service_file.folder() == home / ".cache" / "toolhand" / "serve"
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     runtime.chmod(0o777)  # what is left of another user after su is not this one's either
-    assert place.folder().is_relative_to(home)
-    made = place.private(place.folder())
+    assert service_file.folder().is_relative_to(home)
+    made = service_file.private(service_file.folder())
     assert [each.stat().st_mode & 0o777 for each in (made, made.parent, made.parent.parent)] == [0o700] * 3
 
 
 def test_what_is_large_does_not_lie_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(place.VARIABLE, raising=False)
+    monkeypatch.delenv(service_file.VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for runtime, ray in ((tmp_path / "run", "cache/toolhand/ray"), (tmp_path / "none", "cache/toolhand/serve/ray")):
         (tmp_path / "run").mkdir(mode=0o700, exist_ok=True)
         monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
-        assert place.ray_folder(Keeper(parse_config({"ports": {"depth": "pixels"}})).service) == tmp_path / ray
+        assert service_file.ray_folder(Keeper(parse_config({"ports": {"depth": "pixels"}})).service) == tmp_path / ray
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_what_is_large_does_not_lie_in_memory(tmp_path: Path, monkeypatch: pytes
 def test_what_is_no_note_is_one_sentence(here: Path, note: str) -> None:
     (here / "service.json").write_text(note)
     with pytest.raises(ToolError, match=r"service\.json cannot be read") as caught:
-        place.noted()
+        service_file.noted()
     assert len(str(caught.value)) < 400
     with pytest.raises(ToolError, match="cannot be read"):
         take_down()
@@ -198,7 +198,7 @@ def test_a_note_that_is_no_file_is_not_waited_for(here: Path, tmp_path: Path) ->
         note.unlink()
         make()
         with pytest.raises(ToolError, match="cannot be read"):
-            place.noted()
+            service_file.noted()
 
 
 @pytest.mark.parametrize("mine", [True, pytest.param(False, marks=as_root)])
@@ -208,24 +208,24 @@ def test_a_process_that_is_not_proven_to_be_the_keeper_is_left_alone(here: Path,
         (here / "service.json").write_text(json.dumps(document(keeper=victim.pid, began=processes.began(victim.pid))))
         assert take_down() is not None
         assert victim.poll() is None
-        assert place.noted() is None
+        assert service_file.noted() is None
 
 
 def test_only_the_process_that_has_the_keepers_file_open_is_the_keeper(here: Path) -> None:
-    service = place.ServiceNote("f" * 32, "", os.getpid(), str(here), True, began=processes.began(os.getpid()))
+    service = service_file.ServiceNote("f" * 32, "", os.getpid(), str(here), True, began=processes.began(os.getpid()))
     assert not processes.keeps(service)
-    with place.keeper_file(service).open("w"):
+    with service_file.keeper_file(service).open("w"):
         assert processes.keeps(service)
-        assert not processes.keeps(place.ServiceNote(**(vars(service) | {"began": 1})))
-        assert not processes.keeps(place.ServiceNote(**(vars(service) | {"began": None})))
-        assert not processes.keeps(place.ServiceNote(**(vars(service) | {"id": "e" * 32})))
+        assert not processes.keeps(service_file.ServiceNote(**(vars(service) | {"began": 1})))
+        assert not processes.keeps(service_file.ServiceNote(**(vars(service) | {"began": None})))
+        assert not processes.keeps(service_file.ServiceNote(**(vars(service) | {"id": "e" * 32})))
     assert not processes.keeps(service)
 
 
 @as_root
 def test_a_strangers_process_with_the_mark_of_the_service_is_left_alone() -> None:
-    service = place.ServiceNote("f" * 32, "", 2**22 + 1, "/nowhere", own=True)
-    with _sleeper(STRANGER, env={place.MARK: service.id}) as (victim, _):
+    service = service_file.ServiceNote("f" * 32, "", 2**22 + 1, "/nowhere", own=True)
+    with _sleeper(STRANGER, env={service_file.MARK: service.id}) as (victim, _):
         assert processes.of_service(service) == []
         assert processes.end_all(service) == 0
         assert victim.poll() is None
@@ -255,7 +255,7 @@ def test_a_cluster_of_ones_own_is_joined_only_where_this_user_listens(host: str,
     with _program(listen, user) as (_, told):
         port = int(told)
         assert listening_users("127.0.0.1", port) == {os.geteuid() if user is None else user}
-        service = place.ServiceNote("f" * 32, f"127.0.0.1:{port}", 2, "/nowhere", own=True, ready=True)
+        service = service_file.ServiceNote("f" * 32, f"127.0.0.1:{port}", 2, "/nowhere", own=True, ready=True)
         if user is None:
             require_trusted(service)
             return
@@ -267,7 +267,7 @@ def test_a_cluster_of_ones_own_is_joined_only_where_this_user_listens(host: str,
 def test_where_nobody_listens_no_cluster_answers() -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        service = place.ServiceNote(
+        service = service_file.ServiceNote(
             "f" * 32, f"127.0.0.1:{probe.getsockname()[1]}", 2, "/nowhere", own=True, ready=True
         )
         with pytest.raises(ToolError, match="No cluster answers at"):

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tool_nodes.serve import ledger
+from tool_nodes.serve import metrics_actor
 from tool_nodes.serve.config import ServedEntry
-from tool_nodes.serve.ledger import Ledger, Told
+from tool_nodes.serve.metrics_actor import Ledger, Told
 from tool_nodes.serve.status import prometheus, table
 
 ENTRIES = {
@@ -33,7 +33,7 @@ def test_the_ledger_adds_up_what_clients_tell() -> None:
 
 def test_a_client_that_is_silent_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     made = told()
-    monkeypatch.setattr(ledger, "SILENT_S", -1.0)
+    monkeypatch.setattr(metrics_actor, "SILENT_S", -1.0)
     assert made.rows()[0]["waiting"] == 0
 
 

@@ -6,7 +6,7 @@ import colorsys
 
 import numpy as np
 
-from tool_nodes.tools.drawing import colourize_depth, draw_axes
+from tool_nodes.drawing import colourize_depth, draw_axes
 
 
 def hue(colour: np.ndarray) -> float:

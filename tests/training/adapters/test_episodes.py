@@ -17,8 +17,8 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import verl_files
 from training.adapters.episodes import Episodes, require_sound, shared_episodes, words_of
 from training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
+from training.env.session import EpisodeSession
 from training.rollouts.plan import tasks_of
-from training.session import EpisodeSession
 
 SETTINGS: dict[str, Any] = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 ROW = {"task": {"kind": "point", "seed": 5, "split": "train"}, "seed": 5}

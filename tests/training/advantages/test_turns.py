@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.gigpo import AnchorChoice, TurnAdvantages, gigpo, or_gigpo
 from training.advantages.grouping import alike, common_subsequence, observation_groups
-from training.steps import Anchor, ScoredRollout, ScoredTurn
+from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 
 TEXT = st.text("abc ", max_size=12)
 

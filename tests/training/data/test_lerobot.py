@@ -16,8 +16,8 @@ from PIL import Image
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from tool_nodes.results import ToolError
-from training.arrow import parquet, read_parquet
 from training.data import demonstrations
+from training.data.arrow import parquet, read_parquet
 from training.data.demonstrations import LOG_HZ, Demonstration
 from training.data.formats import lerobot
 from training.data.formats.lerobot import CAMERA, LeRobotWriter, colour_statistics, write_lerobot

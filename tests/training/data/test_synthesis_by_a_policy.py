@@ -11,7 +11,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis.collecting import SynthesisPlan
 from training.data.synthesis.making import Maker
 from training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of, shares_of
-from training.data.synthesis.workshop import schemas_of
+from training.data.synthesis.teacher_pool import schemas_of
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import RolloutRecord
 

@@ -15,10 +15,10 @@ from training.data.synthesis.collecting import AttemptEntry, SynthesisPlan, coll
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
 from training.data.synthesis.methods import METHODS, RECIPES, SynthesisJob, job_of, shares_of
 from training.data.synthesis.report import summary, table
+from training.pool.workers import JobEnd
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.pictures import PictureStore
 from training.tasks.kinds import TASK_KINDS
-from training.workers import JobEnd
 
 PLAN = SynthesisPlan("dirl", 7, seed=3)
 

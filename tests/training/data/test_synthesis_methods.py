@@ -19,9 +19,9 @@ from sim.tasks.task import History, Score, Transcript
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools, wording
 from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.workshop import Workshop
-from training.environment import Environment
-from training.failures import Failures
+from training.data.synthesis.teacher_pool import Workshop
+from training.env.environment import Environment
+from training.env.failures import Failures
 from training.recipes import RECIPES
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore

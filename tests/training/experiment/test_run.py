@@ -15,12 +15,12 @@ pytest.importorskip("torch")
 
 from tests.training.data.rollouts_at_hand import rollout
 from tool_nodes.results import ErrorCode, ToolError
-from training.experiment import run, workshop
+from training.experiment import run, stages
 from training.experiment.arms import ARMS, OF_RECIPE
 from training.experiment.measures import Measures, summarise
 from training.experiment.run import run_arms, run_tiny
 from training.experiment.sizes import SMOKE, Sizes, scaled, tasks_for
-from training.experiment.workshop import ExperimentRun, _suffix
+from training.experiment.stages import ExperimentRun, _suffix
 from training.rollouts.collection import shard_path, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore
@@ -59,7 +59,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         asked.append(folder.name)
         return collect_here(plan, folder)
 
-    for module in (workshop, rl):
+    for module in (stages, rl):
         monkeypatch.setattr(module, "collect", collect)
     return asked
 
@@ -162,7 +162,7 @@ def test_a_folder_that_was_begun_with_other_constants_is_not_gone_on_with(
 ) -> None:
     run_arms(tmp_path / "arms", (0,), names=("sft",))
     done = list(quick)
-    monkeypatch.setattr(run, "CONSTANTS", {**workshop.CONSTANTS, "sft_dropout": 0.5})
+    monkeypatch.setattr(run, "CONSTANTS", {**stages.CONSTANTS, "sft_dropout": 0.5})
     with pytest.raises(ToolError, match="a run of other constants") as caught:
         run_arms(tmp_path / "arms", (0,), names=("sft", "grpo"))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -11,7 +11,7 @@ from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.station import StationConfig
 from sim.tasks.tasks import random_task
 from tool_nodes.results import ErrorCode, ToolError
-from training.environment import Environment
+from training.env.environment import Environment
 from training.rewards.stages import WEIGHTS, stage_credit, stage_reward
 from training.rollouts.credit import credited, turn_credit
 from training.rollouts.record import MessageRecord, PromptRecord, RolloutRecord, TurnRecord

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent_node.context_window import Memory
 from agent_node.episode import Episode
-from agent_node.memory import Memory
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from sim.station import StationConfig
@@ -20,9 +20,9 @@ from sim.tasks.tasks import random_task
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.gigpo import gigpo, or_gigpo
 from training.advantages.grpo import grpo
-from training.environment import Environment
-from training.failures import Failures
-from training.grading import Grade
+from training.env.environment import Environment
+from training.env.failures import Failures
+from training.env.grading import Grade
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import MAX_BYTES, RolloutRecord, anchor_of, given, scored

@@ -18,12 +18,12 @@ from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.limits import CallLimiter
 from toolhand.cli import main
+from training.pool.workers import Distrust
 from training.rollouts.collection import read_rollouts
 from training.rollouts.plan import RolloutPlan, tasks_of
 from training.rollouts.record import RolloutRecord
 from training.rollouts.replies import Halt, RolloutOrder, RolloutReply
 from training.rollouts.work import make_work
-from training.workers import Distrust
 
 PLAN = RolloutPlan(tasks_of(["pick"], 2, seed=3), group=2, seed=5, image_size=(64, 64), timestep=0.004)
 LOOK = '<think>Look.</think><tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
@@ -124,7 +124,7 @@ def test_a_tool_that_ran_out_of_time_costs_the_process_and_one_that_did_on_purpo
 ) -> None:
     says(looks_once)
     on_purpose = replace(PLAN, difficulty=1.0)
-    monkeypatch.setattr("training.difficulty.HARDEST_RATES", {ErrorCode.TIMEOUT: 1.0})
+    monkeypatch.setattr("training.env.difficulty.HARDEST_RATES", {ErrorCode.TIMEOUT: 1.0})
     record = record_of(make_work(on_purpose, tmp_path)(FIRST), tmp_path)
     assert [call.failed_on_purpose for call in record.turns[0].calls] == ["TIMEOUT"]
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.splits import SPLITS
 from training.tasks.kinds import QUESTIONS, TASK_KINDS, make_task, task_document, task_from_document
 from training.tasks.question import QuestionTask
+from training.tasks.splits import SPLITS
 from training.tasks.wordings import FORMS, WORDINGS
 from training.teacher.reading import read_question
 

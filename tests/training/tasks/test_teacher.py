@@ -9,7 +9,7 @@ from agent_node.policy import Message
 from agent_node.protocol import load_protocol
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
-from training.environment import Environment
+from training.env.environment import Environment
 from training.recipes import recipe_named
 from training.tasks.kinds import QUESTIONS, make_task
 from training.teacher.blind import BlindPolicy, guess

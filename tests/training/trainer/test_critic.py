@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.steps import Anchor, ScoredRollout, ScoredTurn
+from training.advantages.steps import Anchor, ScoredRollout, ScoredTurn
 from training.trainer.critic import PENALTY, REMEMBERED, LinearCritic, explained
 from training.trainer.objective import turn_advantages
 from training.trainer.settings import PolicySettings

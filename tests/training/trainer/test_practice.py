@@ -10,7 +10,7 @@ import pytest
 from agent_node.policies.scripted.commands import parse_command
 from agent_node.policies.tiny.dialect import parse_move
 from agent_node.policies.tiny.weights import TinyWeights, fresh_weights
-from training.splits import HELD_OUT
+from training.tasks.splits import HELD_OUT
 from training.teacher.careful import plan_of
 from training.trainer.learner import Learner
 from training.trainer.practice import Renaming, naming_words, sentence_rows

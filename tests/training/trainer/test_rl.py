@@ -22,7 +22,7 @@ from agent_node.protocol import ParsedTurn
 from sim.tasks.stages import Stage
 from sim.tasks.task import Score, Task
 from tool_nodes.results import ErrorCode, ToolError
-from training.grading import Grade
+from training.env.grading import Grade
 from training.rollouts.collection import read_rollouts, write_shard
 from training.rollouts.engine import CollectReport
 from training.rollouts.pictures import PictureStore

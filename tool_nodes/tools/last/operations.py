@@ -15,13 +15,13 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 
+from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject
 from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.arguments import show
 from tool_nodes.toolbox.images import SessionImage
-from tool_nodes.tools.drawing import colourize_depth
 from tool_nodes.tools.last import rendering
 from tool_nodes.tools.last.things import (
     CentroidRow,

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
+from tool_nodes.drawing import RGB, WHITE
 from tool_nodes.perception.masks import dilated, window_of
 from tool_nodes.toolbox.images import resized
-from tool_nodes.tools.drawing import RGB, WHITE
 from tool_nodes.types import BoolArray
 
 COLOURS = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject
 from tool_nodes.perception.prompts import depth_by
 from tool_nodes.ports import DepthEstimator
@@ -12,7 +13,6 @@ from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.drawing import colourize_depth
 
 
 def depth_range(depth: NDArray[np.float32]) -> str:

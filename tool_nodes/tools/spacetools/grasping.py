@@ -8,13 +8,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.drawing import draw_axes
 from tool_nodes.geometry import carried, intrinsics, project, transform
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ports import GraspGenerator
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
 from tool_nodes.toolbox.toolbox import InSession, tool
-from tool_nodes.tools.drawing import draw_axes
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
 
 MAX_CHECKED = 24

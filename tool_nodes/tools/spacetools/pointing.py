@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from tool_nodes.drawing import draw_points
 from tool_nodes.models.table import WRITES_POINTS
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, parse_mark_phrase
 from tool_nodes.perception.prompts import points_by
@@ -20,7 +21,6 @@ from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.drawing import draw_points
 
 Point = tuple[float, float]
 

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject, carried, invert, project, transform
 from tool_nodes.motion.scene_change import changed
-from tool_nodes.motion.stop_latch import StopWatch
 from tool_nodes.motion.targets import ray_to_base
 from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.obstacles import height_map
 from tool_nodes.perception.placed import standing_at
 from tool_nodes.ports import Camera, GraspAndPlace
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
 from tool_nodes.toolbox.images import SessionImage, view_of
 from tool_nodes.toolbox.toolbox import InSession, Session, tool
-from tool_nodes.tools.drawing import colourize_depth
 from tool_nodes.tools.spacetools.depth import depth_range
 from tool_nodes.types import FloatArray, Frame
 

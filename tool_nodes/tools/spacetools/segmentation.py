@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tool_nodes.drawing import draw_mask, draw_points
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.ports import Segmenter
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
 from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.drawing import draw_mask, draw_points
 from tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
 
 _SHOWN_POINTS = 5

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tool_nodes.drawing import WHITE
 from tool_nodes.perception.masks import window_of
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, Unit
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
-from tool_nodes.tools.drawing import WHITE
 
 MIN_CROP_PX = 2
 """Smallest side of a crop [px]."""

@@ -24,7 +24,7 @@ from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
-from training.arrow import arrow, parquet_bytes, read_parquet, table_of
+from training.data.arrow import arrow, parquet_bytes, read_parquet, table_of
 from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, Layout, PicturePart
 from training.data.formats.shards import IMAGES, MOST_SHARD_BYTES, SHARD_ROWS, read_shards
 from training.data.formats.writing import PictureCopies, WrittenSet, checked_png, json_text, write_set

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from tool_nodes.results import ErrorCode, ToolError
-from training.arrow import arrow, parquet_bytes, table_of
+from training.data.arrow import arrow, parquet_bytes, table_of
 from training.data.demonstrations import Demonstration
 from training.data.formats.shards import require_empty, write_durably
 

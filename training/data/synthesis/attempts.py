@@ -12,8 +12,8 @@ from agent_node.episode import Episode
 from agent_node.policy import Policy
 from sim.tasks.task import Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
-from training.environment import Environment
-from training.session import EpisodeScore, EpisodeSession
+from training.env.environment import Environment
+from training.env.session import EpisodeScore, EpisodeSession
 
 
 @dataclass(frozen=True)

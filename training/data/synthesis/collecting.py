@@ -25,9 +25,9 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
 from training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of
+from training.pool.workers import JobEnd, Workers
 from training.rollouts.collection import write_shard
-from training.splits import Split, split_named
-from training.workers import JobEnd, Workers
+from training.tasks.splits import Split, split_named
 
 BLOCK = 20
 """Jobs of a block: a killed run loses no more. Chosen by hand, some ten seconds of work."""

@@ -28,7 +28,7 @@ from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode
 from tool_nodes.types import Frame
 from training.data.synthesis.reflection import turns_of
-from training.failures import ALL_TOOLS, EMPTY, FACT, Failures
+from training.env.failures import ALL_TOOLS, EMPTY, FACT, Failures
 from training.rewards.last import correct_choice
 
 STAGE_ONE_SHARE = 6 / 22

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from agent_node.episode import Episode
-from sim.memory import give_back_free_memory
+from sim.malloc import give_back_free_memory
 from sim.tasks.task import Task
 from training.data.synthesis import checks
 from training.data.synthesis.attempts import Attempt
 from training.data.synthesis.last import ViewTask
 from training.data.synthesis.methods import METHODS, SynthesisJob
+from training.data.synthesis.teacher_pool import VIEW, Workshop
 from training.data.synthesis.wording import Templates, Writer, diversified
-from training.data.synthesis.workshop import VIEW, Workshop
-from training.grading import Grade
+from training.env.grading import Grade
 from training.rollouts.from_episode import of_episode
 from training.rollouts.pictures import PictureStore
-from training.splits import Split
 from training.tasks.kinds import task_document
 from training.tasks.manipulation import ManipulationTask
 from training.tasks.question import QuestionTask
+from training.tasks.splits import Split
 
 REJECTED = "rejected"
 """Folder of what was not kept, a collection of its own within the one of what was."""

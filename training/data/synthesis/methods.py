@@ -25,13 +25,13 @@ import numpy as np
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
-from training.data.synthesis.workshop import VIEW, Workshop, kinds_of, schemas_of, suites_of
-from training.failures import ALL_TOOLS, EMPTY, Failures
+from training.data.synthesis.teacher_pool import VIEW, Workshop, kinds_of, schemas_of, suites_of
+from training.env.failures import ALL_TOOLS, EMPTY, Failures
 from training.tasks.kinds import MANIPULATION
 
 ERRING = 0.4
-"""Difficulty of the worlds whose tools err, see `training.difficulty` [-]; chosen by hand, so that a part of the plain
-teacher's attempts is wrong."""
+"""Difficulty of the worlds whose tools err, see `training.env.difficulty` [-]; chosen by hand, so that a part of the
+plain teacher's attempts is wrong."""
 MORE_ERRING = 0.8
 """And where E-ViC's filter has something to do [-]; chosen by hand."""
 UNSURE = Failures({ALL_TOOLS: {EMPTY: 0.3, ErrorCode.EXECUTION_FAILED: 0.1}})

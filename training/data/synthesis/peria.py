@@ -26,8 +26,8 @@ from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol
 from sim.tasks.task import Task
 from training.data.synthesis.attempts import Attempt, played
-from training.environment import Environment
-from training.session import EpisodeSession
+from training.env.environment import Environment
+from training.env.session import EpisodeSession
 
 SAMPLES = 3
 """Trajectories that grow side by side; n_sample of C.2."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from agent_node.memory import Memory
+from agent_node.context_window import Memory
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.tiny.dialect import REASONS, Move, Plan, Registers, parse_move, render_turn, spell_move
 from agent_node.policies.tiny.grammar import GuidedTurn, TurnGrammar, grammar_of

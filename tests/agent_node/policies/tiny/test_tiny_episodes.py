@@ -17,8 +17,8 @@ from agent_node.policies.tiny.vocabulary import default_vocabulary
 from agent_node.policies.tiny.weights import TinyConfig, fresh_weights
 from agent_node.policy import Reply
 from sim.station import StationConfig
-from training.environment import Environment
-from training.session import EpisodeSession
+from training.env.environment import Environment
+from training.env.session import EpisodeSession
 from training.tasks.kinds import make_task
 
 CONFIG = StationConfig(perception="learned", image_size=(320, 240), timestep=0.004, sleep=True)

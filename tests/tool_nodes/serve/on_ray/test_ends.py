@@ -20,7 +20,7 @@ import pytest
 from tests.sockets import listening, only_loopback
 from tests.tool_nodes.serve.conftest import a_folder
 from tool_nodes.results import Cause, ErrorCode, ToolError
-from tool_nodes.serve import place, processes
+from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect, disconnect
 from tool_nodes.serve.cluster import Keeper, take_down
 from tool_nodes.serve.config import parse_config
@@ -41,7 +41,7 @@ def test_what_is_started_here_is_asked_by_this_machine_alone_and_ends_when_its_n
         assert processes.keeps(service)
         assert not (Path(tempfile.gettempdir()) / "ray").exists()
         disconnect()
-        place.forget(Path(service.folder))
+        service_file.forget(Path(service.folder))
         until = time.monotonic() + 60.0
         while processes.of_service(service) and time.monotonic() < until:
             time.sleep(0.1)
@@ -60,7 +60,7 @@ def test_down_leaves_no_process_also_after_its_keeper_was_killed() -> None:
         done = running.toolhand("serve", "down")
         assert (done.returncode, "has ended" in done.stderr) == (0, True)
         assert processes.of_service(service) == []
-        assert place.noted() is None
+        assert service_file.noted() is None
         assert not (Path(service.folder) / "ray").exists()
         again = running.toolhand("serve", "down")
         assert (again.returncode, again.stderr) == (0, "Nothing is served here.\n")
@@ -76,11 +76,11 @@ def a_cluster(folder: Path, mode: str = "token") -> Iterator[tuple[str, dict[str
     ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", f"--port={port}", "--num-cpus=2", "--block"]
     ray += ["--include-dashboard=false", "--disable-usage-stats", f"--temp-dir={folder / 'r'}"]
     ray += ["--node-ip-address=127.0.0.1", "--object-store-memory=100000000"]
-    mark = place.ServiceNote("another-cluster", "", 0, str(folder), own=True)
+    mark = service_file.ServiceNote("another-cluster", "", 0, str(folder), own=True)
     token = folder / "token"
     token.write_text("7" * 64, encoding="ascii")
     asked = {"RAY_AUTH_MODE": mode, "RAY_AUTH_TOKEN_PATH": str(token)}  # by default, from Ray 2.60 on
-    started = subprocess.Popen(ray, env=os.environ | asked | {place.MARK: mark.id}, stdout=subprocess.DEVNULL)
+    started = subprocess.Popen(ray, env=os.environ | asked | {service_file.MARK: mark.id}, stdout=subprocess.DEVNULL)
     try:
         yield f"127.0.0.1:{port}", asked
     finally:
@@ -158,14 +158,14 @@ def test_a_port_in_use_is_told_and_nothing_is_left() -> None:
         finally:
             keeper.close()
         assert processes.of_service(keeper.service) == []
-        assert place.noted() is None
+        assert service_file.noted() is None
 
 
 def test_marked_processes_are_found_and_ended_and_no_others() -> None:
     sleep = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
-    marked = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service"}, stdout=subprocess.PIPE)
-    other = subprocess.Popen(sleep, env=os.environ | {place.MARK: "a-service-2"}, stdout=subprocess.PIPE)
-    service = place.ServiceNote("a-service", "", os.getpid(), "/nowhere", own=True)
+    marked = subprocess.Popen(sleep, env=os.environ | {service_file.MARK: "a-service"}, stdout=subprocess.PIPE)
+    other = subprocess.Popen(sleep, env=os.environ | {service_file.MARK: "a-service-2"}, stdout=subprocess.PIPE)
+    service = service_file.ServiceNote("a-service", "", os.getpid(), "/nowhere", own=True)
     try:
         for process in (marked, other):
             assert process.stdout is not None
@@ -190,19 +190,19 @@ def test_a_number_that_is_used_again_is_another_process() -> None:
 
 def test_a_service_that_was_noted_and_is_none_any_more_is_forgotten() -> None:
     with a_folder() as running:
-        here = place.private(place.folder())
-        gone = place.ServiceNote("gone", "127.0.0.1:9", 2**22 + 1, str(here), own=True, began=1)
-        place.note(gone)
+        here = service_file.private(service_file.folder())
+        gone = service_file.ServiceNote("gone", "127.0.0.1:9", 2**22 + 1, str(here), own=True, began=1)
+        service_file.note(gone)
         with pytest.raises(ToolError, match="still being started"):
-            place.running_service()
+            service_file.running_service()
         gone = replace(gone, ready=True)
-        place.note(gone)
-        assert place.running_service() == gone
+        service_file.note(gone)
+        assert service_file.running_service() == gone
         assert take_down() == gone
-        assert place.noted() is None
+        assert service_file.noted() is None
         assert oct(here.stat().st_mode)[-3:] == "700"
         (here / "service.json").write_text("{")
         with pytest.raises(ToolError, match="cannot be read"):
-            place.noted()
+            service_file.noted()
         (here / "service.json").unlink()
         del running

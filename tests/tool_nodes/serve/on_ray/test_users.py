@@ -33,7 +33,7 @@ from tool_nodes.ros.remote import remote_toolbox
 from tool_nodes.serve.calling import connect
 from tool_nodes.serve.config import METHODS
 from tool_nodes.serve.status import rows
-from training.episode import run_episode
+from training.env.episode import run_episode
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import PROCESSES, RAY, collect
 from training.rollouts.plan import RolloutPlan, tasks_of

@@ -141,7 +141,7 @@ def test_a_rollout_that_has_no_score_fails_and_has_no_reward(
     def broken(self: Any) -> Any:
         raise ToolError(code, "The simulator is gone.")
 
-    monkeypatch.setattr("training.session.EpisodeSession.score", broken)
+    monkeypatch.setattr("training.env.session.EpisodeSession.score", broken)
     trace = play(environment(), model, [ANSWER])
     assert not trace.ok
     assert "The simulator is gone." in trace.errors[-1].message

@@ -169,7 +169,7 @@ def test_a_rollout_that_has_no_score_gives_no_output(
     def broken(self: Any) -> Any:
         raise ToolError(code, "The simulator is gone.")
 
-    monkeypatch.setattr("training.session.EpisodeSession.score", broken)
+    monkeypatch.setattr("training.env.session.EpisodeSession.score", broken)
     server = scripted([ANSWER])
     assert run(loop_of(on_verl.EpisodeLoop, config, server, tokenizer, processor)) == []
 

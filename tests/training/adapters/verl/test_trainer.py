@@ -29,7 +29,7 @@ from agent_node.policy import Message
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters import on_verl_trainer
 from training.adapters.turns import TokenRollout, or_gigpo_tokens, turn_document
-from training.session import EpisodeSession
+from training.env.session import EpisodeSession
 
 SETTINGS = {"backend": "mock", "image_size": [320, 240], "turns": 4}
 LOOK = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'

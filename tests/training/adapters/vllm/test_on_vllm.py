@@ -26,7 +26,7 @@ from agent_node.protocol import Protocol, load_protocol, protocol_names
 from sim.station import StationConfig
 from tests.training.adapters.vllm.conftest import Served
 from tool_nodes.results import ErrorCode, ToolError
-from training.environment import Environment
+from training.env.environment import Environment
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import collect
 from training.rollouts.plan import RolloutPlan

@@ -1,0 +1,364 @@
+"""`toolhand bench perception`: what the backends answer about random scenes, against the simulator's truth."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent_node.console.terminal import AsJson, say
+from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
+from bench.perception.metrics import (
+    box_iou,
+    box_of_corners,
+    depth_errors,
+    format_means,
+    mask_iou,
+    mean_row,
+    outline_iou,
+)
+from bench.perception.scores import CONFUSION_RATE, ratings
+from bench.perception.text import bench_text
+from bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
+from bench.stats import format_report, machine, publish, rate_row
+from bench.tools import parse_size
+from sim.backends import Truth as SimTruth
+from sim.perception import PerceptionNoise
+from sim.scene.generator import generate_scene
+from sim.scene.scenes import PlacedObject
+from sim.station import Station, StationConfig
+from sim.tasks.predicates import Relation
+from tool_nodes import registry, workspace
+from tool_nodes.backends import Ports, make_ports
+from tool_nodes.geometry import backproject, pixel
+from tool_nodes.language.places import free_space_phrase
+from tool_nodes.perception.masks import inner_point
+from tool_nodes.perception.presets import PIXELS
+from tool_nodes.perception.prompts import segment_by
+from tool_nodes.port_names import presets
+from tool_nodes.registry import Setting, Shared
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
+from tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
+from training.pool.parallel import run_jobs
+
+SHARES = (0.5, 0.75)
+"""Overlaps from which on an answer is good, or very good."""
+
+SIDES: tuple[Relation, ...] = ("left_of", "right_of", "in_front_of", "behind")
+
+
+@dataclass
+class Findings:
+    """What one perception gave in one scene.
+
+    Attributes:
+        hits: Right or wrong, by metric.
+        values: Overlaps and errors, by metric.
+        faults: One sentence for each wrong answer.
+        ratings: Scores of what was found for words, and whether it was right.
+    """
+
+    hits: dict[str, list[bool]] = field(default_factory=dict)
+    values: dict[str, list[float]] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
+    ratings: list[Rating] = field(default_factory=list)
+
+    def hit(self, metric: str, fault: str | None) -> None:
+        """Note an answer: right where it has no fault."""
+        self.hits.setdefault(metric, []).append(fault is None)
+        if fault is not None:
+            self.faults.append(f"{metric}: {fault}")
+
+    def value(self, metric: str, value: float) -> None:
+        """Note a number."""
+        self.values.setdefault(metric, []).append(value)
+
+
+@dataclass(frozen=True)
+class SceneJob:
+    """One scene, for some perceptions or for all; `size` is (width, height) of the picture [px]."""
+
+    seed: int
+    size: tuple[int, int] = workspace.IMAGE_SIZE
+    perceptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SceneRecord:
+    """What a job gave, by perception; `crash` says why where it gave nothing."""
+
+    job: SceneJob
+    findings: Mapping[str, Findings]
+    crash: str = ""
+
+
+def run_one(job: SceneJob) -> SceneRecord:
+    """Show the same picture of a generated scene to each perception and compare."""
+    station = Station(generate_scene(job.seed), StationConfig(seed=job.seed, image_size=job.size))
+    truth, frame = truth_of(station), station.camera.capture()
+    items = [placed.item for placed in station.scene.objects]
+    setting = Setting(job.seed, truth=SimTruth(items))
+    unsure = Setting(job.seed, truth=SimTruth(items, PerceptionNoise(confusion_rate=CONFUSION_RATE)))
+    findings = {}
+    for preset in job.perceptions or presets():
+        ports = make_ports(preset, setting=replace(setting, shared=Shared()))
+        seen = frame if next(ports.over_truth, None) else replace(frame, ids=None)
+        findings[preset] = measure(truth, seen, ports, job.seed)
+        asked = make_ports(preset, setting=replace(unsure, shared=Shared()))
+        findings[preset].ratings = ratings(truth, seen, asked, job.seed)
+    return SceneRecord(job, findings)
+
+
+def crashed(job: SceneJob, why: str) -> SceneRecord:
+    """The record of a job that gave none: counted, never scored."""
+    return SceneRecord(job, {}, why or "it crashed")
+
+
+def measure(truth: PictureTruth, frame: Frame, ports: Ports, seed: int = 0) -> Findings:
+    """Ask a perception about a frame and compare with the truth.
+
+    Args:
+        truth: Of the same picture.
+        frame: What the perception is shown.
+        ports: What is measured.
+        seed: Chooses the object beside which free table is asked for.
+
+    Raises:
+        ToolError: UNAVAILABLE or INTERNAL; any other error counts as a wrong answer.
+    """
+    findings = Findings()
+    visible = truth.visible()
+    image = SessionImage(frame.rgb, frame)
+    depth, focal = ports.depth.estimate(image).value
+    for metric, error in zip(("depth_mae_m", "depth_abs_rel"), depth_errors(depth, truth.depth), strict=True):
+        if np.isfinite(error):
+            findings.value(metric, error)
+    cloud = backproject(depth, frame.K).reshape(-1, 3)
+    unique = [placed for placed, _ in visible if _count(truth, item=placed.item) == 1]
+    for placed, mask in visible:
+        if placed in unique:
+            findings.hit("pointing", _pointing_fault(ports, image, placed.item, mask))
+        _measure_mask(findings, truth, image, ports, placed, mask, cloud, focal)
+    _measure_counts(findings, image, ports, visible)
+    _measure_free_space(findings, truth, image, ports, unique, seed)
+    return findings
+
+
+def _count(truth: PictureTruth, item: str) -> int:
+    return sum(other.item == item for other in truth.scene.objects)
+
+
+def _pointing_fault(ports: Ports, image: SessionImage, text: str, mask: BoolArray) -> str | None:
+    try:
+        point = ports.pointer.point(image, text).value[0]
+    except ToolError as error:
+        return _told(error)
+    u, v = pixel(point, image.size)
+    return None if mask[v, u] else f"the point for {text!r} is on something else"
+
+
+def _told(error: ToolError) -> str:
+    """A task error as a fault; faults of the system are raised."""
+    if error.code in INFRASTRUCTURE_ERRORS:
+        raise error
+    return f"{error.code}: {error.message}"
+
+
+def _measure_mask(
+    findings: Findings,
+    truth: PictureTruth,
+    image: SessionImage,
+    ports: Ports,
+    placed: PlacedObject,
+    mask: BoolArray,
+    cloud: NDArray[np.float32],
+    focal: float,
+) -> None:
+    """Mask, box in the picture and box in space of the object under a point that is surely on it."""
+    overlaps = {"mask_iou": 0.0, "box_iou": 0.0, "box3d_iou": 0.0}
+    fault = ""
+    try:
+        best = segment_by(ports.segmenter, image, PointPrompt([inner_point(mask)])).value[0]
+        found = best.mask
+        overlaps["mask_iou"], overlaps["box_iou"] = mask_iou(found, mask), outline_iou(found, mask)
+        findings.value("mask_score", best.score)
+        findings.value("mask_score_error", abs(best.score - overlaps["mask_iou"]))
+        corners = BoundingBoxTools().box(cloud, found, focal).value["corners_3d"]
+        box = box_of_corners(np.asarray(corners, float))
+        overlaps["box3d_iou"] = box_iou(box, true_box(truth, image.require_frame(), placed, box))
+    except ToolError as error:
+        fault = f" ({_told(error)})"
+    for metric, overlap in overlaps.items():
+        findings.value(metric, overlap)
+        for share in SHARES:
+            bad = overlap < share
+            findings.hit(f"{metric}>={share}", f"{placed.item}: {overlap:.2f}{fault}" if bad else None)
+
+
+def _measure_counts(
+    findings: Findings, image: SessionImage, ports: Ports, visible: Sequence[tuple[PlacedObject, BoolArray]]
+) -> None:
+    """Whether all objects, and all of each kind, are counted right."""
+    n = len(segment_by(ports.segmenter, image, Everything()).value)
+    findings.hit("count_all", None if n == len(visible) else f"{n} of {len(visible)} objects")
+    kinds = Counter(placed.product.kind for placed, _ in visible)
+    for kind, wanted in sorted(kinds.items()):
+        try:
+            n = len(ports.pointer.point(image, kind).value)
+        except ToolError as error:
+            findings.hit("count_kind", f"{kind}: {_told(error)}")
+            continue
+        findings.hit("count_kind", None if n == wanted else f"{kind}: {n}, there are {wanted}")
+
+
+def _measure_free_space(
+    findings: Findings,
+    truth: PictureTruth,
+    image: SessionImage,
+    ports: Ports,
+    unique: Sequence[PlacedObject],
+    seed: int,
+) -> None:
+    """Free table on each side of one object, and anywhere. Scenes promise room on all sides of what is no container."""
+    beside = [placed for placed in unique if not placed.product.container]
+    if beside:
+        reference = beside[int(np.random.default_rng(seed).integers(len(beside)))]
+        for side in SIDES:
+            phrase = free_space_phrase(side, [reference.item])
+            findings.hit("free_space_beside", _place_fault(truth, image, ports, phrase, side, reference))
+    findings.hit("free_space_anywhere", _place_fault(truth, image, ports, free_space_phrase("anywhere"), None, None))
+
+
+def _place_fault(
+    truth: PictureTruth,
+    image: SessionImage,
+    ports: Ports,
+    phrase: str,
+    side: Relation | None,
+    reference: PlacedObject | None,
+) -> str | None:
+    """Why the place that is given for a phrase is none, None if it is good."""
+    try:
+        point = ports.pointer.point(image, phrase).value[0]
+    except ToolError as error:
+        return _told(error)
+    fault = place_fault(truth, point)
+    if fault is None and side is not None and reference is not None:
+        fault = side_fault(truth, point, side, reference)
+    return None if fault is None else f"{phrase!r}: {fault}"
+
+
+RATES = (
+    "pointing",
+    *(f"{metric}>={share}" for metric in ("mask_iou", "box_iou", "box3d_iou") for share in SHARES),
+    "count_all",
+    "count_kind",
+    "free_space_beside",
+    "free_space_anywhere",
+)
+MEANS = ("mask_iou", "mask_score", "mask_score_error", "box_iou", "box3d_iou", "depth_mae_m", "depth_abs_rel")
+
+
+def rows_of(records: Sequence[SceneRecord]) -> list[dict[str, Any]]:
+    """For each perception the rates, then the means with intervals over scenes."""
+    rows: list[dict[str, Any]] = []
+    for perception in presets():
+        scored = [r.findings[perception] for r in records if perception in r.findings]
+        for metric in RATES if scored else ():
+            hits = [hit for findings in scored for hit in findings.hits.get(metric, [])]
+            rows.append(rate_row(f"{metric} [{perception}]", sum(hits), len(hits)))
+        for metric in MEANS if scored else ():
+            rows.append(mean_row(f"{metric} [{perception}]", [f.values.get(metric, []) for f in scored]))
+    return rows
+
+
+def scores_of(records: Sequence[SceneRecord]) -> dict[str, dict[str, Any]]:
+    """For each perception whether its scores of found things are probabilities; see `calibration`."""
+    found = {
+        name: [one for r in records if name in r.findings for one in r.findings[name].ratings] for name in presets()
+    }
+    return {name: calibration(rated) for name, rated in found.items() if rated}
+
+
+def _note(records: Sequence[SceneRecord]) -> str:
+    return f"{sum(bool(r.crash) for r in records)} of {len(records)} crashed"
+
+
+def bench_perception(
+    scenes: int = 200,
+    first_seed: int = 0,
+    perception: str = "",
+    jobs: int = 1,
+    plot: Path | None = None,
+    text: bool = False,
+    reader: str = PIXELS.reader,
+    size: str = "640x480",
+    as_json: AsJson = False,
+) -> int:
+    """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
+    scores.
+
+    Args:
+        scenes: Random scenes.
+        first_seed: Seed of the first scene.
+        perception: Only this one of them.
+        jobs: Processes.
+        plot: Where to write a picture of how reliable the scores are (PNG).
+        text: Measure the reading of text instead, in one process.
+        reader: What reads it, with --text.
+        size: Width and height of the pictures; 4:3 keeps the field of view.
+    """
+    if scenes < 1 or jobs < 1 or first_seed < 0:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
+    if text:
+        return bench_text(scenes, first_seed, reader, as_json)
+    seen_at = parse_size(size)
+    if perception:
+        registry.find("perception", perception)
+    names = (perception,) if perception else presets()
+    began = time.monotonic()
+    chosen = range(first_seed, first_seed + scenes)
+    say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
+    records = run_jobs(run_one, [SceneJob(seed, seen_at, names) for seed in chosen], jobs, crashed, _note)
+    failures = [
+        {"seed": r.job.seed, "perception": perception, "fault": fault}
+        for r in records
+        for perception, findings in r.findings.items()
+        for fault in findings.faults
+    ]
+    rows = rows_of(records)
+    document: dict[str, Any] = {
+        "bench": "perception",
+        "machine": machine(),
+        "seeds": list(chosen),
+        "size": size,
+        "jobs": jobs,
+        "rows": rows,
+        "scores": scores_of(records),
+        "unscored": sum(bool(r.crash) for r in records),
+        "crashes": dict(Counter(r.crash for r in records if r.crash)),
+        "failures": failures,
+        "wall_s": round(time.monotonic() - began, 1),
+    }
+    publish(document, _report, as_json)
+    if plot is not None:
+        save_plot(document["scores"], plot)
+    return 0
+
+
+def _report(document: Mapping[str, Any]) -> str:
+    means = format_means([row for row in document["rows"] if "mean" in row])
+    scores = "\n".join(format_calibration(name, found) for name, found in document["scores"].items())
+    return f"{means}\n{scores}\n{format_report(document, 'crashes', _failure_line)}"
+
+
+def _failure_line(failure: Mapping[str, Any]) -> str:
+    return f"seed {failure['seed']:>3}  {failure['perception']:6} {failure['fault']}"

@@ -1,0 +1,118 @@
+"""The Gymnasium view: as its own checker wants it, and the same episode as the session's."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from agent_node.policies.scripted.policy import ScriptedPolicy
+from sim.mock.data import read_dataset
+from sim.mock.tasks import recorded_pick
+from sim.station import StationConfig
+from sim.tasks.task import Task
+from tool_nodes.results import ErrorCode, ToolError
+from training.env.environment import Environment
+
+gymnasium = pytest.importorskip("gymnasium")
+
+from training.env import gymnasium_view
+from training.env.gymnasium_view import ToolhandEnv
+
+SMALL = StationConfig(image_size=(320, 240))
+LOOK = '<tool_call>{"name": "robot.capture_image", "arguments": {}}</tool_call>'
+
+
+def task_of(seed: int) -> Task:
+    return recorded_pick(read_dataset(), seed)
+
+
+@pytest.fixture
+def env() -> Iterator[ToolhandEnv]:
+    env = ToolhandEnv(Environment(SMALL, backend="mock", turn_budget=3), task_of)
+    yield env
+    env.close()
+
+
+def test_gymnasiums_own_checker_finds_nothing(env: ToolhandEnv) -> None:
+    from gymnasium.utils.env_checker import check_env
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(env, skip_render_check=True)
+
+
+def test_it_is_registered_and_made_by_its_name() -> None:
+    made = gymnasium.make(
+        "training.env.gymnasium_view:Toolhand-v0", environment=Environment(SMALL, backend="mock"), make_task=task_of
+    )
+    observation, info = made.reset(seed=3)
+    assert info["task"] == task_of(3).text
+    assert task_of(3).text in observation["text"]
+    assert not observation["picture"].any()
+    names = [tool["function"]["name"] for tool in info["tools"]]
+    assert "robot.capture_image" in names
+    observation, reward, terminated, truncated, info = made.step(LOOK)
+    assert (reward, terminated, truncated) == (0.0, False, False)
+    assert np.array_equal(observation["picture"], info["messages"][0]["picture"])
+    assert info["error_code"] is None
+    made.close()
+
+
+def test_a_whole_episode_ends_with_the_sessions_total() -> None:
+    env = ToolhandEnv(Environment(SMALL, backend="mock"), task_of)
+    policy = ScriptedPolicy()
+    env.reset(seed=1)
+    ended = False
+    while not ended:
+        _, reward, terminated, truncated, info = env.step(policy.respond(env.session.messages()).text)
+        ended = terminated or truncated
+    assert terminated
+    assert reward == env.session.score().total == 1.0
+    assert info["success"]
+    assert info["terms"] == {"grasp_point": 1.0}
+    with pytest.raises(ToolError, match="The conversation is over"):
+        env.step(LOOK)
+    env.close()
+
+
+def test_an_episode_without_turns_left_is_truncated(env: ToolhandEnv) -> None:
+    env.reset(seed=2, options={"rollout": 1})
+    for _ in range(2):
+        env.step("no idea")
+    _, reward, terminated, truncated, info = env.step("no idea")
+    assert (reward, terminated, truncated) == (0.0, False, True)
+    assert info["error_code"] == "INVALID_ARGUMENT"
+
+
+def test_a_task_of_ones_own_and_pictures_of_another_size() -> None:
+    env = ToolhandEnv(Environment(StationConfig(), backend="mock"), picture_size=(64, 48))
+    _, info = env.reset(seed=0, options={"task": task_of(5)})
+    assert info["task"] == task_of(5).text
+    observation, *_ = env.step(LOOK)
+    assert observation["picture"].shape == (48, 64, 3)
+    assert env.observation_space.contains(observation)
+    env.close()
+
+
+def test_misuse_is_told_in_one_sentence(env: ToolhandEnv) -> None:
+    with pytest.raises(ToolError, match=r"has no episode. Call reset\(\) first"):
+        env.step(LOOK)
+    with pytest.raises(ToolError, match="The options of a reset are task and rollout, not level") as refused:
+        env.reset(seed=1, options={"level": 3})
+    assert refused.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_without_the_package_one_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    spec = importlib.util.spec_from_file_location("view_without_gymnasium", gymnasium_view.__file__)
+    assert spec is not None
+    assert spec.loader is not None
+    with pytest.raises(ToolError, match=r"The Gymnasium view needs the package gymnasium\.") as told:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    assert told.value.code is ErrorCode.UNAVAILABLE
+    assert "[gym]" in told.value.hint

@@ -1,0 +1,135 @@
+"""Named worlds: two pointers that err differently, older plans, and what each point truly lay on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from sim.tasks.tasks import random_task
+from tool_nodes.backends import make_ports
+from tool_nodes.perception.learned.weights import SHIPPED
+from tool_nodes.port_names import PortNames
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Session
+from training.env.environment import Environment
+from training.env.failures import FailingToolbox
+from training.env.session import EpisodeSession
+from training.env.worlds import ERRING_RATES, world_named
+from training.rollouts.labels import THINGS, things_of
+from training.rollouts.plan import PLAN_FILE, RolloutPlan, claimed, tasks_of
+
+PICK = tasks_of(["pick"], 1)
+
+
+def asked(station: Station, tool: str) -> str:
+    session = Session()
+    station.toolbox.call("robot.capture_image", {}, session)
+    return str(station.toolbox.call(tool, {"obj_name": "red box", "image_index": 0}, session).result.text)
+
+
+def test_vlm_asks_the_second_pointer_and_roborefer_the_first() -> None:
+    config = StationConfig(ports=PortNames(second_pointer="pixels"), image_size=(160, 120))
+    station = Station(load_scene(EXAMPLE_SCENE), config)
+    assert asked(station, "roborefer.detect_one").endswith("(backend: sim)")
+    assert asked(station, "vlm.detect_one").endswith("(backend: pixels)")
+
+
+def test_where_no_second_pointer_is_named_the_pointer_serves_both() -> None:
+    for chosen in (PortNames(), PortNames(pointer="pixels")):
+        ports = make_ports("sim", chosen)
+        assert ports.second_pointer is ports.pointer
+    assert PortNames(pointer="pixels").over("sim").second_pointer == "pixels"
+
+
+def test_a_second_pointer_has_to_be_known_and_a_graph_of_ros_has_none() -> None:
+    from sim.ros.graph import started_graph
+
+    with pytest.raises(ToolError, match="There is no second_pointer 'eyes'"):
+        PortNames(second_pointer="eyes").require_known("sim")
+    with pytest.raises(ToolError, match="leave out second_pointer") as caught, started_graph({"second_pointer": "sim"}):
+        pass
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+def test_the_erring_world_has_two_pointers_failures_by_tool_and_things_that_slip() -> None:
+    plan = RolloutPlan(PICK, group=2, world="erring")
+    station = Station(plan.task(0).scene, plan.config)
+    assert (station.ports.pointer.backend, station.ports.second_pointer.backend) == ("learned", "pixels")
+    assert plan.failures.rates == ERRING_RATES
+    FailingToolbox(station.toolbox, plan.failures, 0)  # every rate is of a tool that can fail so
+    before = RolloutPlan(PICK, group=2).task(0).scene
+    assert [placed.id for placed in plan.task(0).scene.objects] == [placed.id for placed in before.objects]
+    assert all(placed.grip < 1.0 for placed in plan.task(0).scene.objects)
+    assert plan.task(0) == plan.task(0)
+
+
+def test_a_world_takes_a_pointer_of_its_own() -> None:
+    world = world_named(f"erring:{SHIPPED}")
+    assert world.ports == PortNames(pointer=f"learned:{SHIPPED}", second_pointer="pixels")
+
+
+@pytest.mark.parametrize("wrong", ["mars", "erring:", "Erring"])
+def test_a_world_that_there_is_not_is_refused(wrong: str) -> None:
+    with pytest.raises(ToolError, match="it must be erring or erring:FILE") as caught:
+        RolloutPlan(PICK, group=2, world=wrong)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize("other", [{"difficulty": 0.5}, {"perception": "pixels"}, {"backend": "mock"}])
+def test_a_world_has_its_own_perception_difficulty_and_physics(other: dict[str, object]) -> None:
+    with pytest.raises(ToolError, match="leave out all three"):
+        RolloutPlan(PICK, group=2, world="erring", **other)  # type: ignore[arg-type]
+
+
+def test_a_collection_of_the_time_before_worlds_is_gone_on_with(tmp_path: Path) -> None:
+    plan = RolloutPlan(PICK, group=2)
+    older = plan.document()
+    del older["world"]
+    (tmp_path / PLAN_FILE).write_text(json.dumps(older))
+    with claimed(tmp_path, plan):
+        pass
+    with pytest.raises(ToolError, match="differs in world"), claimed(tmp_path, replace(plan, world="erring")):
+        pass
+
+
+# -- what points truly lie on --------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def session() -> EpisodeSession:
+    """A pick with pixels alone, in which two points are asked for and one is outlined."""
+    environment = Environment(StationConfig(perception="pixels", image_size=(160, 120)))
+    session = environment.open(random_task(3, "pick"), seed=3)
+    session.call("robot.capture_image", {})
+    session.call("robot.get_depth_with_pointcloud", {})
+    session.call("roborefer.detect_all", {"obj_name": "everything", "image_index": 0})
+    session.call("sam2.segment_from_point", {"x": 0.01, "y": 0.01, "image_index": 0})
+    session.call("roborefer.detect_one", {"obj_name": "zebra", "image_index": 0})
+    return session
+
+
+def test_labels_say_what_each_point_lay_on_although_the_tools_see_no_ids(session: EpisodeSession) -> None:
+    labels = [turn[THINGS] for turn in things_of(session)]
+    things = {placed.id for placed in session.task.scene.objects}
+    assert labels[0] == labels[1] == labels[4] == [None]
+    assert len(labels[2][0]) > 3
+    assert set(labels[2][0]) <= things
+    assert labels[3] == [[""]]  # the corner of the picture is bare
+    assert all(image.frame is None or image.frame.ids is None for image in session.episode.session.images)
+
+
+def test_of_a_point_outside_of_every_picture_nobody_knows(session: EpisodeSession) -> None:
+    assert session.things_at(0, [(1.5, 0.5)]) is None
+    assert session.things_at(99, [(0.5, 0.5)]) is None
+
+
+def test_the_score_says_what_was_picked_up_and_what_was_meant(session: EpisodeSession) -> None:
+    truth = session.score().truth
+    assert truth.meant == session.task.task.target_ids if hasattr(session.task, "task") else truth.meant
+    assert (truth.picked_up, truth.wrong_things) == ((), ())
+    assert replace(truth, picked_up=("other_1", *truth.meant)).wrong_things == ("other_1",)

@@ -1,0 +1,84 @@
+"""Three splits that share no layout, no product and no wording."""
+
+import re
+
+import pytest
+
+from tool_nodes.catalogue import load_catalogue
+from tool_nodes.results import ToolError
+from training.tasks.kinds import TASK_KINDS, make_task
+from training.tasks.maps import PLACES
+from training.tasks.splits import (
+    HELD_OUT,
+    SPLITS,
+    layout_of,
+    products_of,
+    split_named,
+    split_of_layout,
+    wordings_of,
+)
+from training.tasks.wordings import WORDINGS
+
+SEEDS = (21,)
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    """Tasks of every kind of every split: (split, task)."""
+    return [(split, make_task(kind, seed, split)) for kind in TASK_KINDS for split in SPLITS for seed in SEEDS]
+
+
+def test_no_table_has_a_product_that_is_held_out_for_another_split(tasks):
+    for split, task in tasks:
+        items = {placed.item for placed in task.scene.objects}
+        foreign = {name for other in SPLITS if other != split for name in HELD_OUT.get(other, ())}
+        assert not items & foreign, (split, task.kind)
+        if not task.kind.startswith("map_"):  # whose lines have colours: "the orange line"
+            assert not any(re.search(rf"\bthe {name}\b", task.text) for name in foreign), task.text
+
+
+def test_every_held_out_task_asks_about_something_of_its_own(tasks):
+    for split, task in tasks:
+        own = set(PLACES[split]) if task.kind.startswith("map") else set(products_of(split))
+        assert own & set(task.asked), (split, task.kind, task.asked)
+
+
+def test_layouts_of_the_splits_are_apart(tasks):
+    layouts = {split: {task.layout for own, task in tasks if own == split} for split in SPLITS}
+    for split in SPLITS:
+        assert {split_of_layout(layout) for layout in layouts[split]} == {split}
+    for task in (task for _, task in tasks if task.scene.objects):
+        assert task.layout == layout_of(task.scene.objects)
+
+
+def test_wordings_of_the_splits_are_apart_and_each_task_uses_its_own(tasks):
+    for kind, wordings in WORDINGS.items():
+        own = {split: wordings_of(wordings, split) for split in SPLITS}
+        assert sum(len(part) for part in own.values()) == len({w for part in own.values() for w in part})
+        for split, task in tasks:
+            if task.kind == kind:
+                patterns = [re.sub(r"\\\{\w+\\\}", ".+", re.escape(wording)) for wording in own[split]]
+                assert any(re.match(pattern, task.text) for pattern in patterns), task.text
+
+
+def test_products_of_the_splits_are_apart_and_known():
+    parts = [set(products_of(split)) for split in SPLITS]
+    assert not parts[0] & parts[1]
+    assert not parts[0] & parts[2]
+    assert not parts[1] & parts[2]
+    assert set.union(*parts) == set(load_catalogue())
+    assert all(set(HELD_OUT[split]) == set(products_of(split)) for split in SPLITS[1:])
+
+
+def test_names_of_stations_are_apart():
+    assert len({name for names in PLACES.values() for name in names}) == sum(map(len, PLACES.values()))
+
+
+def test_an_unknown_split_is_told_with_those_that_there_are():
+    with pytest.raises(ToolError, match="There is no split 'dev', only train, validation, test"):
+        split_named("dev")
+
+
+def test_too_few_wordings_are_refused():
+    with pytest.raises(ToolError, match="three wordings or more"):
+        wordings_of(("one", "two"), "train")

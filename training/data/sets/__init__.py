@@ -1,0 +1,66 @@
+"""Public sets that the four papers are measured on, in their own layouts, from a local folder.
+
+    reader = load_set("refspatial", folder, split="location")
+    for question in reader:
+        print(question.text, mark(question, "(0.4, 0.5)"))
+    print(reader.skipped, reader.problems)
+
+Nothing is downloaded. `SETS` is a plain dict that a program may add its own to. docs/data.md has the table.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tool_nodes.results import ErrorCode, ToolError
+from training.data.sets.babyvision import SET as BABYVISION
+from training.data.sets.blink import SET as BLINK
+from training.data.sets.cvbench import SET as CVBENCH
+from training.data.sets.embspatial import SET as EMBSPATIAL
+from training.data.sets.erqa import SET as ERQA
+from training.data.sets.maptrace import SET as MAPTRACE
+from training.data.sets.mmsi import SET as MMSI
+from training.data.sets.msmu import SET as MSMU
+from training.data.sets.public_set import PublicSet, QuestionReader
+from training.data.sets.reasonmap import REASON_MAP, REASON_MAP_PLUS
+from training.data.sets.refspatial import SET as REFSPATIAL
+from training.data.sets.robospatial import SET as ROBOSPATIAL
+from training.data.sets.sparbench import SET as SPARBENCH
+from training.data.sets.visualprobe import SET as VISUALPROBE
+from training.data.sets.vsibench import SPBENCH, VSI_BENCH
+from training.data.sets.vstar import SET as VSTAR
+from training.data.sets.where2place import SET as WHERE2PLACE
+
+SETS: dict[str, PublicSet] = {
+    each.name: each
+    for each in (
+        ROBOSPATIAL, BLINK, REFSPATIAL, CVBENCH, WHERE2PLACE, ERQA, SPARBENCH, MMSI, SPBENCH, VSI_BENCH, EMBSPATIAL,
+        MSMU, MAPTRACE, REASON_MAP, REASON_MAP_PLUS, VISUALPROBE, VSTAR, BABYVISION,
+    )
+}  # fmt: skip
+"""Every set by its name."""
+
+
+def set_named(name: str) -> PublicSet:
+    """The set of this name. Raises ToolError INVALID_ARGUMENT for an unknown one, with all names."""
+    if name not in SETS:
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f'There is no public set "{name}", only {", ".join(sorted(SETS))}.')
+    return SETS[name]
+
+
+def load_set(
+    name: str, path: Path, split: str | None = None, strict: bool = False, most: int | None = None
+) -> QuestionReader:
+    """The questions of a set that lies in a folder, read one after the other as they are asked for.
+
+    Args:
+        name: A name of `SETS`.
+        path: The folder that its publisher's files are in.
+        split: One of its splits; every one that is there where None.
+        strict: Stop at the first bad row, instead of leaving it out and counting it.
+        most: Read only so many questions, from the first; all of them where None.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown set or split, and where its files are not there.
+    """
+    return QuestionReader(set_named(name), path, split, strict, most)

@@ -1,0 +1,161 @@
+"""What a public set is here, and how its questions are read one after the other from a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from tool_nodes.results import ErrorCode, ToolError
+from training.data.sets.files import rows_of
+from training.data.sets.question import Question, RowError, SetRow, shown
+
+KEPT_PROBLEMS = 100
+"""Sentences about bad rows that a reader keeps [-]; chosen by hand. All of them are counted."""
+
+MarkedAnswer = tuple[Question, float]
+"""A question, and what the answer to it is worth."""
+
+
+def mean_of(marks: Sequence[float]) -> float:
+    """The mean; 0 where there is none."""
+    return sum(marks) / len(marks) if marks else 0.0
+
+
+def over_questions(marked: Sequence[MarkedAnswer]) -> float:
+    """The mean over all questions."""
+    return mean_of([score for _, score in marked])
+
+
+def over_categories(marked: Sequence[MarkedAnswer]) -> float:
+    """The mean over the categories' means: each counts once, however many questions it has."""
+    by_category: dict[str, list[float]] = {}
+    for question, score in marked:
+        by_category.setdefault(question.category, []).append(score)
+    return mean_of([mean_of(scores) for scores in by_category.values()])
+
+
+@dataclass(frozen=True)
+class PublicSet:
+    """A set in the layout that its authors publish it in.
+
+    Attributes:
+        name: What users type.
+        title: What its authors call it.
+        home: Where it is published.
+        papers: Which of the four papers use it.
+        files: For each split, patterns of its files within the set's folder; of several layouts the first that is
+            there.
+        ask: Makes a question of a row; None leaves out a row of another split. Raises RowError.
+        metric: The measure, in words.
+        total: The set's own figure over all marked answers.
+        total_in_words: What that figure is.
+    """
+
+    name: str
+    title: str
+    home: str
+    papers: tuple[str, ...]
+    files: Mapping[str, tuple[str, ...]]
+    ask: Callable[[SetRow], Question | None]
+    metric: str
+    total: Callable[[Sequence[MarkedAnswer]], float] = over_questions
+    total_in_words: str = "mean over all questions"
+
+    def files_in(self, folder: Path, split: str | None) -> dict[str, list[Path]]:
+        """The files of a split, or of every split that is there.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a split that is none, for no folder, and where no file is found.
+        """
+        if split is not None and split not in self.files:
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f'{self.title} has no split "{split}": it must be one of {", ".join(self.files)}.',
+            )
+        if not folder.is_dir():
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"There is no folder {folder}: {self.title} is published as {self.home}.",
+                "Nothing is downloaded here; get it with its publisher's means, and give the folder.",
+            )
+        found = {}
+        for name in self.files if split is None else (split,):
+            layouts = (sorted(path for path in folder.glob(pattern) if path.is_file()) for pattern in self.files[name])
+            found[name] = next((files for files in layouts if files), [])
+        if not any(found.values()):
+            wanted = " or ".join(dict.fromkeys(pattern for name in found for pattern in self.files[name]))
+            raise ToolError(
+                ErrorCode.INVALID_ARGUMENT, f"{folder} holds no {wanted}: {self.title} is published as {self.home}."
+            )
+        return {name: files for name, files in found.items() if files}
+
+
+class QuestionReader:
+    """The questions of a set, read as they are asked for; a second loop begins anew.
+
+    Args:
+        public_set: The set.
+        folder: Where it lies.
+        split: One of its splits; every one that is there where None.
+        strict: Stop at the first bad row, instead of leaving it out.
+        most: Read only so many questions, from the first; all of them where None.
+
+    Attributes:
+        skipped: How many rows were left out in this loop so far.
+        problems: A sentence with file and row about each of them, the first 100.
+    """
+
+    def __init__(
+        self,
+        public_set: PublicSet,
+        folder: Path,
+        split: str | None = None,
+        strict: bool = False,
+        most: int | None = None,
+    ) -> None:
+        self.public_set = public_set
+        self.strict = strict
+        self._folder, self._most = folder, most
+        self._files = public_set.files_in(folder, split)
+        self.skipped = 0
+        self.problems: list[str] = []
+
+    def __iter__(self) -> Iterator[Question]:
+        """The questions.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT at a bad row if strict; UNAVAILABLE without the extra that a file needs.
+        """
+        self.skipped, self.problems = 0, []
+        return islice(self._questions(), self._most)
+
+    def _questions(self) -> Iterator[Question]:
+        seen: set[str] = set()
+        for split, files in self._files.items():
+            position = 0
+            for file in files:
+                for number, fields in rows_of(file):
+                    try:
+                        if isinstance(fields, RowError):
+                            raise fields
+                        question = self.public_set.ask(SetRow(self._folder, file, fields, split, position))
+                        if question is None:
+                            continue
+                        if question.id in seen:
+                            raise RowError(f"its id {shown(question.id)} is there already")
+                    except RowError as problem:
+                        self.leave_out(f"{file.relative_to(self._folder)}, row {number}: {problem}.")
+                    else:
+                        seen.add(question.id)
+                        yield question
+                    position += 1
+
+    def leave_out(self, sentence: str) -> None:
+        """Count a bad row. Raises ToolError INVALID_ARGUMENT if strict."""
+        if self.strict:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, sentence)
+        self.skipped += 1
+        if len(self.problems) < KEPT_PROBLEMS:
+            self.problems.append(sentence)

@@ -1,0 +1,136 @@
+"""What making trajectories needs in one process: tasks, teachers, and environments that are kept."""
+
+from __future__ import annotations
+
+import functools
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent_node.policies.registry import make_policy, require_form
+from agent_node.policy import Policy
+from agent_node.protocol import Protocol, load_protocol
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from tool_nodes.tools.suites import POINTING
+from training.data.synthesis.evic import Confirming
+from training.data.synthesis.last import ViewTask, ViewTeacher, view_task
+from training.data.synthesis.reflection import Reflecting
+from training.env.difficulty import Difficulty
+from training.env.environment import Environment
+from training.env.failures import Failures
+from training.env.grading import mean_of_terms
+from training.recipes import recipe_named
+from training.recipes.dirl import EXPERT_PROTOCOL
+from training.tasks.kinds import MANIPULATION, TrainingTask, make_task
+from training.tasks.splits import Split
+from training.teacher.policy import TeacherPolicy
+
+VIEW = "view"
+"""The kind of LAST's questions about a tool's picture, beside `training.tasks.kinds.TASK_KINDS`."""
+
+IMAGE_SIZE = (320, 240)
+"""Of the pictures (width, height) [px]; that of fast rollouts."""
+
+ENVIRONMENTS_KEPT = 2
+"""Environments that are kept, those that were used last: each has a station of 15 to 20 MB. Chosen by hand; another
+station is made within 0.1 s."""
+
+DataTask = TrainingTask | ViewTask
+
+
+class Workshop:
+    """Tasks, teachers and environments.
+
+    Args:
+        split: Whose tasks.
+        policy: Does them in place of the scripted teachers, in each recipe's protocol, as `toolhand run --policy` takes
+            it; the scripted teachers where empty.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a policy that is none.
+    """
+
+    def __init__(self, split: Split = "train", policy: str = "") -> None:
+        if policy:
+            require_form(policy)
+        self.split = split
+        self.policy = policy
+        self._environments: OrderedDict[tuple[object, ...], Environment] = OrderedDict()
+
+    def task(self, kind: str, seed: int) -> DataTask:
+        """The task of a kind and seed. Raises as `training.tasks.kinds.make_task`."""
+        return view_task(seed) if kind == VIEW else make_task(kind, seed, self.split)
+
+    def protocol(self, recipe: str) -> Protocol:
+        """In which form a recipe's policies write."""
+        return load_protocol(recipe_named(recipe).protocol)
+
+    def teacher(self, task: DataTask, recipe: str) -> Policy:
+        """Who does such a task: the policy, or else rules."""
+        protocol = self.protocol(recipe)
+        if self.policy:
+            return make_policy(self.policy, protocol, schemas_of(suites_of(recipe)))
+        if isinstance(task, ViewTask):
+            return ViewTeacher(task, protocol)
+        teacher = TeacherPolicy(protocol, suites_of(recipe))
+        return Confirming(teacher, protocol, IMAGE_SIZE) if recipe == "evic" else teacher
+
+    def expert(self) -> Policy:
+        """The policy as SpaceTools' pointing expert: with the pointing tool and the prompt that it was trained with."""
+        return make_policy(self.policy, load_protocol(EXPERT_PROTOCOL), schemas_of((POINTING,)))
+
+    def reflecting(self, task: DataTask, recipe: str, seed: int) -> Policy:
+        """The same, but for doubtful calls, which are checked and made again."""
+        return Reflecting(self.teacher(task, recipe), self.protocol(recipe), seed)
+
+    def environment(
+        self,
+        recipe: str,
+        level: float = 0.0,
+        failures: Failures | None = None,
+        views: bool = False,
+        pointing: bool = False,
+    ) -> Environment:
+        """Stations as a recipe has them.
+
+        Args:
+            recipe: Whose tools, protocol and rewards.
+            level: Of the difficulty.
+            failures: On purpose; the difficulty's where None.
+            views: For ViewTask, which no recipe has a reward for: the mean of its terms is taken.
+            pointing: With the tool and the prompt of SpaceTools' pointing expert alone.
+        """
+        key = (recipe, level, repr(failures), views, pointing)
+        if key not in self._environments:
+            difficulty = Difficulty(level)
+            suites = (POINTING,) if pointing else suites_of(recipe)
+            config = StationConfig(suites=suites, image_size=IMAGE_SIZE, sleep=True)
+            self._environments[key] = Environment(
+                difficulty.config(config),
+                protocol=load_protocol(EXPERT_PROTOCOL) if pointing else self.protocol(recipe),
+                failures=failures or difficulty.failures(),
+                grader=mean_of_terms if views else recipe_named(recipe),
+            )
+        self._environments.move_to_end(key)
+        while len(self._environments) > ENVIRONMENTS_KEPT:
+            self._environments.popitem(last=False)[1].close()
+        return self._environments[key]
+
+
+@functools.cache
+def schemas_of(suites: tuple[str, ...]) -> Sequence[Mapping[str, Any]]:
+    """JSON schemas of the tools of some suites."""
+    return Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=suites)).toolbox.schemas()
+
+
+def suites_of(recipe: str) -> tuple[str, ...]:
+    """Whose tools are offered: the recipe's, and for E-ViC's, which only draw, those of SpaceTools beside them."""
+    suites = recipe_named(recipe).suites
+    return ("spacetools", *suites) if recipe == "evic" else suites
+
+
+def kinds_of(recipe: str) -> tuple[str, ...]:
+    """The questions of a recipe's mix that the scripted teacher's tools can answer."""
+    teacher = TeacherPolicy(suites=suites_of(recipe))
+    return tuple(kind for kind in recipe_named(recipe).mix if kind not in MANIPULATION and teacher.answers(kind))

@@ -1,0 +1,211 @@
+"""Tasks on stations as an environment: whoever trains owns the loop.
+
+    environment = Environment()
+    with environment.open(random_task(seed=7), seed=7) as session:
+        while not session.done:
+            session.say(policy.respond(session.messages()))
+        print(session.score().total)
+
+`open` gives any number of episodes at once, each on a station of its own; see `training.env.session.EpisodeSession` for
+their verbs. `reset` and `step` are the same for one episode at a time. Environments share nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from agent_node.context_window import Memory
+from agent_node.conversation import TURN_BUDGET, Conversation
+from agent_node.episode import Episode
+from agent_node.policy import Message, Reply
+from agent_node.protocol import Protocol
+from agent_node.recovery import Recovery
+from sim.station import StationConfig
+from sim.tasks.judge import JudgedStation
+from sim.tasks.task import Score, Task
+from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Tools
+from tool_nodes.tools.suites import require_installed
+from training.env.backends import CallbackPool, StationLease, StationPool, make_pool
+from training.env.failures import FailingToolbox, Failures
+from training.env.grading import Grader, mean_of_terms
+from training.env.session import EpisodeSession, SavedEpisode
+from training.tasks.shown import asked_in, shown_pictures
+
+Observation = tuple[Message, ...]
+"""The whole conversation, as the policy reads it next."""
+
+
+class Step(NamedTuple):
+    """What one turn led to.
+
+    Attributes:
+        observation: The conversation with the turn and its results.
+        rewards: The terms of the grader when it is done, by default those of the task's score, each in 0..1; empty
+            before.
+        done: The episode is over.
+    """
+
+    observation: Observation
+    rewards: Mapping[str, float]
+    done: bool
+
+
+class Environment:
+    """Tasks to be done, each on a station that it finds as new.
+
+    Args:
+        config: Backends of the stations; the seed is each episode's.
+        make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
+        turn_budget, protocol, recovery, memory: Of the conversations, see `agent_node.conversation.Conversation`.
+        failures: What fails on purpose; nothing where None.
+        grader: Makes the total of an episode.
+        backend: Where the episodes happen, one of `training.env.backends.BACKENDS`, or stations of one's own.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown backend, or one that lacks something of the configuration;
+            UNAVAILABLE where a tool would need an extra that is not installed.
+    """
+
+    def __init__(
+        self,
+        config: StationConfig | None = None,
+        make_station: Callable[[Task, StationConfig], JudgedStation] | None = None,
+        turn_budget: int = TURN_BUDGET,
+        protocol: Protocol | None = None,
+        recovery: Recovery | None = None,
+        memory: Memory | None = None,
+        failures: Failures | None = None,
+        grader: Grader = mean_of_terms,
+        backend: str | StationPool = "physics",
+    ) -> None:
+        config = config or StationConfig()
+        if make_station is not None:
+            backend = CallbackPool(make_station, config)
+        require_installed(config.suites, config.perception, config.ports)
+        self._pool = make_pool(backend, config) if isinstance(backend, str) else backend
+        self._turn_budget = turn_budget
+        self._protocol = protocol
+        self._recovery = recovery
+        self._memory = memory
+        self._failures = failures or Failures()
+        self._grader = grader
+        self._session: EpisodeSession | None = None
+        self.score: Score | None = None
+        """Of the episode of `reset` that is over; None before its end, and where there is none."""
+
+    def open(self, task: Task, seed: int = 0, rollout: int = 0) -> EpisodeSession:
+        """Begin a task, beside whatever else is open; the same seed and the same turns give the same bytes.
+
+        Args:
+            task: What is to be done.
+            seed: Of noise, grasp sampling, planning and failures on purpose; 0 or more.
+            rollout: Which of its group it is: each may fail by itself, see `training.env.failures.Failures`.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a bad seed, and for a task that cannot be done or judged there;
+                the error that ended the conversation where it was over before its first turn.
+        """
+        lease = self._pool.take(task, seed)
+
+        def begin(tools: Tools) -> Conversation:
+            return Conversation(
+                task.text,
+                tools,
+                self._turn_budget,
+                protocol=self._protocol and asked_in(self._protocol, task),
+                recovery=self._recovery,
+                memory=self._memory,
+                pictures=shown_pictures(task, lease.camera, lease.toolbox),
+            )
+
+        return self._session_at(lease, task, seed, rollout, begin)
+
+    def go_on(self, moment: SavedEpisode, rollout: int = 0) -> EpisodeSession:
+        """Go on from a saved moment, here or in another environment: the same turns give the same bytes.
+
+        Args:
+            moment: Where to go on.
+            rollout: As of `open`.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for a moment of another configuration, or where the backend is not `physics`.
+        """
+        lease = self._pool.go_on(moment.task, moment.station, moment.before)
+        seed = moment.station.config.seed
+        return self._session_at(lease, moment.task, seed, rollout, moment.conversation.fork, moment.turn_ends_s)
+
+    def _session_at(
+        self,
+        lease: StationLease,
+        task: Task,
+        seed: int,
+        rollout: int,
+        begin: Callable[[Tools], Conversation],
+        turn_ends_s: tuple[float | None, ...] = (),
+    ) -> EpisodeSession:
+        try:
+            tools = FailingToolbox(lease.toolbox, self._failures, seed, rollout)
+            return EpisodeSession(task, begin(tools), tools, lease, self._grader, seed, rollout, turn_ends_s)
+        except ToolError:
+            lease.release(True)
+            raise
+        except BaseException:  # such as Ctrl-C: a station that nobody has any more is not to be trusted
+            lease.release(False)
+            raise
+
+    def close(self) -> None:
+        """End what the backend has started, such as graphs of ROS 2."""
+        self._leave()
+        self._pool.close()
+
+    # -- one episode at a time -------------------------------------------------------------------------
+
+    @property
+    def episode(self) -> Episode:
+        """The record of the episode so far. Raises ToolError INVALID_ARGUMENT before the first reset."""
+        return self._begun().episode
+
+    def reset(self, task: Task, seed: int = 0, rollout: int = 0) -> Observation:
+        """As `open`, whatever has become of the episode before."""
+        self._leave()
+        self._session = self.open(task, seed, rollout)
+        return self._session.messages()
+
+    def step(self, turn: str | Reply) -> Step:
+        """Take one assistant turn; when it is the last, let the task score the episode.
+
+        Args:
+            turn: What the policy says to the last observation, with its tokens where they are to be kept.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT before a reset, after the end and for what is no turn; any other is an
+                infrastructure error: the episode has no score and is to be dropped.
+        """
+        session = self._begun()
+        if not session.say(turn).done:
+            return Step(session.messages(), {}, False)
+        score = session.score()
+        self.score = score.truth
+        return Step(session.messages(), dict(score.terms), True)
+
+    def save(self) -> SavedEpisode:
+        """As `EpisodeSession.save`. Raises also ToolError INVALID_ARGUMENT before a reset."""
+        return self._begun().save()
+
+    def restore(self, moment: SavedEpisode, rollout: int = 0) -> Observation:
+        """As `go_on`, whatever has become of the episode before."""
+        self._leave()
+        self._session = self.go_on(moment, rollout)
+        return self._session.messages()
+
+    def _leave(self) -> None:
+        if self._session is not None:
+            self._session.close()
+        self._session = self.score = None
+
+    def _begun(self) -> EpisodeSession:
+        if self._session is None:
+            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The environment has no episode.", "Call reset(task) first.")
+        return self._session

@@ -1,0 +1,131 @@
+"""One episode: a policy carries out a task on a station, and the task scores it by the simulator's truth."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from agent_node.agent import Agent
+from agent_node.conversation import TURN_BUDGET, Listener
+from agent_node.episode import Episode
+from agent_node.episode import summarize as summarize_episode
+from agent_node.policy import Policy
+from agent_node.protocol import Protocol
+from sim.tasks.judge import Judge, JudgedStation
+from sim.tasks.task import Score, Task
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.toolbox.toolbox import Tools
+from training.tasks.shown import asked_in, shown_pictures
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An episode with its truth.
+
+    Attributes:
+        truth: The task's score; None when an infrastructure error made the episode unscorable.
+        task: What `truth` was judged against.
+        time_to_first_motion_s: Wall time from the command to the arm's first motion, or None.
+        sim_time_s: Simulated time of the motions [s].
+    """
+
+    episode: Episode
+    truth: Score | None
+    task: Task
+    time_to_first_motion_s: float | None
+    sim_time_s: float
+
+    @property
+    def scored(self) -> bool:
+        """False after an infrastructure error: such an episode is counted but never scored."""
+        return self.truth is not None
+
+    @property
+    def false_success(self) -> bool:
+        """The tools reported success and the simulator disagrees."""
+        return self.episode.success and self.truth is not None and not self.truth.success
+
+
+def run_episode(
+    station: JudgedStation,
+    policy: Policy,
+    task: Task,
+    turn_budget: int = TURN_BUDGET,
+    stopped: Callable[[], bool] = lambda: False,
+    listener: Listener = lambda kind, payload: None,
+    protocol: Protocol | None = None,
+    toolbox: Tools | None = None,
+) -> Outcome:
+    """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.
+
+    Whoever has a sentence alone makes a task of it with `training.env.goal_from_text`. The other arguments are those of
+    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, SpaceTools' where None, and the
+    toolbox the station's own, where None, or one around it such as `training.env.failures.FailingToolbox`.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT where the station shows another scene.
+    """
+    protocol = protocol and asked_in(protocol, task)
+    agent = Agent(policy, toolbox or station.toolbox, turn_budget, stopped, listener, protocol)
+    camera = getattr(station, "camera", None)  # in another process there is none
+    return judged(station, task, lambda text: agent.run(text, shown_pictures(task, camera, station.toolbox)))
+
+
+def judged(station: JudgedStation, task: Task, carry_out: Callable[[str], Episode]) -> Outcome:
+    """Score what is done about a task, whoever does it. Raises as `run_episode`."""
+    require_scene(station, task)
+    judge = Judge(station)
+    station.arm.first_motion_at = None
+    began = time.monotonic()
+    episode = carry_out(task.text)
+    moved_at = station.arm.first_motion_at
+    sim_time = judge.sim_time_s
+    truth: Score | None = None
+    if episode.error_code not in INFRASTRUCTURE_ERRORS:
+        try:
+            truth = judge.score(task, episode)
+        except ToolError as error:
+            episode.success, episode.error_code, episode.answer = False, error.code, str(error)
+    return Outcome(episode, truth, task, None if moved_at is None else moved_at - began, sim_time)
+
+
+def require_scene(station: JudgedStation, task: Task) -> None:
+    """Raises ToolError INVALID_ARGUMENT where the station shows other things than the task's scene has."""
+    if isinstance(task, str):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            "A sentence alone is no task: nothing says what it means.",
+            "Take one of sim.tasks, or make one with training.env.goal_from_text.task_from_text.",
+        )
+    shown, needed = ({(placed.id, placed.item) for placed in scene.objects} for scene in (station.scene, task.scene))
+    if shown != needed:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The station shows {station.scene.name or 'a scene'} with other things than the task's scene.",
+            "Make it with Station(task.scene).",
+        )
+
+
+def summarize(outcome: Outcome, station: JudgedStation) -> dict[str, Any]:
+    """The machine-readable result of a run."""
+    truth, first = outcome.truth, outcome.time_to_first_motion_s
+    return {
+        **summarize_episode(outcome.episode),
+        "truth": None if truth is None else truth_document(truth),
+        "judged_against": None if truth is None else {"goal": outcome.task.goal, "source": outcome.task.source},
+        "time_to_first_motion_s": None if first is None else round(first, 3),
+        "sim_time_s": round(outcome.sim_time_s, 3),
+        "seed": station.config.seed,
+        "scene_seed": station.scene.seed,
+    }
+
+
+def truth_document(truth: Score) -> dict[str, Any]:
+    """A score as `result.json` has it: its terms, its points, and what was not as it should be.
+
+    `picked` and `placed` are always there: None where the task does not ask for them.
+    """
+    asked_for_or_not: dict[str, float | None] = {"picked": None, "placed": None, **truth.terms}
+    return {**asked_for_or_not, "score": truth.points} | ({"reasons": list(truth.reasons)} if truth.reasons else {})

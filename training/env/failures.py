@@ -1,0 +1,328 @@
+"""Failures on purpose: a toolbox whose calls go wrong at chosen rates, so that a policy learns to see it and to go on.
+
+    failures = Failures({"*": {"TIMEOUT": 0.02, "empty": 0.05}, "roborefer.detect_one": {"wrong_point": 0.2}})
+    toolbox = FailingToolbox(station.toolbox, failures, seed=7, rollout=3)
+
+LAST (section 3.3, stage 2) simulates "empty returns or execution errors" in about 3,000 of its 16,000 samples and calls
+an answer partially correct that has only one of two things, and
+SpaceTools' tools are stochastic by themselves: real ones, which fail and point beside what was meant. Neither gives
+rates.
+
+| kind | which tools | what happens |
+|---|---|---|
+| `empty` | all that move nothing | the call succeeds and returns nothing: no words, no picture, no `$variable` |
+| `wrong_point` | pointing | the point of another thing in the picture; as always where there is none |
+| `partial` | pointing at all of a kind | some of the points alone; as always where there is one |
+| TIMEOUT, EXECUTION_FAILED | all | the error, at once |
+| OBJECT_NOT_FOUND, NOT_RECOGNISED | those that are asked by words | the error |
+| EMPTY_MASK | segmentation | the error |
+| NO_DEPTH | depth | the error |
+| NO_GRASP | grasp generation | the error |
+| IK_FAILED, PLAN_FAILED | motions | the error; nothing has moved |
+| GRIPPER_EMPTY | grasping | the error; nothing has moved |
+| PLACE_BLOCKED | placing | the error; nothing has moved, and what is held stays held |
+
+Only `wrong_point` and `partial` run the tool. A call that could not run, for its arguments or its repetition, is
+answered as always.
+That perception misses, blurs and confuses things is `sim.perception.PerceptionNoise`; things that really slip are
+`training.env.difficulty.slippery`.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from tool_nodes.files import read_file
+from tool_nodes.ports import Answer
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, ToolResult
+from tool_nodes.stop_latch import StopWatch
+from tool_nodes.toolbox.images import SessionImage
+from tool_nodes.toolbox.limits import CallHistory
+from tool_nodes.toolbox.toolbox import TIMEOUT_S, CallRecord, Session, Toolbox, ToolSpec
+from tool_nodes.tools.spacetools.pointing import PointingTools
+
+FACT = "failed_on_purpose"
+"""The fact of a result (`ToolResult.facts`) that says which kind of failure it is. No policy sees facts."""
+
+ALL_TOOLS = "*"
+"""In place of a tool's name: all tools that can fail so and have no rates of their own."""
+
+EMPTY, WRONG_POINT, PARTIAL = "empty", "wrong_point", "partial"
+
+_ANOTHER = 0.03
+"""Points at least so far from all right ones are on another thing, in shares of the picture; chosen by hand."""
+_STREAM = 14
+"""Keeps these random numbers apart from others of the same seed."""
+_SHOWN = 60
+"""Longest part of a wrong value in an error [characters]."""
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One way to fail: which tools can, and the words of the error. A `{time}` is the time that the tool has."""
+
+    fits: Callable[[ToolSpec], bool]
+    message: str = ""
+    hint: str = ""
+
+
+def _named(*patterns: str) -> Callable[[ToolSpec], bool]:
+    return lambda spec: any(fnmatchcase(spec.name, pattern) for pattern in patterns)
+
+
+def _any(spec: ToolSpec) -> bool:
+    return True
+
+
+def _pointing(spec: ToolSpec) -> PointingTools | None:
+    """The tools that a pointing tool is one of."""
+    provider = getattr(spec.function, "__self__", None)
+    return provider if isinstance(provider, PointingTools) else None
+
+
+_BY_WORDS = _named(
+    "roborefer.*", "vlm.*", "grounding_dino", "text_segment", "EstimateDepth", "EstimateSize", "Get3DPoint", "Segment*"
+)
+KINDS: Mapping[str, _Kind] = {
+    EMPTY: _Kind(lambda spec: not spec.motion),
+    WRONG_POINT: _Kind(lambda spec: _pointing(spec) is not None),
+    PARTIAL: _Kind(lambda spec: _pointing(spec) is not None and spec.name.endswith("detect_all")),
+    ErrorCode.TIMEOUT: _Kind(_any, "no result within {time:g} s.", "Try again, or use another tool."),
+    ErrorCode.EXECUTION_FAILED: _Kind(_any, "the call failed."),
+    ErrorCode.OBJECT_NOT_FOUND: _Kind(_BY_WORDS, "nothing that fits these words is in the picture."),
+    ErrorCode.NOT_RECOGNISED: _Kind(_BY_WORDS, "these words were not recognised.", "Use others."),
+    ErrorCode.EMPTY_MASK: _Kind(_named("sam2.*", "*_segment"), "there is no object there.", "Point at another place."),
+    ErrorCode.NO_DEPTH: _Kind(
+        _named("depth_estimator.*", "robot.get_depth*", "EstimateDepth", "EstimateSize", "Get3DPoint"),
+        "no pixel has depth.",
+        "Look again.",
+    ),
+    ErrorCode.NO_GRASP: _Kind(_named("grasp_generator.*"), "no grasp fits the object.", "Look from elsewhere."),
+    ErrorCode.IK_FAILED: _Kind(lambda spec: spec.motion, "the arm has no posture for that pose."),
+    ErrorCode.PLAN_FAILED: _Kind(lambda spec: spec.motion, "no path without collision was found."),
+    ErrorCode.GRIPPER_EMPTY: _Kind(_named("robot.execute_grasp"), "the gripper closed on nothing."),
+    ErrorCode.PLACE_BLOCKED: _Kind(_named("robot.place_*"), "something is in the way there."),
+}
+"""The ways to fail, by name: an error's code, or a kind without an error."""
+
+
+@dataclass(frozen=True)
+class Failures:
+    """How often calls fail, and how.
+
+    Attributes:
+        rates: {tool or "*": {kind: rate}}, each rate in [0, 1] and at most 1 together; kinds as in KINDS. What is said
+            of a tool by its name replaces what is said of all.
+        shared: The rollouts of a group fail alike in calls of the same number and tool; else each fails by itself.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for what is not as above. Unknown tools are found by FailingToolbox.
+    """
+
+    rates: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    shared: bool = False
+
+    def __post_init__(self) -> None:
+        for tool, kinds in self.rates.items():
+            if not isinstance(kinds, Mapping):
+                raise _invalid(f"{_shown(tool)} must have a mapping {{kind: rate}}, got {_shown(kinds)}.")
+            for kind, rate in kinds.items():
+                _check(tool, kind, rate)
+            if math.fsum(kinds.values()) > 1.0 + 1e-9:
+                raise _invalid(f"the rates of {_shown(tool)} may be 1 together, not {math.fsum(kinds.values()):g}.")
+
+    def of(self, spec: ToolSpec) -> Mapping[str, float]:
+        """The rates of one tool by kind, sorted. Raises ToolError INVALID_ARGUMENT where it cannot fail so."""
+        names = [name for name in (spec.name, *spec.aliases) if name in self.rates]
+        if len(names) > 1:
+            raise _invalid(f"{names[0]} and {names[1]} are the same tool, give one of them.")
+        if not names:
+            general = self.rates.get(ALL_TOOLS, {})
+            return {kind: general[kind] for kind in sorted(general) if KINDS[kind].fits(spec)}
+        own = self.rates[names[0]]
+        for kind in own:
+            if not KINDS[kind].fits(spec):
+                can = ", ".join(name for name in KINDS if KINDS[name].fits(spec))
+                raise _invalid(f"{spec.name} cannot fail with {kind}, but with {can}.")
+        return {kind: own[kind] for kind in sorted(own)}
+
+
+def load_failures(path: str | Path, shared: bool = False) -> Failures:
+    """Read rates from a YAML file, a mapping {tool or "*": {kind: rate}}.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT, in one sentence that names the file.
+    """
+    path = Path(path)
+    try:
+        document = load(read_file(path, Limits().size))
+    except OSError as error:
+        raise _invalid(f"{path.name} cannot be read ({error.strerror}).") from error
+    except PlainYamlError as error:
+        raise _invalid(f"{path.name} is not valid YAML ({error}).") from error
+    if not isinstance(document, dict):
+        raise _invalid(f'{path.name} must be a mapping {{tool or "*": {{kind: rate}}}}.')
+    return Failures(document, shared)
+
+
+class FailingToolbox:
+    """A toolbox around another one, whose calls fail at given rates; for one rollout, or for forks of it.
+
+    Whether call k of a conversation fails depends on the seed, the rollout, k and the tool alone, whatever else is
+    drawn anywhere. What the agent does for itself, such as a look before a motion, never fails.
+
+    Args:
+        tools: Does what does not fail.
+        failures: How often what fails.
+        seed: Of the group: of its task; 0 or more.
+        rollout: Which of the group it is, from 0; makes no difference where the failures are shared.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for rates of a tool that is not there or cannot fail so, and for a negative number.
+    """
+
+    def __init__(self, tools: Toolbox, failures: Failures, seed: int, rollout: int = 0) -> None:
+        if min(seed, rollout) < 0:
+            raise _invalid(f"seed and rollout must be 0 or more, got {seed} and {rollout}.")
+        for name in failures.rates:
+            if name != ALL_TOOLS:
+                try:
+                    tools.find(name)
+                except ToolError as error:
+                    raise _invalid(str(error)) from None
+        self._tools = tools
+        self._rates = {name: failures.of(spec) for name, spec in tools.specs.items()}
+        self._key = (seed, _STREAM, 0 if failures.shared else rollout + 1)
+
+    @property
+    def specs(self) -> Mapping[str, ToolSpec]:
+        """See Toolbox."""
+        return self._tools.specs
+
+    def job(self) -> AbstractContextManager[StopWatch]:
+        """See Toolbox."""
+        return self._tools.job()
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """See Toolbox."""
+        return self._tools.schemas()
+
+    def is_motion(self, name: str) -> bool:
+        """See Toolbox."""
+        return self._tools.is_motion(name)
+
+    def find(self, name: str) -> ToolSpec:
+        """See Toolbox."""
+        return self._tools.find(name)
+
+    def call(self, name: str, arguments: Any, session: Session) -> CallRecord:
+        """Run one tool, or fail; FACT among the result's facts says which kind of failure was on purpose."""
+        failure = self._failure(name, session.calls)
+        if failure is None:
+            return self._tools.call(name, arguments, session)
+        record = self._tools.done_by(name, failure).call(name, arguments, session)
+        if FACT in record.result.facts:
+            session.history = CallHistory()  # the same call may give another result the next time
+        return record
+
+    def _failure(self, name: str, number: int | None) -> Callable[..., ToolResult] | None:
+        """What is done in place of the tool in call `number`; None where it does not fail."""
+        try:
+            spec = self._tools.find(name)
+        except ToolError:  # which the call itself will tell
+            return None
+        if number is None or not self._rates[spec.name]:
+            return None
+        rng = np.random.default_rng((*self._key, number, zlib.crc32(spec.name.encode())))
+        left = rng.random()
+        for kind, rate in self._rates[spec.name].items():
+            if left < rate:
+                ran = _RAN.get(kind)
+                return _failed(spec, kind) if ran is None else ran(spec, rng)
+            left -= rate
+        return None
+
+
+def ran_out_of_time(record: CallRecord) -> bool:
+    """Whether a call ran out of its time, and not on purpose: what has not ended may still change something."""
+    error = record.result.error
+    return error is not None and error.code is ErrorCode.TIMEOUT and FACT not in record.result.facts
+
+
+def _failed(spec: ToolSpec, kind: str) -> Callable[..., ToolResult]:
+    """Does nothing, and says what the failure says."""
+    error = None
+    if kind != EMPTY:
+        message = KINDS[kind].message.format(time=spec.timeout_s or TIMEOUT_S)
+        error = ToolError(ErrorCode(kind), f"{spec.name}: {message}", KINDS[kind].hint)
+    result = ToolResult(error=error, facts={FACT: str(kind)})
+    return lambda **values: result
+
+
+def _wrong_point(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., ToolResult]:
+    """Does a pointing tool with another thing's point."""
+
+    def run(obj_name: str, image_index: SessionImage) -> ToolResult:
+        result, tools = spec.function(obj_name=obj_name, image_index=image_index), _pointing(spec)
+        assert tools is not None
+        try:
+            things = tools.find("everything", image_index)
+        except ToolError:  # nothing else is seen
+            return result
+        right = result.facts["points"]
+        others = [p for p in things.value if all(math.dist(p, q) >= _ANOTHER for q in right)]
+        if not others:
+            return result
+        chosen = Answer([others[int(rng.integers(len(others)))]], things.backend)
+        wrong = tools.report(obj_name, image_index, chosen, spec.name.endswith("detect_one"))
+        return replace(wrong, facts={**wrong.facts, FACT: WRONG_POINT})
+
+    return run
+
+
+def _partial(spec: ToolSpec, rng: np.random.Generator) -> Callable[..., ToolResult]:
+    """Does a pointing tool and keeps some of its points, in their order."""
+
+    def run(obj_name: str, image_index: SessionImage) -> ToolResult:
+        result, tools = spec.function(obj_name=obj_name, image_index=image_index), _pointing(spec)
+        assert tools is not None
+        points = result.facts["points"]
+        if len(points) < 2:
+            return result
+        kept = sorted(rng.choice(len(points), int(rng.integers(1, len(points))), replace=False).tolist())
+        some = tools.report(obj_name, image_index, Answer([points[k] for k in kept], result.backend), only_one=False)
+        return replace(some, facts={**some.facts, FACT: PARTIAL})
+
+    return run
+
+
+_RAN = {WRONG_POINT: _wrong_point, PARTIAL: _partial}
+"""What does the tool and spoils its result, by kind."""
+
+
+def _check(tool: str, kind: str, rate: object) -> None:
+    """Raises ToolError INVALID_ARGUMENT where there is no such kind of failure, or it is no rate."""
+    if kind in INFRASTRUCTURE_ERRORS:
+        raise _invalid(f"{kind} is an infrastructure error, which is never scored; no rate may name it.")
+    if kind not in KINDS:
+        raise _invalid(f"there is no failure {_shown(kind)}: give {', '.join(KINDS)}.")
+    if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0.0 <= rate <= 1.0:
+        raise _invalid(f"the rate of {kind} of {_shown(tool)} must be a number from 0 to 1, not {_shown(rate)}.")
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:_SHOWN]
+
+
+def _invalid(message: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Failures on purpose: {message}")

@@ -1,0 +1,90 @@
+"""Worlds by name: which tools err in them and how often, for a plan of rollouts.
+
+    RolloutPlan(tasks_of(["pick"], 32), world="erring", timestep=0.004)
+
+| world | what points | what goes wrong |
+|---|---|---|
+| `erring` | `roborefer.*` by the learned pointer, `vlm.*` by the rules of `pixels` | see ERRING_RATES; things slip |
+
+`erring:FILE` has the pointer of a file of weights. Both pointers see pixels alone, so what one gets wrong the other may
+get right; neither is right always, and nothing tells but asking both, or looking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sim.scene.scenes import Scene
+from sim.station import StationConfig
+from tool_nodes.port_names import PortNames
+from tool_nodes.results import ErrorCode, ToolError
+from training.env.difficulty import slippery
+from training.env.failures import PARTIAL, WRONG_POINT, Failures
+
+ERRING_RATES: Mapping[str, Mapping[str, float]] = {
+    "roborefer.detect_all": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.05},
+    "roborefer.detect_one": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.05},
+    "vlm.detect_all": {WRONG_POINT: 0.15, PARTIAL: 0.1, ErrorCode.OBJECT_NOT_FOUND: 0.1},
+    "vlm.detect_one": {WRONG_POINT: 0.15, ErrorCode.OBJECT_NOT_FOUND: 0.1},
+    "sam2.segment_from_point": {ErrorCode.EMPTY_MASK: 0.1},
+    "grasp_generator.compute_grasp": {ErrorCode.NO_GRASP: 0.05},
+}
+"""Failures on purpose in the world `erring`, per call. Chosen by hand, so that a policy that checks nothing does about
+half of its tasks and one that checks has room above it."""
+ERRING_LEAST_GRIP = 0.03
+"""Least friction of a thing there, times its own, as of `training.env.difficulty.LEAST_GRIP`. Chosen by hand."""
+ERRING_MOST_WEIGHT = 2.0
+"""Greatest mass of a thing there, times its own. Chosen by hand."""
+
+
+@dataclass(frozen=True)
+class NamedWorld:
+    """What errs, and how.
+
+    Attributes:
+        name: As it was asked for.
+        perception: Preset of the perception ports.
+        ports: Backends of single ports instead.
+        rates: Failures on purpose, as of `training.env.failures.Failures`.
+        least_grip, most_weight: Of the things, as of `training.env.difficulty.slippery`.
+    """
+
+    name: str
+    perception: str
+    ports: PortNames
+    rates: Mapping[str, Mapping[str, float]]
+    least_grip: float = 1.0
+    most_weight: float = 1.0
+
+    def config(self, config: StationConfig) -> StationConfig:
+        """The configuration with this world's perception."""
+        return replace(config, perception=self.perception, ports=self.ports)
+
+    def failures(self, shared: bool = False) -> Failures:
+        """Failures on purpose; `shared` as of Failures."""
+        return Failures(self.rates, shared)
+
+    def scene(self, scene: Scene, seed: int) -> Scene:
+        """The scene with this world's things."""
+        return slippery(scene, seed, self.least_grip, self.most_weight)
+
+
+ERRING = NamedWorld(
+    "erring", "learned", PortNames(second_pointer="pixels"), ERRING_RATES, ERRING_LEAST_GRIP, ERRING_MOST_WEIGHT
+)
+"""Two pointers that err differently, outlines that are empty now and then, things that slip."""
+WORLDS: Mapping[str, NamedWorld] = {ERRING.name: ERRING}
+"""By name."""
+
+
+def world_named(spec: str) -> NamedWorld:
+    """A world by its name, or `NAME:FILE` with the learned pointer's weights. Raises ToolError INVALID_ARGUMENT."""
+    name, colon, file = spec.partition(":")
+    if name not in WORLDS or (colon and not file):
+        forms = " or ".join(f"{known} or {known}:FILE" for known in WORLDS)
+        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no world {spec[:60]!r}: it must be {forms}.")
+    world = WORLDS[name]
+    if not file:
+        return world
+    return replace(world, name=spec, ports=replace(world.ports, pointer=f"learned:{file}"))

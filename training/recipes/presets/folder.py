@@ -1,0 +1,292 @@
+"""A preset's folder: data, configuration, launch script and page; whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from agent_node.policies.chat import ToolNames
+from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.station import Station, StationConfig
+from tool_nodes.port_names import DEFAULT_PRESET
+from tool_nodes.results import ErrorCode, ToolError
+from training.data.arrow import arrow
+from training.data.formats.shards import write_durably
+from training.recipes import recipe_named
+from training.recipes.presets.launch import launch_script
+from training.recipes.presets.models import ModelPreset, model_named
+from training.recipes.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
+from training.recipes.presets.readme import readme
+from training.recipes.presets.rl_config import AGENT, agent_document, tools_document, verl_document
+from training.recipes.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
+from training.recipes.presets.yaml_text import yaml_text
+from training.recipes.recipe import TrainingRecipe
+from training.recipes.stages import RlStage, SftStage, TrainingStage
+from training.rollouts.plan import RolloutPlan
+
+TASKS = 16
+"""Tasks of a stage where nobody says how many [-]; chosen by hand, to look at: a step of training takes 64 and more."""
+VALIDATION_SHARE = 0.25
+"""Tasks for validation beside each one to train on [-]; chosen by hand."""
+PICTURE = (640, 480)
+"""Of the camera, (width, height) [px]; chosen by hand."""
+ERRING = 0.4
+"""Difficulty of a stage's world, so that tools err as they do in the trajectories of SFT (`training.data.synthesis`);
+chosen by hand."""
+STRIDE = 100_000_000
+"""Between the seeds of two stages' tasks, so that none is asked twice [-]; chosen by hand."""
+
+
+@dataclass(frozen=True)
+class StageWorld:
+    """Where the episodes of RL happen.
+
+    Attributes:
+        perception: Preset of the perception ports.
+        difficulty: From 0, where nothing errs, to 1, see `training.env.difficulty`.
+        world: A world by its name in place of both, see `training.env.worlds`; empty for none.
+    """
+
+    perception: str = DEFAULT_PRESET
+    difficulty: float = ERRING
+    world: str = ""
+
+    @property
+    def options(self) -> str:
+        """What differs from the default, as options of `toolhand train`."""
+        if self.world:
+            return f" --world {shlex.quote(self.world)}"
+        perception = f" --perception {shlex.quote(self.perception)}" * (self.perception != DEFAULT_PRESET)
+        return perception + f" --difficulty {self.difficulty:g}" * (self.difficulty != ERRING)
+
+
+@dataclass(frozen=True)
+class WrittenPreset:
+    """What was written.
+
+    Attributes:
+        folder: Where it lies.
+        recipe, preset, model: What it is for.
+        given: The paper trained this model with these numbers.
+        tasks: Of each stage of RL, by its name: to train on, and for validation.
+        files: All that is there, relative to the folder.
+    """
+
+    folder: Path
+    recipe: str
+    preset: str
+    model: str
+    given: bool
+    tasks: dict[str, tuple[int, int]]
+    files: tuple[str, ...]
+
+    def document(self) -> dict[str, Any]:
+        """The same as a JSON document."""
+        tasks = {name: {"train": count[0], "validation": count[1]} for name, count in self.tasks.items()}
+        return {
+            "folder": str(self.folder), "recipe": self.recipe, "preset": self.preset, "model": self.model,
+            "given_by_the_paper": self.given, "tasks": tasks, "files": list(self.files),
+        }  # fmt: skip
+
+
+def write_preset(
+    recipe: str,
+    preset: str,
+    out: Path,
+    n: Sequence[int] = (TASKS,),
+    seed: int = 0,
+    told: Callable[[str], None] = lambda sentence: None,
+    where: StageWorld | None = None,
+    workers: int = 1,
+) -> WrittenPreset:
+    """Write everything that a GPU machine needs to train a model by a recipe.
+
+    Args:
+        recipe: One of `training.recipes.RECIPES`.
+        preset: One of `training.recipes.presets.models.MODELS`.
+        out: Where it goes; not there yet, or empty.
+        n: Tasks of each stage of RL in order, or one number for all of them.
+        seed: Of tasks, stations and order.
+        told: Hears what is being written.
+        where: Where the episodes happen; with tools that err where None.
+        workers: Processes that make the tasks; any number gives the same folder.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown recipe or preset, for other numbers, and where the folder holds
+            something; UNAVAILABLE without pyarrow and where it cannot be written. Nothing is left of it then.
+    """
+    followed, model = recipe_named(recipe), model_named(preset)
+    if not 0 <= seed < STRIDE or workers < 1:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"The seed must be from 0 to {STRIDE - 1} and workers 1 or more, got {seed} and {workers}.",
+        )
+    counts, where = _counts(followed, n), where or StageWorld()
+    command = f"toolhand train {recipe} --preset {preset} --n {' '.join(map(str, counts.values()))} --seed {seed}"
+    command = f"{command}{where.options}"
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"{out} holds something already, and nothing is replaced.",
+            "Name a folder that does not exist yet or is empty.",
+        )
+    arrow()
+    with _whole(out) as folder:
+        tasks = {}
+        for number, stage in enumerate(followed.training.stages):
+            told(f"{followed.paper}, {stage.title}")
+            if isinstance(stage, SftStage):
+                _write_sft(folder, followed, stage, model, seed)
+            else:
+                count = counts[stage.name]
+                plans = {
+                    "train": plan_of(followed, stage, count, seed + STRIDE * number, "train", where),
+                    "validation": plan_of(
+                        followed,
+                        stage,
+                        max(1, round(VALIDATION_SHARE * count)),
+                        seed + STRIDE * number,
+                        "validation",
+                        where,
+                    ),
+                }
+                _write_rl(folder, followed, stage, model, plans, seed, workers)
+                tasks[stage.name] = (len(plans["train"].tasks), len(plans["validation"].tasks))
+        _write(folder, "tools.yaml", _dumped(tools_document(_schemas(followed)), "Tools of verl's own tool loop."))
+        _write(folder, "launch.sh", launch_script(followed, model, counts, seed))
+        (folder / "launch.sh").chmod(0o755)
+        _write(folder, "numbers.json", json.dumps(_numbers(followed, model, counts, seed), indent=2) + "\n")
+        _write(folder, "README.md", readme(followed, model, command))
+        files = tuple(sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()))
+    return WrittenPreset(out, followed.name, preset, model.weights, model.trained_by(followed), tasks, files)
+
+
+@contextlib.contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A folder beside the one that is wanted, which takes its place when all is written."""
+    part = out.absolute().with_name(f".{out.absolute().name}.{uuid.uuid4().hex}.part")
+    try:
+        part.mkdir(parents=True)
+        yield part
+        part.replace(out)
+    except OSError as error:
+        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {out}: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _write_sft(folder: Path, recipe: TrainingRecipe, stage: SftStage, model: ModelPreset, seed: int) -> None:
+    head = f"{recipe.paper}, {stage.title}, for LLaMA-Factory 0.9.5: llamafactory-cli train {stage.name}.yaml"
+    _write(folder, f"{stage.name}.yaml", yaml_text(sft_document(recipe, stage, model, seed), head))
+    _write(folder, DEEPSPEED, json.dumps(deepspeed_document(), indent=2) + "\n")
+
+
+def _write_rl(
+    folder: Path,
+    recipe: TrainingRecipe,
+    stage: RlStage,
+    model: ModelPreset,
+    plans: Mapping[str, RolloutPlan],
+    seed: int,
+    workers: int,
+) -> None:
+    files: dict[str, list[str]] = {}
+    for split, plan in plans.items():
+        within = f"data/{stage.name}/{split}"
+        written = write_prompts(prompts_of(plan, workers), folder / within, f"toolhand/{recipe.name}", AGENT)
+        files[split] = [f"{within}/{name}" for name in written]
+    head = f"{recipe.paper}, {stage.title}, for verl 0.9.1; launch.sh sets what oc.env reads."
+    _write(folder, f"{stage.name}.yaml", yaml_text(verl_document(recipe, stage, model, files, seed), head))
+    loop = _dumped(agent_document(plans["train"], recipe, stage), f"Episodes of {recipe.paper}, {stage.title}.")
+    _write(folder, f"{stage.name}.agent.yaml", loop)
+
+
+def _counts(recipe: TrainingRecipe, n: Sequence[int]) -> dict[str, int]:
+    """Tasks of each stage of RL by its name."""
+    stages = [stage.name for stage in recipe.training.stages if isinstance(stage, RlStage)]
+    each = list(n) * len(stages) if len(n) == 1 else list(n)
+    if len(each) != len(stages) or min(each) < 1:
+        raise ToolError(
+            ErrorCode.INVALID_ARGUMENT,
+            f"There must be 1 task or more, for all stages of RL or for each of {', '.join(stages)}, got "
+            f"{' '.join(map(str, n)) or 'nothing'}.",
+        )
+    return dict(zip(stages, each, strict=True))
+
+
+def plan_of(
+    recipe: TrainingRecipe, stage: RlStage, count: int, seed: int, split: str, where: StageWorld | None = None
+) -> RolloutPlan:
+    """Rollouts of a stage's tasks as the paper has them.
+
+    Args:
+        recipe: Whose stage.
+        stage: Its tasks, group and turns.
+        count: Tasks.
+        seed: Of the first task.
+        split: Of the tasks.
+        where: Where they happen.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a world, perception or difficulty that there is not.
+    """
+    where = where or StageWorld()
+    return RolloutPlan(
+        tasks=tasks_of_kinds(recipe, stage.kinds, count, seed, split),
+        group=stage.group.value,
+        seed=seed,
+        protocol=stage.protocol or recipe.protocol,
+        reward=recipe.name,
+        turns=stage.turns.value,
+        suites=stage.suites or recipe.suites,
+        image_size=PICTURE,
+        perception=where.perception,
+        difficulty=where.difficulty,
+        world=where.world,
+    )
+
+
+def _schemas(recipe: TrainingRecipe) -> list[dict[str, Any]]:
+    """The suite's tools with their names as models write them."""
+    schemas = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=recipe.suites)).toolbox.schemas()
+    names = ToolNames(schemas)
+    return [
+        {**schema, "function": {**schema["function"], "name": names.sent(schema["function"]["name"])}}
+        for schema in schemas
+    ]
+
+
+def _numbers(recipe: TrainingRecipe, model: ModelPreset, tasks: Mapping[str, int], seed: int) -> dict[str, Any]:
+    def stage_document(stage: TrainingStage) -> dict[str, Any]:
+        return {
+            "name": stage.name,
+            "title": stage.title,
+            "method": stage.algorithm if isinstance(stage, RlStage) else "SFT",
+            "numbers": {
+                name: {"value": number.value, "source": model.source(recipe, number), "given": number.given}
+                for name, number in stage.numbers()
+            },
+        }
+
+    return {
+        "recipe": recipe.name, "paper": recipe.paper, "preset": model.name, "model": model.weights,
+        "given_by_the_paper": model.trained_by(recipe), "trained_by_the_paper": list(recipe.training.models),
+        "tasks": dict(tasks), "seed": seed, "stages": [stage_document(stage) for stage in recipe.training.stages],
+    }  # fmt: skip
+
+
+def _dumped(document: Any, head: str) -> str:
+    return f"# {head}\n\n{yaml.safe_dump(document, sort_keys=False, width=120)}"
+
+
+def _write(folder: Path, name: str, text: str) -> None:
+    write_durably(folder / name, text.encode())

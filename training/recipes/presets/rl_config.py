@@ -1,0 +1,166 @@
+"""Stages of reinforcement learning as verl 0.9.1 takes them: its configuration, and that of Toolhand's agent loop.
+
+Only what differs from verl's own defaults stands there. verl counts a mini-batch in tasks, papers count it in rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from training.recipes.presets.models import ModelPreset
+from training.recipes.presets.yaml_text import Noted
+from training.recipes.recipe import TrainingRecipe
+from training.recipes.stages import RlStage, Sourced
+from training.rollouts.plan import RolloutPlan
+
+AGENT = "toolhand"
+"""Name of the agent loop, in rows and in verl's configuration."""
+LOOP, TOOL = "training.adapters.on_verl.EpisodeLoop", "training.adapters.on_verl.SessionTool"
+"""The loop that plays whole episodes, and one tool for verl's own loop."""
+STEP_CREDIT = "or_gigpo_sync"
+"""verl's trainer with OR-GIGPO, see `training.adapters`."""
+
+BY_HAND = "chosen by hand"
+SAVED = 20
+"""Steps between checkpoints [-]; chosen by hand."""
+
+
+def verl_document(
+    recipe: TrainingRecipe, stage: RlStage, model: ModelPreset, files: Mapping[str, Sequence[str]], seed: int
+) -> dict[str, Any]:
+    """The primary configuration of `python -m verl.trainer.main_ppo`.
+
+    Args:
+        recipe: Whose stage.
+        stage: One of its stages.
+        model: That is trained.
+        files: "train" and "validation" -> Parquet files, relative to the folder.
+        seed: Of the order of the tasks.
+    """
+
+    def of(number: Sourced[Any]) -> Noted:
+        return Noted(number.value, model.source(recipe, number))
+
+    rollouts = stage.mini_batch.value
+    credit = stage.credit
+    return {
+        "hydra": {"searchpath": ["pkg://verl.trainer.config"]},
+        "defaults": ["ppo_trainer", "_self_"],
+        "data": {
+            "train_files": [_within(name) for name in files["train"]],
+            "val_files": [_within(name) for name in files["validation"]],
+            "train_batch_size": of(stage.batch),
+            "max_prompt_length": of(stage.max_prompt),
+            "max_response_length": of(stage.max_response),
+            "filter_overlong_prompts": True,
+            "image_patch_size": Noted(model.patch, "of the model"),
+            "seed": seed,
+        },
+        "actor_rollout_ref": {
+            "model": {"path": "${oc.env:TOOLHAND_START}"},
+            "actor": {
+                "ppo_mini_batch_size": Noted(
+                    rollouts // stage.group.value,
+                    f"{rollouts} rollouts, {stage.group.value} of a task; {model.source(recipe, stage.mini_batch)}",
+                ),
+                "ppo_micro_batch_size_per_gpu": of(stage.micro_batch),
+                "clip_ratio": of(stage.clip),
+                "clip_ratio_low": stage.clip.value,
+                "clip_ratio_high": stage.clip.value,
+                "entropy_coeff": of(stage.entropy),
+                "use_kl_loss": stage.kl.value > 0,
+                "kl_loss_coef": of(stage.kl),
+                "freeze_vision_tower": Noted(
+                    stage.trained.value == "language model",
+                    f"{model.source(recipe, stage.trained)}; verl 0.9.1 has this key and reads it nowhere",
+                ),
+                "optim": {
+                    "lr": of(stage.learning_rate),
+                    "lr_scheduler_type": of(stage.schedule),
+                    "lr_warmup_steps_ratio": of(stage.warmup_ratio),
+                    "min_lr_ratio": of(stage.min_lr_ratio),
+                },
+                "checkpoint": {
+                    "save_contents": Noted(["model", "optimizer", "extra", "hf_model"], "the next stage reads hf_model")
+                },
+            },
+            "ref": {"log_prob_micro_batch_size_per_gpu": of(stage.logprob_micro_batch)},
+            "rollout": {
+                "name": of(stage.server),
+                "n": of(stage.group),
+                "temperature": of(stage.temperature),
+                "top_p": of(stage.top_p),
+                "top_k": of(stage.top_k),
+                "log_prob_micro_batch_size_per_gpu": of(stage.logprob_micro_batch),
+                "tensor_model_parallel_size": Noted(1, BY_HAND),
+                "multi_turn": {"enable": True, "max_assistant_turns": of(stage.turns)},
+                "agent": {
+                    "default_agent_loop": AGENT,
+                    "agent_loop_config_path": _within(f"{stage.name}.agent.yaml"),
+                },
+            },
+        },
+        "algorithm": {"adv_estimator": "grpo", "use_kl_in_reward": False},
+        "trainer": {
+            "project_name": AGENT,
+            "experiment_name": f"{recipe.name}-{stage.name}",
+            "default_local_dir": _within(f"checkpoints/{stage.name}"),
+            "logger": ["console", "tensorboard"],
+            "total_epochs": of(stage.epochs),
+            **({} if stage.steps is None else {"total_training_steps": of(stage.steps)}),
+            "n_gpus_per_node": "${oc.decode:${oc.env:TOOLHAND_GPUS}}",
+            "nnodes": "${oc.decode:${oc.env:TOOLHAND_NODES}}",
+            "save_freq": Noted(SAVED, BY_HAND),
+            "test_freq": Noted(SAVED, BY_HAND),
+            "val_before_train": False,
+            **({} if credit is None else {"v1": _step_credit(of, stage)}),
+        },
+    }
+
+
+def _step_credit(of: Any, stage: RlStage) -> dict[str, Any]:
+    credit = stage.credit
+    assert credit is not None
+    return {
+        "trainer_mode": STEP_CREDIT,
+        STEP_CREDIT: {
+            "omega": of(credit.omega),
+            "gamma": of(credit.gamma),
+            "delta": of(credit.delta),
+            "epsilon": of(credit.epsilon),
+            "anchor": of(credit.anchor),
+        },
+    }
+
+
+def agent_document(plan: RolloutPlan, recipe: TrainingRecipe, stage: RlStage) -> list[dict[str, Any]]:
+    """The agent loop, for `agent_loop_config_path`: episodes as the plan has them."""
+    settings = {
+        "recipe": recipe.name,
+        "protocol": plan.protocol,
+        "suites": list(plan.suites),
+        "turns": plan.turns,
+        "backend": plan.backend,
+        "perception": plan.perception,
+        "image_size": list(plan.image_size),
+        "timestep": plan.timestep,
+        "difficulty": plan.difficulty,
+        "world": plan.world,
+    }
+    loop: dict[str, Any] = {"name": AGENT, "_target_": LOOP, "settings": settings}
+    return [loop if stage.max_action is None else loop | {"turn_tokens": stage.max_action.value}]
+
+
+def tools_document(schemas: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The tools, for `tool_config_path` of verl's own loop, which parses calls in the form of a chat template."""
+    return {
+        "tools": [
+            {"class_name": TOOL, "config": {"type": "native", "schema": dict(schema)}, "tool_schema": None}
+            for schema in schemas
+        ]
+    }
+
+
+def _within(path: str) -> str:
+    return f"${{oc.env:TOOLHAND_FOLDER}}/{path}"
