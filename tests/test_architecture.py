@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 ROOMS = ("tool_nodes", "sim", "agent_node", "training", "bench", "toolhand")
 ALLOWED = {
@@ -90,9 +92,18 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+class WithoutTypes(ast.NodeTransformer):
+    """Leaves out what only a type checker imports."""
+
+    def visit_If(self, node: ast.If) -> ast.If | list[ast.stmt]:
+        return node.orelse if ast.unparse(node.test) == "TYPE_CHECKING" else node
+
+
 @cache
-def imports(path: Path, top_level_only: bool = False) -> set[str]:
+def imports(path: Path, top_level_only: bool = False, at_run_time: bool = False) -> set[str]:
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    if at_run_time:
+        tree = WithoutTypes().visit(tree)
     nodes = tree.body if top_level_only else list(ast.walk(tree))
     names: set[str] = set()
     for node in nodes:
@@ -177,6 +188,36 @@ def test_no_module_imports_itself_through_others() -> None:
     for name in graph:
         visit(name, ())
     assert done == set(MODULES)
+
+
+LEVEL_ROOMS = ("tool_nodes", "agent_node", "training", "bench", "toolhand")
+"""Rooms inside which imports run one way, too."""
+
+
+def part_of(module: str) -> str:
+    """The folder of a module inside its room, or the module itself where it lies in no folder."""
+    return ".".join(module.split(".")[:2])
+
+
+def arrows(room: str) -> dict[str, set[str]]:
+    """For each part of a room those that it imports, also inside functions."""
+    found: dict[str, set[str]] = {}
+    for module in (name for name in MODULES if name.startswith(f"{room}.")):
+        needed = {part_of(name) for name in imports(MODULES[module], at_run_time=True) if name in MODULES}
+        others = {name for name in needed if name.startswith(f"{room}.")} - {part_of(module)}
+        found.setdefault(part_of(module), set()).update(others)
+    return found
+
+
+@pytest.mark.parametrize("room", LEVEL_ROOMS)
+def test_inside_a_room_imports_run_one_way(room: str) -> None:
+    left = arrows(room)
+    assert left
+    while lowest := {part for part, below in left.items() if not below & set(left)}:
+        left = {part: below for part, below in left.items() if part not in lowest}
+    assert not left, "these import each other: " + ", ".join(
+        f"{part} -> {other}" for part, below in sorted(left.items()) for other in sorted(below & set(left))
+    )
 
 
 def test_folders_that_would_shadow_other_packages_are_no_packages() -> None:

@@ -11,7 +11,7 @@ import tyro
 
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.results import ErrorCode, ToolError
-from training.recipes.presets.models import MODELS, PRESETS, TINY
+from training.presets.models import MODELS, PRESETS, TINY
 
 RUN_TINY, RUN_ARMS = ("training.experiment.run", "run_tiny"), ("training.experiment.run", "run_arms")
 """Module and function that train a recipe on two cores: (recipe, folder, seed) -> a JSON document; and all arms of the
@@ -124,7 +124,7 @@ def _write(
     where: Mapping[str, Any],
     workers: int | None,
 ) -> Mapping[str, Any]:
-    from training.recipes.presets.folder import TASKS, StageWorld, write_preset
+    from training.presets.folder import TASKS, StageWorld, write_preset
 
     given = {name: value for name, value in where.items() if value is not None}
     if "world" in given:

@@ -23,9 +23,9 @@ from tool_nodes.types import FloatArray
 from training.advantages.gigpo import GAMMA, PRINTED, AnchorChoice, TurnAdvantages, or_gigpo
 from training.advantages.grpo import EPSILON, grpo
 from training.advantages.steps import ScoredRollout
-from training.data.formats.sample import PictureSource
 from training.rollouts.credit import credited
 from training.rollouts.labels import calls_with_things
+from training.rollouts.pictures import PictureSource
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
 PICTURES_BYTES = 8_000_000

@@ -7,6 +7,7 @@ import hashlib
 import io
 import re
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,13 @@ _TEXT_BYTES = 64 * MIB
 
 _TEXTS = 64
 """So many of the texts that were read last stay in memory: system prompts and schemas, which all rollouts share."""
+
+
+class PictureSource(Protocol):
+    """Has pictures by their hash, as a `PictureStore`."""
+
+    def get(self, name: str) -> NDArray[np.uint8]:
+        """The picture, uint8 RGB (H, W, 3). Raises ToolError INVALID_ARGUMENT where there is none."""
 
 
 class PictureStore:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.training.sets.layouts import LAYOUTS, jsonl, png, put
 
 from agent_node.policies import registry
 from agent_node.policy import Reply
 from bench.training.sets import bench_sets
+from tests.training.data.sets.layouts import LAYOUTS, jsonl, png, put
 from tool_nodes import registry as backends
 from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.port_names import PortNames

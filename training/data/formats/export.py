@@ -125,7 +125,7 @@ class _Stores:
         self._stores = [PictureStore(folder) for folder in folders]
 
     def get(self, name: str) -> NDArray[np.uint8]:
-        """See `training.data.formats.sample.PictureSource`."""
+        """See `training.rollouts.pictures.PictureSource`."""
         return self._having(name).get(name)
 
     def path(self, name: str) -> Path:

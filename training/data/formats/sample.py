@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
 from agent_node.runs.folder import encode, write_atomically
 from agent_node.runs.report import page
 from agent_node.runs.report_parts import Room, badge_of, duration, escaped, img_of, jpegs_of, table_of, text_of
 from tool_nodes.results import ErrorCode, ToolError
+from training.rollouts.pictures import PictureSource
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
 PICTURES_BYTES, TEXT_BYTES = 12_000_000, 6_000_000
@@ -50,13 +48,6 @@ bar.oninput = apply;
 bar.hidden = false;
 apply();
 """
-
-
-class PictureSource(Protocol):
-    """Has pictures by their hash, as a `training.rollouts.pictures.PictureStore`."""
-
-    def get(self, name: str) -> NDArray[np.uint8]:
-        """The picture, uint8 RGB (H, W, 3). Raises ToolError INVALID_ARGUMENT where there is none."""
 
 
 def write_html_sample(

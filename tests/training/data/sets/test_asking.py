@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.training.sets.layouts import LAYOUTS, RED, png
 
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol
+from tests.training.data.sets.layouts import LAYOUTS, RED, png
 from tool_nodes.backends import make_ports
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.toolbox import Toolbox
@@ -150,7 +150,7 @@ def test_marking_counts_what_was_not_answered_not_asked_and_not_reached(tmp_path
 
 def test_after_five_faults_of_the_infrastructure_in_a_row_no_more_is_asked(tmp_path: Path) -> None:
     row = {"question_id": 0, "image": "a.png", "category": "c", "label": "A", "text": "?\n(A) x\n(B) y"}
-    from tests.training.sets.layouts import jsonl, put
+    from tests.training.data.sets.layouts import jsonl, put
 
     put(tmp_path / "a.png", png())
     jsonl(tmp_path / "test_questions.jsonl", [row | {"question_id": k} for k in range(9)])

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.training.sets.layouts import LAYOUTS, base64_png, image, jsonl, parquet, png, put, reasonmap_plus, vstar
 
+from tests.training.data.sets.layouts import LAYOUTS, base64_png, image, jsonl, parquet, png, put, reasonmap_plus, vstar
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.sets import load_set
 from training.data.sets.question import RowError, picture_at

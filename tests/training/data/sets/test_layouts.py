@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.training.sets.layouts import LAYOUTS
 
+from tests.training.data.sets.layouts import LAYOUTS
 from training.data.sets import SETS, QuestionReader, load_set
 from training.data.sets.marks import MARKS, mark
 from training.data.sets.question import rgb_of

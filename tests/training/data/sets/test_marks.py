@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.training.sets.layouts import half_mask, png
 
+from tests.training.data.sets.layouts import half_mask, png
 from tool_nodes.results import ToolError
 from training.data.sets.marks import (
     MARKS,

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from training.recipes.presets.models import ModelPreset
-from training.recipes.presets.yaml_text import Noted
+from training.presets.models import ModelPreset
+from training.presets.yaml_text import Noted
 from training.recipes.recipe import TrainingRecipe
 from training.recipes.stages import RlStage, Sourced
 from training.rollouts.plan import RolloutPlan

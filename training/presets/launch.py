@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 
-from training.recipes.presets.models import ModelPreset
-from training.recipes.presets.sft_config import GPUS
+from training.presets.models import ModelPreset
+from training.presets.sft_config import GPUS
 from training.recipes.recipe import TrainingRecipe
 from training.recipes.stages import RlStage, SftStage, TrainingStage
 

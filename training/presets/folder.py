@@ -21,14 +21,14 @@ from tool_nodes.port_names import DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.arrow import arrow
 from training.data.formats.shards import write_durably
+from training.presets.launch import launch_script
+from training.presets.models import ModelPreset, model_named
+from training.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
+from training.presets.readme import readme
+from training.presets.rl_config import AGENT, agent_document, tools_document, verl_document
+from training.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
+from training.presets.yaml_text import yaml_text
 from training.recipes import recipe_named
-from training.recipes.presets.launch import launch_script
-from training.recipes.presets.models import ModelPreset, model_named
-from training.recipes.presets.prompts import prompts_of, tasks_of_kinds, write_prompts
-from training.recipes.presets.readme import readme
-from training.recipes.presets.rl_config import AGENT, agent_document, tools_document, verl_document
-from training.recipes.presets.sft_config import DEEPSPEED, deepspeed_document, sft_document
-from training.recipes.presets.yaml_text import yaml_text
 from training.recipes.recipe import TrainingRecipe
 from training.recipes.stages import RlStage, SftStage, TrainingStage
 from training.rollouts.plan import RolloutPlan
@@ -112,7 +112,7 @@ def write_preset(
 
     Args:
         recipe: One of `training.recipes.RECIPES`.
-        preset: One of `training.recipes.presets.models.MODELS`.
+        preset: One of `training.presets.models.MODELS`.
         out: Where it goes; not there yet, or empty.
         n: Tasks of each stage of RL in order, or one number for all of them.
         seed: Of tasks, stations and order.

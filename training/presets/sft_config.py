@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from training.recipes.presets.models import ModelPreset
-from training.recipes.presets.yaml_text import Noted
+from training.presets.models import ModelPreset
+from training.presets.yaml_text import Noted
 from training.recipes.recipe import TrainingRecipe
 from training.recipes.stages import SftStage, Sourced
 

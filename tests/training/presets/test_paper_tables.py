@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from training.presets.models import MODELS
+from training.presets.rl_config import agent_document, verl_document
+from training.presets.sft_config import sft_document
+from training.presets.yaml_text import Noted
 from training.recipes import RECIPES
-from training.recipes.presets.models import MODELS
-from training.recipes.presets.rl_config import agent_document, verl_document
-from training.recipes.presets.sft_config import sft_document
-from training.recipes.presets.yaml_text import Noted
 from training.recipes.stages import NOT_GIVEN, RlStage, SftStage
 
 FILES = {"train": ["train.parquet"], "validation": ["validation.parquet"]}
@@ -165,7 +165,7 @@ def test_fine_tuning_has_the_papers_numbers(name: tuple[str, str], model: Any) -
 
 
 def test_a_turn_of_peria_is_as_long_as_the_paper_lets_it_be() -> None:
-    from training.recipes.presets.folder import plan_of
+    from training.presets.folder import plan_of
 
     recipe, stage = RECIPES["peria"], STAGES["peria", "rl"]
     assert isinstance(stage, RlStage)

@@ -17,16 +17,16 @@ from rclpy_zenoh.plain_yaml import load
 from tool_nodes.results import ErrorCode, ToolError
 from training.adapters.episodes import Episodes
 from training.data.arrow import read_parquet
+from training.presets import folder as folders
+from training.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
+from training.presets.launch import launch_script
+from training.presets.models import MODELS
+from training.presets.prompts import prompts_of
+from training.presets.readme import readme
+from training.presets.rl_config import agent_document, verl_document
+from training.presets.sft_config import sft_document
+from training.presets.yaml_text import Noted, yaml_text
 from training.recipes import RECIPES
-from training.recipes.presets import folder as folders
-from training.recipes.presets.folder import StageWorld, WrittenPreset, plan_of, write_preset
-from training.recipes.presets.launch import launch_script
-from training.recipes.presets.models import MODELS
-from training.recipes.presets.prompts import prompts_of
-from training.recipes.presets.readme import readme
-from training.recipes.presets.rl_config import agent_document, verl_document
-from training.recipes.presets.sft_config import sft_document
-from training.recipes.presets.yaml_text import Noted, yaml_text
 from training.recipes.stages import RlStage
 
 EXPERT_WEIGHTS = "checkpoints/phase_1_irl/global_step_40/actor/huggingface"

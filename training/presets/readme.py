@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from training.recipes.presets.models import ModelPreset, short
+from training.presets.models import ModelPreset, short
 from training.recipes.recipe import TrainingRecipe
 from training.recipes.stages import RlStage, SftStage, TrainingStage
 
