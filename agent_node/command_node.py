@@ -38,7 +38,7 @@ from agent_node.ros.record import GraphRecord, as_text, safety_lines, up_command
 from agent_node.runs.folder import SAFETY_FILE, encode, new_run_dir, time_now, write_atomically
 from agent_node.runs.mcap.recorder import Recorder, jpeg_bytes
 from agent_node.runs.write import write_run
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.calling import Deadlines, call
 from tool_nodes.ros.remote import remote_toolbox
@@ -160,7 +160,7 @@ class CommandNode(Node):
         self._runs_dir = Path(parameters.text(self, "runs_dir", "runs", "Folder that reports are written to"))
         self._turns = parameters.count(self, "turns", TURN_BUDGET, "Turns before a command fails; 1 or more")
         if self._turns < 1:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "Parameter turns must be 1 or more, got 0.")
+            raise invalid("Parameter turns must be 1 or more, got 0.")
         self._deadlines = parameters.deadlines(self)
         self._started_with = {
             "protocol": self._protocol.name, "suite": ",".join(suites), "role": role, "turn_budget": self._turns,
@@ -186,9 +186,7 @@ class CommandNode(Node):
         if not self._working.acquire(blocking=False):
             self.get_logger().warning(f"Refused, busy with another command: {goal.request.text[:200]!r}")
             goal.abort()
-            busy = ToolError(
-                ErrorCode.UNAVAILABLE, "busy: another command is being carried out.", "Wait for its end, or cancel it."
-            )
+            busy = unavailable("busy: another command is being carried out.", "Wait for its end, or cancel it.")
             return RunCommand.Result(status=failure(busy))
         done = Future()
         threading.Thread(target=self._work, args=(goal, watch, done), daemon=True).start()
@@ -219,7 +217,7 @@ class CommandNode(Node):
         # A client that may send commands may not choose where pictures are sent.
         if mode not in (self._policy, SCRIPTED):
             allowed = " or ".join(sorted({self._policy, SCRIPTED}))
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"mode must be {allowed}, got {mode[:80]!r}.")
+            raise invalid(f"mode must be {allowed}, got {mode[:80]!r}.")
         if watch.halted:
             raise watch.error
         run_dir = new_run_dir(self._runs_dir)

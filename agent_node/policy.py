@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 MessageRole = Literal["system", "user", "assistant", "tool"]
 
@@ -69,9 +69,8 @@ class Reply:
     def __post_init__(self) -> None:
         """Raises ToolError INVALID_ARGUMENT where ids and log-probabilities are not of the same tokens."""
         if self.token_ids and self.logprobs and len(self.token_ids) != len(self.logprobs):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"A reply of {len(self.token_ids)} tokens cannot have {len(self.logprobs)} log-probabilities.",
+            raise invalid(
+                f"A reply of {len(self.token_ids)} tokens cannot have {len(self.logprobs)} log-probabilities."
             )
 
 

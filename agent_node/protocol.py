@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 
 from agent_node.calls import ToolCall, blocks, boxed_answers, json_call, python_call
 from rclpy_zenoh.plain_yaml import load
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 FOLDER = Path(__file__).with_name("protocols")
 BOXED = r"\boxed"
@@ -224,10 +224,7 @@ def protocol_names() -> list[str]:
 def load_protocol(name: str) -> Protocol:
     """The protocol of a name. Raises ToolError INVALID_ARGUMENT."""
     if name not in protocol_names():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no protocol {name[:60]!r}: it must be one of {', '.join(protocol_names())}.",
-        )
+        raise invalid(f"There is no protocol {name[:60]!r}: it must be one of {', '.join(protocol_names())}.")
     document = load((FOLDER / f"{name}.yaml").read_bytes())
     unknown = set(document) - {entry.name for entry in fields(Protocol)}
     if unknown or document.get("calls_in_a_turn", "all") not in get_args(Calls):

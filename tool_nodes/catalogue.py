@@ -17,7 +17,7 @@ from typing import Any
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file, why
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
 
@@ -106,9 +106,9 @@ def _load(path: Path) -> Mapping[str, CatalogueItem]:
     try:
         rows = load(read_file(path, Limits().size))
     except (OSError, PlainYamlError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} cannot be read as YAML: {why(error)}.") from error
+        raise invalid(f"{path.name} cannot be read as YAML: {why(error)}.") from error
     if not isinstance(rows, list) or not rows:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name} must be a list of items.")
+        raise invalid(f"{path.name} must be a list of items.")
     items: dict[str, CatalogueItem] = {}
     for number, row in enumerate(rows, start=1):
         item = _item(row, f"{path.name}, item {number}")
@@ -210,4 +210,4 @@ def _span(span: tuple[float, float]) -> str:
 
 
 def _wrong(where: str, what: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{where}: {what}.")
+    return invalid(f"{where}: {what}.")

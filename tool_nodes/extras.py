@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 
 PROJECT = "toolhand"
 """The distribution, as pip knows it."""
@@ -34,10 +34,8 @@ def package(name: str, extra: str, what: str) -> Any:
         return importlib.import_module(name)
     except ImportError as error:
         reason = " ".join(str(error).split())[:_SHOWN].rstrip(".")
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"{what} needs {name}, which cannot be imported: {reason}.",
-            f"Install it with: {install_extra(extra)}",
+        raise unavailable(
+            f"{what} needs {name}, which cannot be imported: {reason}.", f"Install it with: {install_extra(extra)}"
         ) from error
 
 

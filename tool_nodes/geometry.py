@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 _Float = TypeVar("_Float", np.float32, np.float64)
@@ -87,9 +87,7 @@ def matrix_from_quat_wxyz(quat_wxyz: ArrayLike) -> FloatArray:
     quat = np.asarray(quat_wxyz, dtype=float)
     norm = float(np.linalg.norm(quat))
     if quat.shape != (4,) or not np.isfinite(norm) or norm < 1e-9:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "A quaternion needs four finite numbers (w, x, y, z) that are not all zero."
-        )
+        raise invalid("A quaternion needs four finite numbers (w, x, y, z) that are not all zero.")
     w, x, y, z = quat / norm
     return np.array(
         [
@@ -134,7 +132,7 @@ def look_at(position: ArrayLike, target: ArrayLike) -> FloatArray:
     forward = np.asarray(target, dtype=float) - eye
     distance = np.linalg.norm(forward)
     if not distance > 1e-9:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "A camera's position and target must be two different points.")
+        raise invalid("A camera's position and target must be two different points.")
     forward = forward / distance
     up = np.array([0.0, 0.0, 1.0])
     if abs(forward @ up) > 1.0 - 1e-9:
@@ -206,9 +204,6 @@ def pixel(point_normalized: ArrayLike, size: tuple[int, int]) -> tuple[int, int]
     """
     point = np.asarray(point_normalized, dtype=float)
     if point.shape != (2,) or not np.all((point >= 0.0) & (point <= 1.0)):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"An image point must be two numbers (x, y) between 0 and 1, but it is {point.tolist()}.",
-        )
+        raise invalid(f"An image point must be two numbers (x, y) between 0 and 1, but it is {point.tolist()}.")
     u, v = (min(int(value * extent), extent - 1) for value, extent in zip(point, size, strict=True))
     return u, v

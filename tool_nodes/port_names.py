@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,9 @@ class PortNames:
         """
         parts: list[str] = getattr(self, port).split("+")
         if len(parts) > (2 if port in SHARED else 1):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"The {port} {'+'.join(parts)[:60]!r} names too many: {', '.join(SHARED)} take NAME or NAME+OTHER, "
-                "all else NAME.",
+                "all else NAME."
             )
         return parts
 

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from tool_nodes.extras import PROJECT, install_again, install_extra, pip_install
 from tool_nodes.names import did_you_mean
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 
 GROUPS: Mapping[str, str] = {
     "perception": "toolhand.perception",
@@ -120,13 +120,13 @@ def find(port: str, spec: str) -> EntryPoint:
         return found[0]
     if found:
         packages = " and ".join(entry.dist.name if entry.dist else "?" for entry in found)
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Two packages offer a {port} {name!r}: {packages}.")
+        raise invalid(f"Two packages offer a {port} {name!r}: {packages}.")
     if name in _written(port):
         raise _stale()
     known = names(port)
     allowed = f"it must be {' or '.join(known)}" if known else "there is none to choose"
     meant = did_you_mean(name, known)
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {port} {name[:_SHOWN]!r}: {allowed}.{meant}")
+    raise invalid(f"There is no {port} {name[:_SHOWN]!r}: {allowed}.{meant}")
 
 
 def _written(port: str) -> frozenset[str]:
@@ -139,8 +139,7 @@ def _written(port: str) -> frozenset[str]:
 
 
 def _stale() -> ToolError:
-    return ToolError(
-        ErrorCode.UNAVAILABLE,
+    return unavailable(
         "This checkout of toolhand offers what its installation does not know yet.",
         f"Install it once more: {install_again()}",
     )
@@ -164,7 +163,7 @@ def load(port: str, spec: str) -> Any:
 def unloadable(port: str, entry: EntryPoint, error: BaseException) -> ToolError:
     """The sentence about an entry whose import has failed, with the extra that would help."""
     hint = f"Install it with: {_install(entry)}" if entry.extras else ""
-    return ToolError(ErrorCode.UNAVAILABLE, f"The {port} {entry.name!r} cannot be loaded: {_line(error)}.", hint)
+    return unavailable(f"The {port} {entry.name!r} cannot be loaded: {_line(error)}.", hint)
 
 
 def _line(error: BaseException) -> str:
@@ -195,9 +194,9 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
     except (TypeError, ValueError) as error:
         raise unloadable(port, find(port, spec), error) from error
     if colon and "model" not in asked:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {port} {name!r} takes nothing after its name.")
+        raise invalid(f"The {port} {name!r} takes nothing after its name.")
     if "model" in asked and not model and asked["model"].default is inspect.Parameter.empty:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The {port} {name!r} needs a model: {name}:MODEL.")
+        raise invalid(f"The {port} {name!r} needs a model: {name}:MODEL.")
     try:
         return factory(**{key: value for key, value in offered.items() if key in asked})
     except ToolError:
@@ -230,8 +229,7 @@ def require_installed(port: str, spec: str) -> None:
     entry = find(port, spec)
     if _lacks(entry):
         needed = " and ".join(entry.extras)
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"The {port} {entry.name!r} needs the extra {needed}, which is not installed.",
             f"Install it with: {_install(entry)}",
         )

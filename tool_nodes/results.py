@@ -94,6 +94,16 @@ class ToolError(Exception):
         return type(self), (self.code, self.message, self.hint, self.backend, self.cause)
 
 
+def invalid(message: str, hint: str = "") -> ToolError:
+    """The error INVALID_ARGUMENT, to raise: one sentence that says what is allowed, and what to do next."""
+    return ToolError(ErrorCode.INVALID_ARGUMENT, message, hint)
+
+
+def unavailable(message: str, hint: str = "", cause: Cause | None = None) -> ToolError:
+    """The error UNAVAILABLE, to raise: no argument would help, because what should answer is not there."""
+    return ToolError(ErrorCode.UNAVAILABLE, message, hint, cause=cause)
+
+
 @dataclass(frozen=True)
 class ToolResult:
     """Outcome of one tool call.

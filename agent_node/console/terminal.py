@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import tyro
 
 from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 if TYPE_CHECKING:
     import numpy as np
@@ -98,7 +98,7 @@ def chosen_by_the_user() -> Iterator[None]:
     try:
         yield
     except ToolError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, error.message, "Choose a place that can be written.") from error
+        raise invalid(error.message, "Choose a place that can be written.") from error
 
 
 def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
@@ -108,7 +108,7 @@ def save_png(path: Path, rgb: NDArray[np.uint8]) -> None:
     from agent_node.runs.folder import write_atomically
 
     if path.is_dir():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot write {path}: it is a folder.", "Name a PNG file.")
+        raise invalid(f"Cannot write {path}: it is a folder.", "Name a PNG file.")
     buffer = io.BytesIO()
     Image.fromarray(rgb).save(buffer, format="PNG")
     with chosen_by_the_user():

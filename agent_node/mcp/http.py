@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_node.mcp.connections import Door, Sessions, protocol_of
 from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
 from agent_node.mcp.sessions import SharedRobot
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 
 logger = logging.getLogger("toolhand.mcp")
 
@@ -195,10 +195,7 @@ def serve_http(robot: SharedRobot, settings: HttpSettings, announce: Callable[[s
 
 def _checked(token: str) -> str:
     if len(token) < TOKEN_CHARACTERS or not all("!" <= character <= "~" for character in token):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"A token must have {TOKEN_CHARACTERS} or more letters, digits or signs, without spaces.",
-        )
+        raise invalid(f"A token must have {TOKEN_CHARACTERS} or more letters, digits or signs, without spaces.")
     return token
 
 
@@ -210,8 +207,8 @@ def _listen(port: int) -> socket.socket:
         listening.listen()
     except (OSError, OverflowError) as error:
         listening.close()
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"Cannot listen on port {port} of {ADDRESS}: {error}.", "Choose another port, or 0."
+        raise unavailable(
+            f"Cannot listen on port {port} of {ADDRESS}: {error}.", "Choose another port, or 0."
         ) from error
     return listening
 

@@ -27,7 +27,7 @@ from agent_node.calls import blocks, json_call
 from agent_node.policies.transport import plain_line
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, as_data
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 ContentPart = str | NDArray[np.uint8]
 """Words, or a uint8 RGB (H, W, 3) picture."""
@@ -132,9 +132,8 @@ class ToolNames:
             name = schema["function"]["name"]
             sent = self.sent(name)
             if not _TOOL_NAME.fullmatch(sent) or sent in self._ours:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT,
-                    f"The tool {name!r} cannot be offered to a model server: {sent!r} is taken or not allowed there.",
+                raise invalid(
+                    f"The tool {name!r} cannot be offered to a model server: {sent!r} is taken or not allowed there."
                 )
             self._ours[sent] = name
 

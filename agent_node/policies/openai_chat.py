@@ -16,7 +16,7 @@ from agent_node.policies.options import GuidedServer, PolicyOptions
 from agent_node.policies.transport import Endpoint, Fault
 from agent_node.policy import Message, Policy
 from agent_node.protocol import Protocol
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 
 class OpenAIChat(ChatServer):
@@ -59,9 +59,8 @@ class OpenAIChat(ChatServer):
         )
         self._limit = "max_tokens"
         if options.guided == "llama.cpp" and self._native:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                "llama.cpp takes no grammar beside tools: choose a protocol that lists them itself, e.g. spacetools.",
+            raise invalid(
+                "llama.cpp takes no grammar beside tools: choose a protocol that lists them itself, e.g. spacetools."
             )
         self._guide = Guide(protocol, schemas, options.max_tokens // 2, leader) if options.guided else None
 

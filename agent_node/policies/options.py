@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 GuidedServer = Literal["vllm", "sglang", "llama.cpp"]
 """Servers that take a grammar with a request, each by a name of its own."""
@@ -100,16 +100,13 @@ class PolicyOptions(ModelSettings):
             value = getattr(self, name)
             wrong += [name] if value is not None and not 0 <= value < math.inf else []
         if wrong:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"Options of a policy must be finite and not negative: {', '.join(wrong)}."
-            )
+            raise invalid(f"Options of a policy must be finite and not negative: {', '.join(wrong)}.")
         if self.guided is not None and self.guided not in get_args(GuidedServer):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"A turn can be guided by {', '.join(get_args(GuidedServer))}, not {str(self.guided)[:40]!r}.",
+            raise invalid(
+                f"A turn can be guided by {', '.join(get_args(GuidedServer))}, not {str(self.guided)[:40]!r}."
             )
         if self.led_by and self.guided is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "What leads a model needs `guided`, the kind of its server.")
+            raise invalid("What leads a model needs `guided`, the kind of its server.")
 
     @property
     def streams(self) -> bool:

@@ -19,7 +19,7 @@ from agent_node.policies.transport import check_url, is_private, plain_line
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes import registry
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 FORMS = (
     "scripted",
@@ -63,9 +63,8 @@ def require_form(spec: str) -> None:
     named = not own or any(bool(_served(rest)[0]) if ":" in form else not colon for form in own)
     if not named or kind not in registry.names("policy"):
         more = [name for name in registry.names("policy") if name not in {form.partition(":")[0] for form in FORMS}]
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no policy {plain_line(spec, length=60)!r}: it must be like {', '.join([*FORMS, *more])}.",
+        raise invalid(
+            f"There is no policy {plain_line(spec, length=60)!r}: it must be like {', '.join([*FORMS, *more])}."
         )
 
 
@@ -125,5 +124,5 @@ def _key(options: PolicyOptions, variable: str, base_url: str) -> str:
     if options.api_key is None and not is_private(base_url):
         return ""
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The key in {variable} holds signs that no key has.")
+        raise invalid(f"The key in {variable} holds signs that no key has.")
     return key

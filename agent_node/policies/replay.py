@@ -12,7 +12,7 @@ from agent_node.policy import Message, Reply
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 
 MAX_BYTES = 16 * 2**20
 """Longest record [bytes]."""
@@ -48,14 +48,13 @@ class Replay:
             said = _written(message.text)
             if (role, text) != (message.role, said):
                 at = self._where(conversation, message)
-                raise ToolError(
-                    ErrorCode.UNAVAILABLE,
+                raise unavailable(
                     f"The run is no longer as it was recorded, {at}: {_difference(said, text)}.",
                     "Replay it with the run's own scene, seed and options.",
                 )
         following = self._record[len(conversation) : len(conversation) + 1]
         if not following or following[0][0] != "assistant":
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The record says nothing more at turn {turn}.")
+            raise unavailable(f"The record says nothing more at turn {turn}.")
         return Reply(following[0][1])
 
     @staticmethod
@@ -75,18 +74,16 @@ def read_record(path: Path) -> list[tuple[str, str]]:
     try:
         document = plain_json.load(read_file(path, MAX_BYTES), plain_json.AS_WRITTEN)
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+        raise invalid(f"Cannot read {path}: {error.strerror}.") from error
     except PlainJsonError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{path} is no record of one run: it is no single JSON line."
-        ) from error
+        raise invalid(f"{path} is no record of one run: it is no single JSON line.") from error
     messages = document.get("messages") if isinstance(document, Mapping) else None
     if not isinstance(messages, list) or not messages:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no record of a run: it holds no messages.")
+        raise invalid(f"{path} is no record of a run: it holds no messages.")
     try:
         return [(message["role"], "".join(map(_part, message["content"]))) for message in messages]
     except (KeyError, TypeError, ValueError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: a message has not its usual form.") from error
+        raise invalid(f"{path} is damaged: a message has not its usual form.") from error
 
 
 def _part(part: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ from agent_node.policies.transport import plain_line, raise_if_stopped
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
 from tool_nodes.extras import package
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 
 Picture = NDArray[np.uint8]
 
@@ -58,9 +58,8 @@ class TransformersChat:
 
     def __init__(self, name: str, protocol: Protocol, options: PolicyOptions) -> None:
         if protocol.tools == "none":
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"A model in this process writes its calls as text: the protocol {protocol.name} is for servers.",
+            raise invalid(
+                f"A model in this process writes its calls as text: the protocol {protocol.name} is for servers."
             )
         self.name = f"transformers:{name}"
         self._protocol = protocol
@@ -88,11 +87,9 @@ class TransformersChat:
             self._image_processor: Any = library.AutoImageProcessor.from_pretrained(name) if self._rope else None
             self._processor = library.AutoProcessor.from_pretrained(name) if sees and not self._rope else None
         except (OSError, ValueError, ImportError, AttributeError, KeyError, RuntimeError) as error:
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, f"The model {name!r} cannot be loaded: {plain_line(str(error))}"
-            ) from error
+            raise unavailable(f"The model {name!r} cannot be loaded: {plain_line(str(error))}") from error
         if not getattr(self._processor or self._tokenizer, "chat_template", None):
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The model {name!r} has no chat template.")
+            raise unavailable(f"The model {name!r} has no chat template.")
         self._new_cache = lambda: library.DynamicCache(config=model.config.get_text_config())
         self._image_token = getattr(config, "image_token_id", None)
         self._sees = sees
@@ -136,9 +133,7 @@ class TransformersChat:
             raise
         except Exception as error:
             self._forget()  # half a step may be in it
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, f"The model failed: {plain_line(f'{type(error).__name__}: {error}')}."
-            ) from error
+            raise unavailable(f"The model failed: {plain_line(f'{type(error).__name__}: {error}')}.") from error
         completion.prompt_tokens = len(prompt.ids)
         cost = self._account.spend(completion.prompt_tokens, completion.completion_tokens)
         return Reply(
@@ -318,7 +313,7 @@ class TransformersChat:
     def _choose(self, logits: Any, generator: Any) -> int:
         if bool(self._torch.isnan(logits).any()):
             self._forget()
-            raise ToolError(ErrorCode.UNAVAILABLE, "The model computes numbers that are not finite.")
+            raise unavailable("The model computes numbers that are not finite.")
         if not self._options.temperature:
             return int(logits.argmax())
         likely = self._torch.softmax(logits / self._options.temperature, dim=-1)

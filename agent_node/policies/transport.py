@@ -27,7 +27,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.redaction import RUN, PieceRedactor, Redactor
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 MAX_BYTES = 32 * 2**20
 """Longest answer, with the protocol overhead of every streamed token [bytes]."""
@@ -124,9 +124,8 @@ def check_url(url: str) -> str:
     except ValueError:
         fine = False
     if not fine or " " in url:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"{plain_line(_bare(url), length=100)!r} is no base URL: it must be like http://localhost:8000/v1.",
+        raise invalid(
+            f"{plain_line(_bare(url), length=100)!r} is no base URL: it must be like http://localhost:8000/v1."
         )
     return url.rstrip("/")
 

@@ -17,7 +17,7 @@ from PIL import Image
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from tool_nodes.files import write_whole
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 
 SAFETY_FILE = "safety.jsonl"
 """Every attempt to move of a run, a line of JSON each, in its folder; absent where there was none."""
@@ -65,7 +65,7 @@ def write_atomically(path: Path, content: bytes, durable: bool = False) -> None:
 
 def _cannot_write(path: Path, error: OSError) -> ToolError:
     reason = error.strerror or type(error).__name__
-    return ToolError(ErrorCode.UNAVAILABLE, f"Cannot write {path}: {reason}.", "Check the folder and its free space.")
+    return unavailable(f"Cannot write {path}: {reason}.", "Check the folder and its free space.")
 
 
 class Unwritten:

@@ -14,7 +14,7 @@ from agent_node.runs.mcap import RUN_FILE
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
 from tool_nodes.plain_json import PlainJsonError
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 RESULT_FILE = "result.json"
 MAX_RESULT_BYTES = 2**20
@@ -96,9 +96,7 @@ def list_runs(root: Path, wanted: RunFilter | None = None) -> list[RunEntry]:
     try:
         folders = [path for path in root.iterdir() if path.is_dir()]
     except OSError as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"Cannot list the runs in {root}: {error.strerror}.", "Name a folder of runs."
-        ) from error
+        raise invalid(f"Cannot list the runs in {root}: {error.strerror}.", "Name a folder of runs.") from error
     found = sorted(_entries(folders), key=lambda entry: (entry.began, _counter(entry.id), entry.id))
     return found if wanted is None else [entry for entry in found if wanted.wants(entry)]
 
@@ -119,8 +117,7 @@ def parse_since(text: str, now: datetime | None = None) -> datetime:
         at = datetime.fromisoformat(text)
         return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"{text[:60]!r} is no time.",
             "Give a date such as 2026-11-22 or 2026-11-22T10:30 (UTC), or an age such as 90m, 12h or 3d.",
         ) from None
@@ -135,13 +132,13 @@ def read_result(path: Path) -> dict[str, Any]:
     try:
         document = plain_json.load(read_file(path, MAX_RESULT_BYTES, path.parent))
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no {path}.") from error
+        raise invalid(f"There is no {path}.") from error
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+        raise invalid(f"Cannot read {path}: {error.strerror}.") from error
     except PlainJsonError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: it is no JSON document.") from error
+        raise invalid(f"{path} is damaged: it is no JSON document.") from error
     if not isinstance(document, dict):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is damaged: it is no JSON object.")
+        raise invalid(f"{path} is damaged: it is no JSON object.")
     return document
 
 

@@ -22,7 +22,7 @@ from agent_node.runs.report_pictures import SCRIPT, candidates, film, placement,
 from agent_node.runs.report_turns import conversation, timeline, turns
 from tool_nodes.drawing import RGB
 from tool_nodes.files import MIB, read_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 
 _LONGEST_PAGE = 64 * MIB
 """Longest report that is completed [bytes]; one has less than four."""
@@ -90,7 +90,7 @@ def complete_report(
     try:
         page = read_file(path, _LONGEST_PAGE, path.parent).decode()
     except (OSError, UnicodeDecodeError) as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot read {path}: {error}.") from error
+        raise unavailable(f"Cannot read {path}: {error}.") from error
     known = _known_later(str(summary.get("task", "")), bool(summary.get("success")), summary, frames, frame_times)
     for name, html in known.items():
         before, begin, rest = page.partition(_slot(name, "").partition("-->")[0] + "-->")
@@ -123,16 +123,10 @@ def _slot(name: str, html: str) -> str:
 
 def _check(frames: Sequence[RGB], frame_times: Sequence[float], pictures: Sequence[RGB]) -> None:
     if len(frames) != len(frame_times):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"Every frame needs one time, got {len(frames)} frames and {len(frame_times)} times.",
-        )
+        raise invalid(f"Every frame needs one time, got {len(frames)} frames and {len(frame_times)} times.")
     for picture in (*frames, *pictures):
         if picture.dtype != np.uint8 or picture.ndim != 3 or picture.shape[2] != 3 or not picture.size:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"A picture must be uint8 (H, W, 3), got {picture.dtype} {picture.shape}.",
-            )
+            raise invalid(f"A picture must be uint8 (H, W, 3), got {picture.dtype} {picture.shape}.")
 
 
 def _digest(script: str) -> str:

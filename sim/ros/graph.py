@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid, unavailable
 from tool_nodes.ros.client import RUN_COMMAND, use_client
 
 if TYPE_CHECKING:
@@ -118,14 +118,12 @@ def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
             second pointer.
     """
     if arguments.get("second_pointer"):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "A graph of ROS 2 has one pointer behind all tools: leave out second_pointer."
-        )
+        raise invalid("A graph of ROS 2 has one pointer behind all tools: leave out second_pointer.")
     if not use_client():
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, "Where ROS 2 is sourced no graph is started from here, and none is used.",
+        raise unavailable(
+            "Where ROS 2 is sourced no graph is started from here, and none is used.",
             "Start one with `ros2 launch toolhand_bringup sim.launch.yaml` and use it with --transport ros alone.",
-        )  # fmt: skip
+        )
     from rclpy_zenoh.launch import LaunchError, launch
     from rclpy_zenoh.launch.packages import share_folder
 
@@ -143,4 +141,4 @@ def started_graph(arguments: Mapping[str, str]) -> Iterator[LaunchedGraph]:
                 raise
     except LaunchError as error:
         print("\n".join(lines), file=sys.stderr)
-        raise ToolError(ErrorCode.UNAVAILABLE, str(error)) from error
+        raise unavailable(str(error)) from error

@@ -21,7 +21,7 @@ from sim.perception import SimPerception
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.perception.certainty import Candidate
 from tool_nodes.perception.frames import FrameCache
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.messages import header_of, nanoseconds
 from tool_nodes.types import Frame, Segmentation
 
@@ -59,8 +59,7 @@ class SimTopics:
         """Names of the catalogue items in the order of the ids; another list for each world. Raises UNAVAILABLE."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._items is not None, WAIT_S):
-                raise ToolError(
-                    ErrorCode.UNAVAILABLE,
+                raise unavailable(
                     f"The simulator's perception got no labels on {LABELS_TOPIC}.",
                     "Start sim_node, or use the perception backend 'pixels'.",
                 )

@@ -14,7 +14,7 @@ from simulation_interfaces.srv import GetCurrentWorld
 from sim.scene.files import named_scene, scene_yaml
 from tool_nodes.motion.robot_model import find_robot
 from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros.link import RosLink
 
 _PARAMETERS = {
@@ -80,8 +80,7 @@ class RunningGraph:
         if differing:
             wanted = " and ".join(f"{name} {value}" for name, value, _ in differing)
             there = " and ".join(has for *_, has in differing)
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"You asked for {wanted}, but the graph that runs on ROS domain {domain()} has {there}.",
                 "Leave these options out to use it as it is, or give --own-graph for a graph of your own.",
             )

@@ -18,7 +18,7 @@ from sim.scene.scenes import Scene
 from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 
 FAULTS = (
     "",
@@ -135,7 +135,7 @@ def checked(name: str, value: Any) -> Any:
 
 
 def _invalid(name: str, allowed: str, value: Any) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Parameter {name} must be {allowed}, got {str(value)[:200]!r}.")
+    return invalid(f"Parameter {name} must be {allowed}, got {str(value)[:200]!r}.")
 
 
 def declare(node: Node) -> Settings:

@@ -18,7 +18,7 @@ from tool_nodes.grasp.clearance import ROOM, SceneHeights
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.perception.shape_completion import complete_shape, tightest_yaw, voxel_means
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 MIN_HEIGHT = 0.004
@@ -124,17 +124,11 @@ class AnalyticGraspGenerator:
 def checked_mask(cloud: NDArray[np.float32], mask: BoolArray, T_base_camera: FloatArray) -> BoolArray:
     """The mask as bool (N,), after checks of all shapes."""
     if cloud.ndim != 2 or cloud.shape[1] != 3:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The cloud must have shape (H*W, 3), but it has {cloud.shape}.")
+        raise invalid(f"The cloud must have shape (H*W, 3), but it has {cloud.shape}.")
     if mask.size != len(cloud):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The mask must have one value per point of the cloud ({len(cloud)}), but it has {mask.size}.",
-        )
+        raise invalid(f"The mask must have one value per point of the cloud ({len(cloud)}), but it has {mask.size}.")
     if np.shape(T_base_camera) != (4, 4):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The camera pose must have shape (4, 4), but it has {np.shape(T_base_camera)}.",
-        )
+        raise invalid(f"The camera pose must have shape (4, 4), but it has {np.shape(T_base_camera)}.")
     flat = mask.reshape(-1).astype(bool)
     if not flat.any():
         raise ToolError(ErrorCode.EMPTY_MASK, "The mask of the object to grasp is empty.", "Segment an object first.")

@@ -10,7 +10,7 @@ from typing import Literal
 from tool_nodes.language.phrases import noun_phrase, parse_noun_phrase
 from tool_nodes.language.relations import find_relations, rewrite, split_references
 from tool_nodes.language.words import DETERMINERS, SIDES, tokenize, words_only
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 Relation = Literal["in", "on", "left_of", "right_of", "in_front_of", "behind", "next_to", "between", "anywhere"]
 
@@ -78,8 +78,5 @@ def free_space_phrase(relation: str, references: Sequence[str] = ()) -> str:
         ToolError: INVALID_ARGUMENT for an unknown relation or one without its references.
     """
     if relation not in _PHRASES or (relation != "anywhere" and not references):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"A place needs one of {', '.join(_PHRASES)} and what it is to, got {relation!r}.",
-        )
+        raise invalid(f"A place needs one of {', '.join(_PHRASES)} and what it is to, got {relation!r}.")
     return _PHRASES[relation].format(" and ".join(f"the {reference}" for reference in references))

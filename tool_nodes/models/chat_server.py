@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 
 KEY = "TOOLHAND_MODELS_KEY"
 """Environment variable with the key that servers of models are sent; only over https, or to this very machine."""
@@ -58,19 +58,17 @@ def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int
     try:
         status, answer = _post(f"{url}/chat/completions", json.dumps(body).encode(), time.monotonic() + deadline_s)
     except TimeoutError as error:
-        raise _unavailable(f"{server} did not answer within {deadline_s:g} s.") from error
+        raise unavailable(f"{server} did not answer within {deadline_s:g} s.") from error
     except (OSError, http.client.HTTPException) as error:
-        raise _unavailable(f"{server} does not answer: {_line(f'{type(error).__name__}: {error}')}.") from error
+        raise unavailable(f"{server} does not answer: {_line(f'{type(error).__name__}: {error}')}.") from error
     if status != 200:
-        raise _unavailable(f"{server} answers with status {status}: {_line(answer.decode(errors='replace'))}")
+        raise unavailable(f"{server} answers with status {status}: {_line(answer.decode(errors='replace'))}")
     try:
         text: Any = json.loads(answer)["choices"][0]["message"]["content"]
     except (ValueError, KeyError, IndexError, TypeError, RecursionError):
         text = None
     if not isinstance(text, str):
-        raise _unavailable(
-            f"{server} answers with what is no chat completion: {_line(answer.decode(errors='replace'))}"
-        )
+        raise unavailable(f"{server} answers with what is no chat completion: {_line(answer.decode(errors='replace'))}")
     return text
 
 
@@ -122,7 +120,3 @@ def _line(text: str) -> str:
     """Foreign text as it may stand in a sentence."""
     plain = " ".join("".join(sign if sign.isprintable() else " " for sign in text[: 10 * _SHOWN]).split())
     return plain if len(plain) <= _SHOWN else plain[: _SHOWN - 3] + "..."
-
-
-def _unavailable(sentence: str) -> ToolError:
-    return ToolError(ErrorCode.UNAVAILABLE, sentence)

@@ -14,7 +14,7 @@ from tool_nodes.models.batched import TorchModel, numpy_of
 from tool_nodes.models.depth_pro import Depth, focal_of, known_focal
 from tool_nodes.models.spec import NumberOptions, Option
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 
 ASSUMED_FOV_DEG = 60.0
@@ -31,8 +31,7 @@ class DepthAnything(TorchModel[Depth]):
 
     def _prepare(self) -> None:
         if self.config.get("depth_estimation_type") != "metric":
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"{self.folder} holds a depth_anything that is not metric: its depth is in no unit.",
                 "Name a variant whose name has Metric in it.",
             )

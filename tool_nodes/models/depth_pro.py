@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tool_nodes.models.batched import TorchModel, numpy_of
 from tool_nodes.models.pictures import HALF, Preparation, distinct
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 
 SEES = Preparation(1536, 1536, HALF, HALF, smooth=False, resize_first=False)
@@ -38,9 +38,8 @@ class DepthPro(TorchModel[Depth]):
 
     def _prepare(self) -> None:
         if not self.config.get("use_fov_model"):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{self.folder} holds a depth_pro without a model of the field of view: its depth is in no unit.",
+            raise invalid(
+                f"{self.folder} holds a depth_pro without a model of the field of view: its depth is in no unit."
             )
         self._model = self._load("DepthProForDepthEstimation")
         self._preparation = Preparation.of(self.folder, SEES)

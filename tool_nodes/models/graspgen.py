@@ -25,7 +25,7 @@ from tool_nodes.models.loading import needed
 from tool_nodes.models.spec import NumberOptions, Option, parse_address
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.types import BoolArray, FloatArray, GraspSet
 
 PORT = 5556
@@ -160,7 +160,7 @@ class GraspGen(Batched[GraspSet]):
         return answer
 
     def _unavailable(self, what: str) -> ToolError:
-        return ToolError(ErrorCode.UNAVAILABLE, f"GraspGen's server {self.address} {what}.")
+        return unavailable(f"GraspGen's server {self.address} {what}.")
 
 
 def _grasps(answer: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
@@ -170,12 +170,10 @@ def _grasps(answer: dict[str, Any]) -> tuple[FloatArray, FloatArray]:
         raise ToolError(ErrorCode.NO_GRASP, "GraspGen proposes no grasp for this object.", "Look from elsewhere.")
     fits = poses.ndim == 3 and poses.shape[1:] == (4, 4) and scores.shape == (len(poses),) and len(poses) <= MAX_GRASPS
     if not fits or not (np.isfinite(poses).all() and np.isfinite(scores).all()):
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"GraspGen gave grasps of shape {poses.shape} and scores of {scores.shape}."
-        )
+        raise unavailable(f"GraspGen gave grasps of shape {poses.shape} and scores of {scores.shape}.")
     R = poses[:, :3, :3]
     if np.abs(R @ R.transpose(0, 2, 1) - np.eye(3)).max() > _RIGID or (np.linalg.det(R) < 0.0).any():
-        raise ToolError(ErrorCode.UNAVAILABLE, "GraspGen gave poses that are no rotations.")
+        raise unavailable("GraspGen gave poses that are no rotations.")
     return poses, np.clip(scores, 0.0, 1.0)
 
 

@@ -17,7 +17,7 @@ from tool_nodes import plain_json
 from tool_nodes.extras import package
 from tool_nodes.files import MIB, open_file, read_file, why
 from tool_nodes.models.spec import ModelSpec
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 _LONGEST_NAME = 96
@@ -44,9 +44,7 @@ def device_of(torch: Any, wanted: str) -> str:
     if wanted == "auto":
         return "cuda" if "cuda:0" in there else "cpu"
     if wanted not in ("cpu", "cuda", *there) or (wanted == "cuda" and "cuda:0" not in there):
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"The device {wanted!r} is not there: this machine has {', '.join(there)}."
-        )
+        raise unavailable(f"The device {wanted!r} is not there: this machine has {', '.join(there)}.")
     return wanted
 
 
@@ -66,9 +64,8 @@ def folder_of(name: str, weights: str) -> Path:
     if os.path.isdir(folder):  # False for a name that no folder can have, too
         return folder
     if not _HUB_NAME.fullmatch(weights) or len(weights) > _LONGEST_NAME:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no folder {weights[:200]!r} with weights of {name}; a name of the hub has the form OWNER/NAME.",
+        raise invalid(
+            f"There is no folder {weights[:200]!r} with weights of {name}; a name of the hub has the form OWNER/NAME."
         )
     hub = needed("huggingface_hub")
     try:
@@ -77,20 +74,17 @@ def folder_of(name: str, weights: str) -> Path:
         reason = f"does not give a model of that name: {_line(error)}"
         if type(error).__name__ == "LocalEntryNotFoundError":
             reason = "cannot be reached, and no copy of that model lies on this machine."
-        raise ToolError(ErrorCode.UNAVAILABLE, f"There is no folder {weights!r}, and the hub {reason}") from error
+        raise unavailable(f"There is no folder {weights!r}, and the hub {reason}") from error
 
 
 def read_config(name: str, folder: Path, types: Sequence[str]) -> dict[str, Any]:
     """config.json of a folder, of one of the given types. Raises ToolError INVALID_ARGUMENT."""
     config = read_json(folder / "config.json")
     if config is None:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds no readable config.json: it is no model's folder.")
+        raise invalid(f"{folder} holds no readable config.json: it is no model's folder.")
     found = str(config.get("model_type"))
     if found not in types:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"{folder} holds a model of the type {found[:60]!r}; {name} takes {' or '.join(types)}.",
-        )
+        raise invalid(f"{folder} holds a model of the type {found[:60]!r}; {name} takes {' or '.join(types)}.")
     return config
 
 
@@ -115,16 +109,16 @@ def check_weights(folder: Path) -> None:
     elif index.is_file():
         named = (read_json(index) or {}).get("weight_map")
         if not isinstance(named, dict) or not named or not all(isinstance(file, str) for file in named.values()):
-            raise _unusable(f"{index} names no weights.")
+            raise invalid(f"{index} names no weights.")
         files = [folder / Path(file).name for file in sorted(set(named.values()))]
     else:
         pickled = sorted(path.name for path in folder.iterdir() if path.suffix in _PICKLED)
         if pickled:
-            raise _unusable(
+            raise invalid(
                 f"{folder} holds pickled weights only ({pickled[0]}), which can run code when they are read.",
                 "Convert them to safetensors, or name a model that has them.",
             )
-        raise _unusable(f"{folder} holds no weights: model.safetensors is missing.")
+        raise invalid(f"{folder} holds no weights: model.safetensors is missing.")
     for file in files:
         _check_file(file)
 
@@ -137,20 +131,20 @@ def _check_file(file: Path) -> None:
             length = int.from_bytes(stream.read(8), "little")
             header = plain_json.load(stream.read(length)) if 2 <= length <= min(_MAX_HEADER, size) else None
     except FileNotFoundError:
-        raise _unusable(f"The weights are incomplete: {file} is missing.") from None
+        raise invalid(f"The weights are incomplete: {file} is missing.") from None
     except (OSError, ValueError) as error:
-        raise _unusable(f"{file} is no readable safetensors file: {why(error)}.") from None
+        raise invalid(f"{file} is no readable safetensors file: {why(error)}.") from None
     if not isinstance(header, dict):
-        raise _unusable(f"{file} is cut short, or no safetensors file.")
+        raise invalid(f"{file} is cut short, or no safetensors file.")
     try:
         ends = [entry["data_offsets"][1] for key, entry in header.items() if key != "__metadata__"]
     except (TypeError, KeyError, IndexError):
-        raise _unusable(f"{file} is damaged: its header is no safetensors header.") from None
+        raise invalid(f"{file} is damaged: its header is no safetensors header.") from None
     if any(type(end) is not int for end in ends):
-        raise _unusable(f"{file} is damaged: its header is no safetensors header.")
+        raise invalid(f"{file} is damaged: its header is no safetensors header.")
     expected = 8 + length + max(ends, default=0)
     if size != expected:
-        raise _unusable(f"{file} is damaged: it has {size:,} bytes, and its header says {expected:,}.")
+        raise invalid(f"{file} is damaged: it has {size:,} bytes, and its header says {expected:,}.")
 
 
 def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: str) -> Any:
@@ -180,16 +174,16 @@ def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: s
         )
         lacking = sorted(report["missing_keys"])
         if lacking:
-            raise _unusable(
+            raise invalid(
                 f"The weights in {folder} lack {len(lacking)} tensors of {name}, e.g. {', '.join(lacking[:_SHOWN])}."
             )
         return model.to(device).eval()
     except ToolError:
         raise
     except (torch.OutOfMemoryError, MemoryError) as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"The memory of {device} does not suffice for {name}.") from error
+        raise unavailable(f"The memory of {device} does not suffice for {name}.") from error
     except Exception as error:
-        raise _unusable(f"{name} cannot be loaded from {folder}: {_line(error)}") from error
+        raise invalid(f"{name} cannot be loaded from {folder}: {_line(error)}") from error
     finally:
         logging.set_verbosity(level)
         if bars:
@@ -201,11 +195,7 @@ def load_processor(name: str, factory: Any, folder: Path) -> Any:
     try:
         return factory.from_pretrained(folder, local_files_only=True)
     except Exception as error:
-        raise _unusable(f"{folder} lacks what {name} needs beside its weights: {_line(error)}") from error
-
-
-def _unusable(sentence: str, hint: str = "") -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, sentence, hint)
+        raise invalid(f"{folder} lacks what {name} needs beside its weights: {_line(error)}") from error
 
 
 def _line(error: BaseException) -> str:

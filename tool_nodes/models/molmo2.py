@@ -19,7 +19,7 @@ from tool_nodes.models.points import ModelPoints, molmo_points, no_points
 from tool_nodes.models.spec import NumberOptions
 from tool_nodes.models.writing import TOKENS, Shown, WritingModel
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 
 SEES = Preparation(378, 378, HALF, HALF, smooth=False)
@@ -54,9 +54,7 @@ class Molmo2(WritingModel[ModelPoints]):
         margins = told.get("overlap_margins", [MARGIN, MARGIN])
         self._patch = int(told.get("patch_size", PATCH_PX))
         if margins[0] != margins[1] or told.get("pooling_size", [POOLED, POOLED]) != [POOLED, POOLED]:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{self.folder} asks for margins or pooling that are not known."
-            )
+            raise invalid(f"{self.folder} asks for margins or pooling that are not known.")
         self._margin = int(margins[0])
         self._model = self._load("Molmo2ForConditionalGeneration")
         tokens = ("<im_patch>", "<im_col>", "<im_start>", "<low_res_im_start>", "<im_end>")

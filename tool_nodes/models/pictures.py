@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tool_nodes.models.loading import read_json
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 """Mean of ImageNet's pictures, RGB in [0, 1] [-]; IMAGENET_DEFAULT_MEAN of transformers."""
@@ -58,9 +58,7 @@ class Preparation:
                 std=_colour(told.get("image_std", default.std)),
             )
         except (TypeError, ValueError, AttributeError) as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"preprocessor_config.json in {folder} is damaged: {error}."
-            ) from None
+            raise invalid(f"preprocessor_config.json in {folder} is damaged: {error}.") from None
 
     def __call__(self, torch: Any, pictures: Sequence[NDArray[np.uint8]], device: str, dtype: Any) -> Any:
         """Pictures uint8 (H, W, 3) as one tensor (N, 3, height, width)."""

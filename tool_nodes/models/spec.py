@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 """Numbers that weights are kept as; `auto` is float32 on the CPU and as they were saved elsewhere."""
@@ -90,15 +90,15 @@ def parse_model(name: str, text: str, options: NumberOptions | None = None) -> M
     """
     weights, _, query = text.partition("?")
     if not weights:
-        raise _wrong(f"The model {name!r} needs weights: {name}:FOLDER or {name}:OWNER/NAME.")
+        raise invalid(f"The model {name!r} needs weights: {name}:FOLDER or {name}:OWNER/NAME.")
     given = _given(name, query, ("device", "dtype", *_BATCH, *(options or {})))
     device, dtype = given.get("device", "auto"), given.get("dtype", "auto")
     if not _DEVICE.fullmatch(device):
-        raise _wrong(
+        raise invalid(
             f"The model {name!r} has no device {device[:_SHOWN]!r}: it must be auto, cpu, cuda, cuda:N or mps."
         )
     if dtype not in DTYPES:
-        raise _wrong(f"The model {name!r} has no dtype {dtype[:_SHOWN]!r}: it must be {', '.join(DTYPES)}.")
+        raise invalid(f"The model {name!r} has no dtype {dtype[:_SHOWN]!r}: it must be {', '.join(DTYPES)}.")
     numbers = _numbers(name, given, {**_BATCH, **(options or {})})
     return ModelSpec(weights, device, dtype, int(numbers.pop("batch")), numbers)
 
@@ -112,7 +112,7 @@ def parse_server(name: str, text: str, options: NumberOptions | None = None) -> 
     model, at, rest = text.partition("@")
     url, _, query = rest.partition("?")
     if not (model and at and _is_base_url(url)):
-        raise _wrong(
+        raise invalid(
             f"The model {name!r} is behind a server: {name}:MODEL@URL, e.g. {name}:m@http://localhost:8000/v1."
         )
     numbers = _numbers(name, _given(name, query, (*_BATCH, *(options or {}))), {**_BATCH, **(options or {})})
@@ -129,7 +129,7 @@ def parse_address(name: str, text: str, port: int, options: NumberOptions) -> tu
     host, colon, number = address.rpartition(":")
     host, number = (host, number) if colon else (address, str(port))
     if not re.fullmatch(r"[A-Za-z0-9._-]+|\[[0-9a-fA-F:]+\]", host) or not number.isdecimal() or int(number) > 65535:
-        raise _wrong(f"{address[:_SHOWN]!r} is no address of {name}: it must be {name}:HOST or {name}:HOST:PORT.")
+        raise invalid(f"{address[:_SHOWN]!r} is no address of {name}: it must be {name}:HOST or {name}:HOST:PORT.")
     return f"{host}:{int(number)}", _numbers(name, _given(name, query, tuple(options)), options)
 
 
@@ -139,7 +139,7 @@ def _given(name: str, query: str, allowed: tuple[str, ...]) -> dict[str, str]:
         key, equals, value = part.partition("=")
         if not equals or key not in allowed or key in given:
             why = "is given twice" if key in given else f"is unknown: {name} takes {', '.join(allowed)}"
-            raise _wrong(f"The option {part[:_SHOWN]!r} {why}.")
+            raise invalid(f"The option {part[:_SHOWN]!r} {why}.")
         given[key] = value
     return given
 
@@ -154,7 +154,7 @@ def _numbers(name: str, given: Mapping[str, str], options: NumberOptions) -> dic
         whole = isinstance(option.default, int)
         if not option.low <= number <= option.high or (whole and number != int(number)):
             kind = "a whole number" if whole else "a number"
-            raise _wrong(
+            raise invalid(
                 f"The option {key!r} of {name} must be {kind} from {option.low:g} to {option.high:g}, "
                 f"not {given[key][:_SHOWN]!r}."
             )
@@ -171,7 +171,3 @@ def _is_base_url(url: str) -> bool:
         )  # fmt: skip
     except ValueError:
         return False
-
-
-def _wrong(sentence: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, sentence)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from tool_nodes.models.batched import RgbArray, TorchModel
 from tool_nodes.models.spec import Option
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 T = TypeVar("T")
 
@@ -63,9 +63,7 @@ class WritingModel(TorchModel[T]):
     def _prepare_tokenizer(self) -> None:
         self._tokenizer = self._processor("AutoTokenizer")
         if not self._tokenizer.chat_template:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{self.folder} holds no chat template, which {self.backend} needs."
-            )
+            raise invalid(f"{self.folder} holds no chat template, which {self.backend} needs.")
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
         self._tokenizer.padding_side = "left"
@@ -116,10 +114,7 @@ class WritingModel(TorchModel[T]):
             [{"role": "user", "content": content}], tokenize=False, add_generation_prompt=True
         )
         if prompt.count(self._placeholder) != 1:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The chat template in {self.folder} does not show a picture as {self._placeholder!r}.",
-            )
+            raise invalid(f"The chat template in {self.folder} does not show a picture as {self._placeholder!r}.")
         return prompt.replace(self._placeholder, shown.placeholder)
 
     _placeholder: str

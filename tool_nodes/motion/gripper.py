@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 
@@ -118,10 +118,7 @@ class GripperModel:
     def check_opening(self, opening_m: float) -> None:
         """Raises ToolError INVALID_ARGUMENT if the jaws cannot open by `opening_m`."""
         if not -1e-9 <= opening_m <= self.max_opening + 1e-9:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The jaw opening must be between 0 and {self.max_opening} m, got {opening_m}.",
-            )
+            raise invalid(f"The jaw opening must be between 0 and {self.max_opening} m, got {opening_m}.")
 
     def clipped(self, opening_m: float) -> float:
         """The nearest opening that the jaws have [m]."""

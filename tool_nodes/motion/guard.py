@@ -33,10 +33,10 @@ from tool_nodes.motion.approval import (
     step_hash,
 )
 from tool_nodes.motion.kinematics import Kinematics
-from tool_nodes.motion.limits import MotionLimits, check_trajectory, invalid
+from tool_nodes.motion.limits import MotionLimits, check_trajectory
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Arm
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.types import ArmState, GripperOutcome, MotionOutcome, Trajectory
 
@@ -81,9 +81,7 @@ def stricter(first: Mode, second: Mode) -> Mode:
 def parse_mode(text: str) -> Mode:
     """The mode of a name. Raises ToolError INVALID_ARGUMENT."""
     if text not in set(Mode):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The approval must be {', '.join(Mode)}, got {text[:60]!r}.", "Choose one."
-        )
+        raise invalid(f"The approval must be {', '.join(Mode)}, got {text[:60]!r}.", "Choose one.")
     return Mode(text)
 
 
@@ -253,7 +251,7 @@ class MotionGuard:
                 changed, UNAVAILABLE while another motion runs; whatever the approver raises.
         """
         if not self._busy.acquire(blocking=False):
-            raise ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wait for its end.")
+            raise unavailable("busy: another motion is running.", "Wait for its end.")
         try:
             planned = motion()
             entry = {"what": planned.what, "mode": str(self.in_force)}

@@ -18,7 +18,7 @@ from scipy.linalg.lapack import dposv
 from tool_nodes.motion.robot_file import robot_error
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 POSITION_TOLERANCE = 1e-5
@@ -47,9 +47,7 @@ def check_pose(T: ArrayLike, what: str) -> FloatArray:
         and np.allclose(pose[3], (0, 0, 0, 1), atol=1e-9)
     )
     if not rigid:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"The {what} must be a finite (4, 4) rigid transform in the base frame."
-        )
+        raise invalid(f"The {what} must be a finite (4, 4) rigid transform in the base frame.")
     return pose
 
 

@@ -11,7 +11,7 @@ from tool_nodes.motion.rated import MAX_ACCELERATION, MAX_SPEED
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.timing import cubic_acceleration, overload
 from tool_nodes.motion.trajectory_checks import unfit
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray, Trajectory
 
 MAX_SPACING_S = 0.02
@@ -70,11 +70,6 @@ class MotionLimits:
                 raise invalid(f"A number of motions must be 1 or more, got {count}.")
         if _excess(Kinematics(robot=self.robot), self.robot.park[None], np.inf, low, high)[0] > 0.0:
             raise invalid("The workspace box must contain the fingertips of the parked arm: every motion ends there.")
-
-
-def invalid(message: str) -> ToolError:
-    """The error of a wrong limit or number."""
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
 
 
 def _excess(

@@ -17,7 +17,7 @@ from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.scene_model import attached_opening
 from tool_nodes.ports import Arm, Camera, Planner
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.types import CollisionScene, FloatArray, Goal, JointGoal, LinearGoal, MotionStatus, PoseGoal, Trajectory
 
@@ -37,8 +37,7 @@ class GuardedMoves:
         if guard is None:
             guard = MotionGuard(limits=MotionLimits(robot=robot or load_robot()))
         if robot not in (None, guard.robot):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"The guard's limits are those of {guard.robot.name}, but the robot is {robot.name}.",
                 "Make the guard with MotionLimits(robot=...).",
             )

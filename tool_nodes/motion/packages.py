@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 PACKAGE_PATH = "TOOLHAND_PACKAGE_PATH"
 """Environment variable: folders of packages, separated as in PATH; what a command starts inherits it."""
@@ -36,7 +36,7 @@ def use_packages(folders: str) -> None:
     named = folders.split(os.pathsep)
     for folder in named:
         if not folder or not Path(folder).is_dir():
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"package-path must name folders, got {folder[:200]!r}.")
+            raise invalid(f"package-path must name folders, got {folder[:200]!r}.")
     os.environ[PACKAGE_PATH] = os.pathsep.join(str(Path(folder).resolve()) for folder in named)
 
 

@@ -26,7 +26,7 @@ from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.rrt import ITERATIONS, rrt_connect, shortcut
 from tool_nodes.motion.scene_model import SceneModels, attached_opening
 from tool_nodes.motion.timing import time_path, time_waypoints
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import (
     CollisionScene,
     FloatArray,
@@ -118,7 +118,7 @@ class EmbeddedPlanner:
         """
         start = self._check_start(start)
         if not 0.0 < speed <= 1.0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The speed must be in (0, 1], got {speed}.")
+            raise invalid(f"The speed must be in (0, 1], got {speed}.")
         checker = Checker(self._models.of(scene), start)
         self._kinematics.iterations = 0
         try:
@@ -135,10 +135,7 @@ class EmbeddedPlanner:
             raise error.with_traceback(None) from None
         finally:
             self.stats = PlanStats(self._kinematics.iterations, checker.checks)
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.",
-        )
+        raise invalid(f"The goal must be a PoseGoal, LinearGoal or JointGoal, got {type(goal).__name__}.")
 
     def reachable(self, T_base_gripper: FloatArray, scene: CollisionScene) -> bool:
         """True if a few attempts find a configuration free of collision at the pose (4, 4).
@@ -163,10 +160,7 @@ class EmbeddedPlanner:
         beyond = robot.beyond(target) > 0.0
         if beyond.any():
             joint = int(np.argmax(beyond))
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{robot.arm_joints[joint]} must be within {_range(robot, joint)}, got {target[joint]:.3f}.",
-            )
+            raise invalid(f"{robot.arm_joints[joint]} must be within {_range(robot, joint)}, got {target[joint]:.3f}.")
         if not checker.free(target):
             raise checker.error("The goal configuration")
         return target[None]
@@ -207,12 +201,10 @@ class EmbeddedPlanner:
     ) -> Trajectory:
         poses = np.asarray(goal.T_base_gripper, dtype=float)
         if poses.ndim != 3 or len(poses) == 0:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"A pose goal needs poses of shape (M, 4, 4), M >= 1, got {poses.shape}."
-            )
+            raise invalid(f"A pose goal needs poses of shape (M, 4, 4), M >= 1, got {poses.shape}.")
         tolerance = (min(goal.position_tolerance, POSITION_TOLERANCE), min(goal.rotation_tolerance, ROTATION_TOLERANCE))
         if not min(tolerance) > 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "The tolerances of a pose goal must be positive.")
+            raise invalid("The tolerances of a pose goal must be positive.")
         poses = np.array([check_pose(T, "goal pose") for T in poses])
         errors = [self._reach_error(T, scene) for T in poses]
         within = [(rank, T) for rank, T in enumerate(poses) if errors[rank] is None]
@@ -343,10 +335,9 @@ class EmbeddedPlanner:
         beyond = robot.beyond(q, _LIMIT_SLACK) > 0.0
         if beyond.any():
             joint = int(np.argmax(beyond))
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"The start must be within the joint limits, but {robot.arm_joints[joint]} is at {q[joint]:.3f} rad "
-                f"(limit {_range(robot, joint)}).",
+                f"(limit {_range(robot, joint)})."
             )
         return q
 

@@ -15,7 +15,7 @@ from tool_nodes.motion.placing import PlaceCandidate
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.scene_change import changed
 from tool_nodes.motion.targets import HeldObject
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import CollisionScene, FloatArray, Frame, GraspTarget, Trajectory
 
 KEPT = 8
@@ -170,8 +170,7 @@ class PlanBook:
         """
         kept = self._kept.get(plan_id)
         if kept is None or not isinstance(kept.plan, kind):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"No plan of this action has the plan_id {plan_id[:64]!r}; the newest {KEPT} are kept, and run once.",
                 "Plan anew.",
             )

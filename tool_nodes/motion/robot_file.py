@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from rclpy_zenoh.plain_yaml import PlainYamlError, load
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 
 
 def robot_error(file: Path, what: str) -> ToolError:
     """The error about a file of a robot."""
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{file}: {what}.", "Correct the robot's file.")
+    return invalid(f"{file}: {what}.", "Correct the robot's file.")
 
 
 MAX_FILE_BYTES = 8_000_000
@@ -30,9 +30,7 @@ def read_file(file: Path) -> bytes:
             raise robot_error(file, f"a robot's file may have {MAX_FILE_BYTES} bytes, got {file.stat().st_size}")
         return file.read_bytes()
     except OSError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"The robot model {file} is missing.", "Install `urdf` beside it."
-        ) from error
+        raise unavailable(f"The robot model {file} is missing.", "Install `urdf` beside it.") from error
 
 
 def read_document(file: Path) -> Section:

@@ -21,7 +21,7 @@ from tool_nodes.motion.gripper import GripperModel, VolumeBox, VolumeRing
 from tool_nodes.motion.rated import check_arm, check_gripper
 from tool_nodes.motion.robot_file import Section, read_document, read_file
 from tool_nodes.motion.urdf import Urdf
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
 from tool_nodes.types import BoolArray, FloatArray
 from tool_nodes.workspace import in_sector
@@ -150,9 +150,7 @@ class RobotModel:
         except (TypeError, ValueError):
             joints = np.empty(0)
         if joints.shape != (self.dof,) or not np.isfinite(joints).all():
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The {what} must be {self.dof} finite joint positions [rad], got {q!r}."
-            )
+            raise invalid(f"The {what} must be {self.dof} finite joint positions [rad], got {q!r}.")
         return joints
 
     def beyond(self, q: FloatArray, slack: float = 0.0) -> FloatArray:
@@ -188,8 +186,7 @@ def find_robot(name: str) -> Path:
         return Path(name)
     known = registry.names("robot")
     if name not in known:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"There is no robot {name[:200]!r}.",
             f"Known are {', '.join(sorted({*ROBOTS, *known}))}; or give the path of a folder with a {ROBOT_FILE}.",
         )

@@ -15,7 +15,7 @@ import numpy as np
 from tool_nodes.motion.gripper import GripperModel
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import compile_spec, load_robot_spec
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import Box, CollisionScene, FloatArray
 
 NEAR = 0.002
@@ -43,14 +43,11 @@ def check_scene(scene: CollisionScene) -> None:
     for box in (*scene.boxes, *scene.attached):
         T, half = np.asarray(box.T_parent_box), np.asarray(box.half_extents)
         if T.shape != (4, 4) or half.shape != (3,) or not (np.isfinite(T).all() and np.isfinite(half).all()):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "A box needs a finite (4, 4) pose and 3 finite half extents.")
+            raise invalid("A box needs a finite (4, 4) pose and 3 finite half extents.")
         if (half <= 0).any():
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Half extents of a box must be positive, got {half} m.")
+            raise invalid(f"Half extents of a box must be positive, got {half} m.")
     if not np.isfinite([scene.table_z, scene.margin]).all() or scene.margin < 0:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            "The scene's table height must be finite and its margin finite and not negative.",
-        )
+        raise invalid("The scene's table height must be finite and its margin finite and not negative.")
 
 
 class SceneModel:

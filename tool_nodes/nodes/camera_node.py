@@ -14,7 +14,7 @@ from toolhand_interfaces.srv import CaptureImage, GetDepth
 
 from tool_nodes.camera_names import WRIST_LINK
 from tool_nodes.geometry import backproject, matrix_from_quat_wxyz, pose
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ToolResult, invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.camera_parameters import declare_cameras
 from tool_nodes.ros.messages import (
@@ -72,7 +72,7 @@ class CameraNode(Node):
     def _capture(self, name: str) -> Frame:
         camera = self._cameras.get(name or CaptureImage.Request.SCENE)
         if camera is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"camera must be {' or '.join(self._cameras)}, got {name!r}.")
+            raise invalid(f"camera must be {' or '.join(self._cameras)}, got {name!r}.")
         try:
             return camera.capture()
         finally:
@@ -115,10 +115,7 @@ def mount_pose(text: str) -> FloatArray:
     except ValueError:
         numbers = np.empty(0)
     if numbers.shape != (6,) or not np.isfinite(numbers).all():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"Parameter wrist_mount must be six numbers, x y z [m] roll pitch yaw [rad], got {text!r}.",
-        )
+        raise invalid(f"Parameter wrist_mount must be six numbers, x y z [m] roll pitch yaw [rad], got {text!r}.")
     R = np.eye(3)
     for angle, axis in zip(numbers[3:], np.eye(3), strict=True):  # about the parent's axes, x first
         R = matrix_from_quat_wxyz([np.cos(angle / 2.0), *(np.sin(angle / 2.0) * axis)]) @ R

@@ -9,7 +9,7 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.node import Node
 from toolhand_interfaces.srv import ExecuteCode
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.spinning import run_node
 from tool_nodes.ros.status import answering, checked, success
@@ -46,9 +46,7 @@ class CodeExecutorNode(Node):
     def _on_execute(self, request: Any, response: Any) -> Any:
         with answering(self, response, "execute_code"):
             if request.mode not in _MODES:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"execute_code: mode must be 0 (EXEC) or 1 (EVAL), got {request.mode}."
-                )
+                raise invalid(f"execute_code: mode must be 0 (EXEC) or 1 (EVAL), got {request.mode}.")
             mode = _MODES[request.mode]
             code = checked(CodeArgument(), request.code, "execute_code: code")
             variables = self._variables_of(request.session)
@@ -66,10 +64,7 @@ class CodeExecutorNode(Node):
         if not session:
             return {}
         if len(session) > _NAME_LENGTH:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"execute_code: session must have at most {_NAME_LENGTH} characters, got {len(session)}.",
-            )
+            raise invalid(f"execute_code: session must have at most {_NAME_LENGTH} characters, got {len(session)}.")
         variables = self._sessions.setdefault(session, {})
         self._sessions.move_to_end(session)
         while len(self._sessions) > self._kept:

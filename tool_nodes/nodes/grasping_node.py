@@ -12,7 +12,7 @@ from toolhand_interfaces.srv import ComputeGrasp
 from tool_nodes.motion.grasp_scenes import GraspScenes
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.ports import GraspGenerator
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.backends import backend_maker
 from tool_nodes.ros.frame_memory import FrameMemory
@@ -49,10 +49,9 @@ class GraspingNode(Node):
             cloud, mask = message_to_cloud(request.point_cloud), image_to_mask(request.mask)
             require_matching("compute_grasp", cloud, mask)
             if mask.shape != frame.depth.shape:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT,
+                raise invalid(
                     f"compute_grasp: the mask has {mask.shape[1]}x{mask.shape[0]} pixels, but the image has "
-                    f"{frame.size[0]}x{frame.size[1]}.",
+                    f"{frame.size[0]}x{frame.size[1]}."
                 )
             focal_px = checked(
                 NumberArgument(0.0, exclusive_low=True), request.focal_length, "compute_grasp: focal_length"

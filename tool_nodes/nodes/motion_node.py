@@ -36,7 +36,7 @@ from tool_nodes.motion.manipulation import Manipulator
 from tool_nodes.motion.plans import GraspPlan, PlacePlan, PlanBook
 from tool_nodes.ports import Planner
 from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros import parameters
 from tool_nodes.ros.approving import ApprovalDesk, read_limits, read_token
 from tool_nodes.ros.attempts import AttemptLog
@@ -93,7 +93,7 @@ class InterruptiblePlanner:
 _SYSTEM_FAILED = frozenset({ErrorCode.UNAVAILABLE, ErrorCode.TIMEOUT})
 """A server timed out; measuring once more would only delay the answer."""
 
-BUSY = ToolError(ErrorCode.UNAVAILABLE, "busy: another motion is running.", "Wait for its end, or cancel it.")
+BUSY = unavailable("busy: another motion is running.", "Wait for its end, or cancel it.")
 
 
 @dataclass(frozen=True)
@@ -167,9 +167,7 @@ class MotionNode(Node):
         self._latch = StopLatch(HOW_TO_RESET)
         still_velocity = float(self.declare_parameter("still_velocity", 0.002).value)
         if not still_velocity > 0.0:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"Parameter still_velocity must be greater than 0, got {still_velocity}."
-            )
+            raise invalid(f"Parameter still_velocity must be greater than 0, got {still_velocity}.")
         stop_deadline_s = parameters.seconds(self, "stop_deadline_s", 5.0, "How long a stop may take to be confirmed")
         actions = (robot.trajectory_action, robot.gripper_action)
         self._stop = StopNode(self, self._latch, actions, stop_deadline_s, still_velocity, robot)
@@ -315,9 +313,7 @@ class MotionNode(Node):
         mode, modes = job.request.approval_mode, job.kind.action.Goal
         if mode not in (modes.AUTO, modes.PLAN_ONLY, modes.ASK):
             known = f"{modes.AUTO}, {modes.PLAN_ONLY} or {modes.ASK}"
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{job.kind.name}: approval_mode must be {known}, got {mode[:80]!r}."
-            )
+            raise invalid(f"{job.kind.name}: approval_mode must be {known}, got {mode[:80]!r}.")
         self._progress, self._arm.cancelled = job.progress, job.cancelled
         try:
             with self._guard.at_least(Mode.ASK if mode == modes.ASK else Mode.AUTO):
@@ -385,7 +381,7 @@ class MotionNode(Node):
         frame, state = self._camera.capture(), self._arm.state()
         if request.plan_id:
             if request.approval_mode == job.kind.action.Goal.PLAN_ONLY:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, "A plan_id is run with auto; plan_only makes a new plan.")
+                raise invalid("A plan_id is run with auto; plan_only makes a new plan.")
             plan = self._plans.take(request.plan_id, job.kind.plan, frame, state.q, manipulator.held)
             job.progress.plan_id = request.plan_id
             return plan

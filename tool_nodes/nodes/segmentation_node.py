@@ -12,7 +12,7 @@ from toolhand_interfaces.srv import Segment
 from tool_nodes.drawing import draw_mask
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.ports import Answer, Segmenter
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.ros.backends import load_backends
 from tool_nodes.ros.frame_memory import FrameMemory
 from tool_nodes.ros.messages import mask_to_image, message_to_box, rgb_to_image
@@ -72,7 +72,7 @@ def _asked(request: Any) -> list[str]:
     asked = [name for name in ("points", "boxes", "text", "everything") if getattr(request, name)]
     if len(asked) != 1:
         what = "all are empty" if not asked else f"got {' and '.join(asked)}"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"segment: give points, boxes, a text or everything; {what}.")
+        raise invalid(f"segment: give points, boxes, a text or everything; {what}.")
     return asked
 
 
@@ -88,10 +88,10 @@ def _box(message: Any, size: tuple[int, int]) -> BoxPrompt:
     """The part of a box that lies in a picture of size (width, height). Raises ToolError INVALID_ARGUMENT for none."""
     box = np.array(message_to_box(message))
     if not np.isfinite(box).all():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "segment: a box must hold finite numbers.")
+        raise invalid("segment: a box must hold finite numbers.")
     left, top, right, bottom = (float(side) for side in np.clip(box, 0.0, [*size, *size]))
     if not (left < right and top < bottom):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "segment: a box is empty, or lies outside the picture.")
+        raise invalid("segment: a box is empty, or lies outside the picture.")
     return BoxPrompt((left, top, right, bottom))
 
 

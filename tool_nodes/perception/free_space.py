@@ -21,7 +21,7 @@ from tool_nodes.language.referring import FreeSpaceRequest
 from tool_nodes.perception.extents import distance_to_outline, outline, rectangle
 from tool_nodes.perception.masks import window_of
 from tool_nodes.perception.surface import SOLID_M, Surface, find_surface, solid_pixels
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, Frame
 
 _CELL_M = 0.005
@@ -152,18 +152,17 @@ def find_free_space(
 def _check(frame: Frame, request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> None:
     low, high = _HOW_MANY.get(request.relation, (1, 99))
     if request.relation not in (*_DIRECTIONS, *_HOW_MANY, "next_to"):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"'{request.relation}' is not a relation of a place.")
+        raise invalid(f"'{request.relation}' is not a relation of a place.")
     if not low <= len(masks) <= high:
         wanted = {(0, 0): "no reference", (1, 1): "one reference", (2, 2): "two references"}
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"A place '{request.relation.replace('_', ' ')}' something takes "
-            f"{wanted.get((low, high), 'at least one reference')}, got {len(masks)}.",
+            f"{wanted.get((low, high), 'at least one reference')}, got {len(masks)}."
         )
     if any(mask.shape != frame.depth.shape for mask in masks):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A mask must have the picture's shape {frame.depth.shape}.")
+        raise invalid(f"A mask must have the picture's shape {frame.depth.shape}.")
     if request.relation == "between" and np.array_equal(masks[0], masks[1]):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no room between the {request.references[0]} and itself.")
+        raise invalid(f"There is no room between the {request.references[0]} and itself.")
 
 
 def _phrases(request: FreeSpaceRequest, masks: Sequence[BoolArray]) -> list[str]:

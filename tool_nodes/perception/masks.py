@@ -8,7 +8,7 @@ import numpy as np
 from scipy import ndimage
 
 from tool_nodes.geometry import pixel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
 
 _NEAR_MISS_PX = 8.0
@@ -96,7 +96,7 @@ def votes_at(frame: Frame, points: Sequence[tuple[float, float]], masks: Sequenc
         ToolError: As `masks_at`.
     """
     if not points:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Segmentation needs at least one image point (x, y).")
+        raise invalid("Segmentation needs at least one image point (x, y).")
     votes = np.zeros(len(masks))
     for point in points:
         u, v = pixel(point, frame.size)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 
 from tool_nodes import geometry, workspace
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame
 
 _Labels = NDArray[np.signedinteger[Any]]
@@ -149,9 +149,8 @@ def _table_points(frame: Frame, ignore: BoolArray | None, table_z: float) -> NDA
         raise ToolError(ErrorCode.NO_DEPTH, "The picture has no depth, so nothing is known about the table.")
     if ignore is not None:
         if ignore.shape != frame.depth.shape:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The mask to ignore must have the picture's shape {frame.depth.shape}, but it has {ignore.shape}.",
+            raise invalid(
+                f"The mask to ignore must have the picture's shape {frame.depth.shape}, but it has {ignore.shape}."
             )
         keep &= ~ignore
     points = geometry.transform(frame.T_base_camera, geometry.backproject(frame.depth, frame.K)[keep.ravel()])

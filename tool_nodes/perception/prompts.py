@@ -99,9 +99,10 @@ def points_by(pointer: Pointer, image: SessionImage, text: str) -> Answer[list[t
         sound = False
     if not sound:
         raise ToolError(
-            ErrorCode.INTERNAL, f"The pointer {answer.backend!r} gave what are no points of the picture.",
+            ErrorCode.INTERNAL,
+            f"The pointer {answer.backend!r} gave what are no points of the picture.",
             backend=answer.backend,
-        )  # fmt: skip
+        )
     return answer
 
 
@@ -116,9 +117,10 @@ def detected_by(detector: Detector, image: SessionImage, text: str) -> Answer[li
         sound = False
     if not sound:
         raise ToolError(
-            ErrorCode.INTERNAL, f"The detector {answer.backend!r} gave what are no boxes in the picture.",
+            ErrorCode.INTERNAL,
+            f"The detector {answer.backend!r} gave what are no boxes in the picture.",
             backend=answer.backend,
-        )  # fmt: skip
+        )
     return answer
 
 
@@ -168,9 +170,10 @@ def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDA
         )
     if np.isinf(answer.value[0]).any() or not 0.0 < float(answer.value[1]) < 1e9:
         raise ToolError(
-            ErrorCode.INTERNAL, f"The depth estimator {answer.backend!r} gave distances that are no numbers.",
+            ErrorCode.INTERNAL,
+            f"The depth estimator {answer.backend!r} gave distances that are no numbers.",
             backend=answer.backend,
-        )  # fmt: skip
+        )
     return answer
 
 

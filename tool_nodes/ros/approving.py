@@ -26,7 +26,7 @@ from tool_nodes.motion.approval import Decision, MotionRequest
 from tool_nodes.motion.guard import record
 from tool_nodes.motion.limits import MotionLimits
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.ros import parameters, proofs
 from tool_nodes.ros.messages import matrix_to_pose, rgb_to_image
 from tool_nodes.ros.status import failure, success
@@ -48,7 +48,7 @@ def read_token(node: Node) -> str:
     try:
         return proofs.read_token(Path(path))
     except TypeError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Parameter approval_token_file must be a path.") from error
+        raise invalid("Parameter approval_token_file must be a path.") from error
     except ToolError as error:
         raise ToolError(error.code, f"Parameter approval_token_file: {error.message}", error.hint) from error
 
@@ -70,9 +70,7 @@ def read_limits(node: Node, robot: RobotModel) -> MotionLimits:
             raise ValueError("a corner has three numbers")
         return MotionLimits(*corners, float(speed), None, per_minute or None, robot)
     except (TypeError, ValueError) as error:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "speed_limit must be a number, workspace_low and workspace_high three each."
-        ) from error
+        raise invalid("speed_limit must be a number, workspace_low and workspace_high three each.") from error
 
 
 def _fixed(node: Node, name: str, default: Any, description: str) -> Any:

@@ -17,7 +17,7 @@ from rclpy.client import Client
 from rclpy.node import Node
 from rclpy.task import Future
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.ros.messages import BadMessage
 from tool_nodes.ros.status import raise_failure
 
@@ -149,7 +149,7 @@ def run_goal(
         raise
     handle = sent.result()
     if not handle.accepted:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"{name} refused the goal.")
+        raise unavailable(f"{name} refused the goal.")
     ended = handle.get_result_async()
     try:
         if not _wait(ended, client.server_is_ready, name, deadlines.motion_s, cancelled):
@@ -165,7 +165,7 @@ def run_goal(
 def require_positive(name: str, seconds: float) -> None:
     """Raises ToolError INVALID_ARGUMENT for a deadline that is not a positive number of seconds."""
     if not seconds > 0.0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be greater than 0 seconds, got {seconds}.")
+        raise invalid(f"{name} must be greater than 0 seconds, got {seconds}.")
 
 
 def _wait(
@@ -201,17 +201,12 @@ def server_is_there(is_there: Callable[[], bool]) -> bool:
 
 def server_absent(name: str, waited_s: float) -> ToolError:
     """UNAVAILABLE, because a service or an action has no server."""
-    return ToolError(
-        ErrorCode.UNAVAILABLE,
-        f"No node serves {name}; waited {waited_s:g} s for one.",
-        "Start it, or look at its log.",
-    )
+    return unavailable(f"No node serves {name}; waited {waited_s:g} s for one.", "Start it, or look at its log.")
 
 
 def server_gone(name: str) -> ToolError:
     """UNAVAILABLE, because the server of a service or an action went away meanwhile."""
-    return ToolError(
-        ErrorCode.UNAVAILABLE,
+    return unavailable(
         f"The node that serves {name} went away while it was working.",
         "Look whether it is being restarted, then try again.",
     )

@@ -10,7 +10,7 @@ from tf2_ros import Buffer
 
 from tool_nodes.camera_names import WRIST, ZED, CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.ros import parameters
 from tool_nodes.ros.messages import BASE_FRAME
 from tool_nodes.ros.topic_camera import STAMP_TOLERANCE_S, TopicCamera
@@ -65,9 +65,7 @@ def _rectified(node: Node, camera: str) -> bool | None:
         node, f"{camera}.image_is", "raw, with the lens's distortion, or rectified; empty: as its topic's name says"
     )
     if said not in ("", "raw", "rectified"):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"Parameter {camera}.image_is must be raw or rectified, or empty, not {said!r}."
-        )
+        raise invalid(f"Parameter {camera}.image_is must be raw or rectified, or empty, not {said!r}.")
     return said == "rectified" if said else None
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from importlib import import_module
 
 from tool_nodes.extras import pip_install
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 
 RUN_COMMAND = "/run_command/_action/send_goal"
 """The service that every graph with an agent offers."""
@@ -22,10 +22,8 @@ def use_client() -> bool:
         pip_client = install()
         import_module("zenoh" if pip_client else "rclpy")
     except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            f"The ROS 2 client cannot be loaded: {error}.",
-            f"Install it with: {pip_install('eclipse-zenoh xxhash')}",
+        raise unavailable(
+            f"The ROS 2 client cannot be loaded: {error}.", f"Install it with: {pip_install('eclipse-zenoh xxhash')}"
         ) from error
     return pip_client
 
@@ -56,7 +54,7 @@ def graph_runs(pip_client: bool) -> bool:
         try:
             router = SessionOptions.from_environment().router
         except SessionError as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, str(error)) from error
+            raise invalid(str(error)) from error
         if router is None or not router_answers(router):
             return False
     with RosLink({"RCLPY_ZENOH_CLIENT": "1"}) as link:  # who only looks is no peer of the nodes

@@ -25,7 +25,7 @@ from simulation_interfaces.msg import Result as SimulationResult
 from simulation_interfaces.srv import StepSimulation
 
 from tool_nodes.motion.trajectory_checks import unfit
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.calling import Deadlines, call, cancel_late_goal, server_absent, server_gone, server_is_there
 from tool_nodes.ros.joint_states import REST_S, JointReading, JointStates
 from tool_nodes.ros.motion_messages import (
@@ -131,7 +131,7 @@ class Stepper:
         request = StepSimulation.Request(steps=count)
         result = call(self._client, request, self._deadlines.response_s, self._deadlines.availability_s).result
         if result.result != SimulationResult.RESULT_OK:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"The simulator made no step: {result.error_message}")
+            raise unavailable(f"The simulator made no step: {result.error_message}")
         return bool(result.error_message == NO_GOAL_ACTIVE)
 
 

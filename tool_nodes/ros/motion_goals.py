@@ -16,7 +16,7 @@ from tool_nodes.geometry import transform
 from tool_nodes.language.phrases import MAX_PHRASE
 from tool_nodes.motion.stages import SHARES
 from tool_nodes.motion.targets import ray_to_base
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid, unavailable
 from tool_nodes.ros.messages import RosFrame, image_to_mask, pose_to_matrix, rigid
 from tool_nodes.toolbox.arguments import FARTHEST_M
 from tool_nodes.types import MOST_POINTS, FloatArray, GraspTarget
@@ -131,29 +131,25 @@ class Frames:
         """What a request for a grasp is meant for; None where it does not say. Raises ToolError, BadMessage."""
         if not (request.mask.width or request.mask.height or len(request.mask.data)):
             if len(request.pointed_at):
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: pointed_at needs a mask that it lies on.")
+                raise invalid("execute_grasp: pointed_at needs a mask that it lies on.")
             return None
         mask = image_to_mask(request.mask)
         if mask.shape != frame.depth.shape:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"execute_grasp: the mask has {mask.shape[1]}x{mask.shape[0]} pixels, but the scene camera's picture "
-                f"has {frame.size[0]}x{frame.size[1]}.",
+                f"has {frame.size[0]}x{frame.size[1]}."
             )
         if not mask.any():
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: the mask outlines nothing.", "Leave it empty.")
+            raise invalid("execute_grasp: the mask outlines nothing.", "Leave it empty.")
         if len(request.pointed_at) > MOST_POINTS:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"execute_grasp: pointed_at has {len(request.pointed_at)} points, at most {MOST_POINTS} are allowed.",
+            raise invalid(
+                f"execute_grasp: pointed_at has {len(request.pointed_at)} points, at most {MOST_POINTS} are allowed."
             )
         points = tuple((float(point.x), float(point.y)) for point in request.pointed_at)
         if not all(0.0 <= value <= 1.0 for point in points for value in point):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "execute_grasp: pointed_at must be normalized, in [0, 1].")
+            raise invalid("execute_grasp: pointed_at must be normalized, in [0, 1].")
         if len(request.called) > MAX_PHRASE or not request.called.isprintable():
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"execute_grasp: called may have {MAX_PHRASE} characters, on one line."
-            )
+            raise invalid(f"execute_grasp: called may have {MAX_PHRASE} characters, on one line.")
         return GraspTarget(mask, points, request.called)
 
     def place_point(self, request: Any, frame: RosFrame) -> FloatArray:
@@ -161,16 +157,14 @@ class Frames:
         if request.target == Place.Goal.POINT_2D:
             point_2d = np.array([request.point_2d.x, request.point_2d.y])
             if not ((point_2d >= 0.0) & (point_2d <= 1.0)).all():
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, "place: point_2d must be normalized, in [0, 1].")
+                raise invalid("place: point_2d must be normalized, in [0, 1].")
             return ray_to_base(frame, point_2d)
         if request.target != Place.Goal.POINT_3D:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"place: target must be POINT_2D or POINT_3D, got {request.target}."
-            )
+            raise invalid(f"place: target must be POINT_2D or POINT_3D, got {request.target}.")
         point = request.point_3d.point
         xyz = np.array([point.x, point.y, point.z])
         if not np.isfinite(xyz).all():
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "place: point_3d must not hold NaN or infinite numbers.")
+            raise invalid("place: point_3d must not hold NaN or infinite numbers.")
         _require_near(xyz, "place: point_3d")
         return transform(self._of(request.point_3d.header, frame), xyz[None])[0]
 
@@ -182,9 +176,9 @@ class Frames:
         if name == frame.frame_id:
             return frame.T_base_camera
         if not name:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"frame_id must name a frame, such as {self._base_frame}.")
+            raise invalid(f"frame_id must name a frame, such as {self._base_frame}.")
         if header.stamp.sec < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The stamp must not be negative, got {header.stamp.sec} s.")
+            raise invalid(f"The stamp must not be negative, got {header.stamp.sec} s.")
         try:
             found = self._transforms.lookup_transform(
                 self._base_frame, name, Time.from_msg(header.stamp), timeout=Duration(seconds=TRANSFORM_WAIT_S)
@@ -192,9 +186,7 @@ class Frames:
         except TransformException as error:
             shown = name[:_SHOWN]
             why = str(error).replace(name, shown).rstrip(" .")
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, f"The pose of {shown} in {self._base_frame} is unknown: {why}."
-            ) from error
+            raise unavailable(f"The pose of {shown} in {self._base_frame} is unknown: {why}.") from error
         p, q = found.translation, found.rotation
         return rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z))
 
@@ -202,6 +194,4 @@ class Frames:
 def _require_near(point: FloatArray, what: str) -> None:
     """Refuse a point (3,) [m] that is farther than any tool may ask for. Raises ToolError INVALID_ARGUMENT."""
     if np.abs(point).max() > FARTHEST_M:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{what} must lie within {FARTHEST_M:g} m along each axis of its frame."
-        )
+        raise invalid(f"{what} must lie within {FARTHEST_M:g} m along each axis of its frame.")

@@ -11,7 +11,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT, RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros.calling import Deadlines, require_positive
 
 _A_COUNT = "an integer of 0 or more"
@@ -126,4 +126,4 @@ def _read(node: Node, name: str, default: Any, description: str, read_only: bool
 
 
 def _wrong(name: str, allowed: str, value: Any) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"Parameter {name} must be {allowed}, got {value!r}.")
+    return invalid(f"Parameter {name} must be {allowed}, got {value!r}.")

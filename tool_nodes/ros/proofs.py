@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.files import KIB, open_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 _LONGEST_FILE = 4 * KIB
 """So much of a token file is read [bytes]."""
@@ -41,23 +41,14 @@ def read_token(path: Path) -> str:
         with open_file(path) as file:
             there = os.fstat(file.fileno())
             if there.st_uid != os.geteuid():
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} belongs to another user, who knows it."
-                )
+                raise invalid(f"The token file {str(path)!r} belongs to another user, who knows it.")
             if there.st_mode & 0o077:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT,
-                    f"The token file {str(path)!r} may be used by others.",
-                    f"chmod 600 {path}",
-                )
+                raise invalid(f"The token file {str(path)!r} may be used by others.", f"chmod 600 {path}")
             text = file.read(_LONGEST_FILE).decode().strip()
     except (OSError, ValueError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The token file {str(path)!r} cannot be read.") from error
+        raise invalid(f"The token file {str(path)!r} cannot be read.") from error
     if len(text) < MIN_TOKEN:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The token file {str(path)!r} must hold a token of at least {MIN_TOKEN} characters.",
-        )
+        raise invalid(f"The token file {str(path)!r} must hold a token of at least {MIN_TOKEN} characters.")
     return text
 
 

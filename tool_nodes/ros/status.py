@@ -11,7 +11,7 @@ from sensor_msgs.msg import Image
 from std_msgs.msg import Header
 from toolhand_interfaces.msg import ToolStatus
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.ros.messages import BadMessage, rgb_to_image
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue
 from tool_nodes.toolbox.toolbox import Session, Toolbox
@@ -56,7 +56,7 @@ def answering(node: Node, response: Any, what: str) -> Iterator[None]:
     try:
         yield
     except BadMessage as error:
-        response.status = failure(ToolError(ErrorCode.INVALID_ARGUMENT, f"{what}: {error}"))
+        response.status = failure(invalid(f"{what}: {error}"))
     except ToolError as error:
         response.status = failure(error)
         if error.code is ErrorCode.INTERNAL:
@@ -72,7 +72,7 @@ def checked(kind: ArgumentType, value: Any, what: str) -> Any:
     try:
         return kind.parse(value, Session())
     except InvalidValue as problem:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{what} {problem}.") from problem
+        raise invalid(f"{what} {problem}.") from problem
 
 
 def use_tool(toolbox: Toolbox, name: str, arguments: Mapping[str, Any], session: Session) -> ToolResult:

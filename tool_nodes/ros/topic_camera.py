@@ -22,7 +22,7 @@ from tf2_ros import Buffer, TransformException
 
 from tool_nodes.camera_names import CameraTopics
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.arm_trace import ArmTrace
 from tool_nodes.ros.calibration import rectified_by_name
 from tool_nodes.ros.calling import require_positive
@@ -226,15 +226,15 @@ class TopicCamera:
         self.silent_deadlines = self.silent_deadlines + 1 if silent and not absent else 0
         if silent:
             why = f"nobody publishes {self._name(absent[0])}" if absent else f"nothing came on {self._name(silent[0])}"
-            return _unavailable(f"No picture came from the camera {waited}: {why}.", "Look at the camera's driver.")
+            return unavailable(f"No picture came from the camera {waited}: {why}.", "Look at the camera's driver.")
         behind_s = matching.behind_s()
         if behind_s > 0.0:
-            return _unavailable(
+            return unavailable(
                 f"The camera is stale: its newest picture on {self._name('image')} is {behind_s:.2f} s older than the "
                 "request.",
                 "Look at the camera's driver, at the clocks and at use_sim_time.",
             )
-        return _unavailable(f"No picture came from the camera {waited}: {matching.rejected}.")
+        return unavailable(f"No picture came from the camera {waited}: {matching.rejected}.")
 
     def _name(self, kind: str) -> str:
         """The topic's name as the graph knows it."""
@@ -248,7 +248,7 @@ class TopicCamera:
         try:
             found = self._transforms.lookup_transform(self._base_frame, frame_id, stamp, timeout=left).transform
         except TransformException as error:
-            raise _unavailable(f"The pose of {frame_id} in {self._base_frame} is unknown: {error}.") from error
+            raise unavailable(f"The pose of {frame_id} in {self._base_frame} is unknown: {error}.") from error
         p, q = found.translation, found.rotation
         return self._readable(lambda: rigid((p.x, p.y, p.z), (q.w, q.x, q.y, q.z)))
 
@@ -259,7 +259,7 @@ class TopicCamera:
             )
         )
         if int(frame.rgb.max()) <= BLACK:
-            raise _unavailable(
+            raise unavailable(
                 f"The picture on {self._name('image')} is black.", "Is the lens covered, or the light off?"
             )
         if not (frame.depth > 0.0).any():
@@ -272,8 +272,4 @@ class TopicCamera:
         try:
             return read()
         except BadMessage as error:
-            raise _unavailable(f"The camera on {self._name('image')} cannot be used: {error}") from error
-
-
-def _unavailable(message: str, hint: str = "") -> ToolError:
-    return ToolError(ErrorCode.UNAVAILABLE, message, hint)
+            raise unavailable(f"The camera on {self._name('image')} cannot be used: {error}") from error

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from tool_nodes.motion.robot_model import RobotModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, unavailable
 from tool_nodes.ros.joint_states import JointReading, JointStates
 from tool_nodes.types import FloatArray
 
@@ -71,20 +71,17 @@ def silence(joints: JointStates) -> ToolError:
     newest, complaint = joints.newest, joints.complaint
     quiet_s = math.inf if newest is None else time.monotonic() - newest.received_s
     if complaint and quiet_s >= SILENCE_S:
-        return ToolError(
-            ErrorCode.UNAVAILABLE,
+        return unavailable(
             f"The position of the arm is unknown: {complaint}.",
             "Look at what publishes them: ros2 topic echo /joint_states.",
         )
     if newest is None:
-        return ToolError(
-            ErrorCode.UNAVAILABLE, "No joint states have come from the arm.", "Look whether its driver runs."
-        )
+        return unavailable("No joint states have come from the arm.", "Look whether its driver runs.")
     if quiet_s < SILENCE_S:
         what = f"The robot's clock stands still at {newest.stamp_ns / 1e9:.2f} s"
     else:
         what = f"The joint states have been silent for {quiet_s:.1f} s"
-    return ToolError(ErrorCode.UNAVAILABLE, f"{what}.", "Look at the arm's driver, or at the simulator.")
+    return unavailable(f"{what}.", "Look at the arm's driver, or at the simulator.")
 
 
 def distance(q: FloatArray, goal: FloatArray, robot: RobotModel) -> float:

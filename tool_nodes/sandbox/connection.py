@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 from tool_nodes.sandbox import wire
 from tool_nodes.sandbox.server import END, START
 from tool_nodes.sandbox.worker import LOCKED
@@ -139,9 +139,7 @@ class Server:
         if len(word) != 4:
             raise ServerLost("its process ended")
         if not locked:
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, "Code cannot be run: the process that would run it could not be locked up."
-            )
+            raise unavailable("Code cannot be run: the process that would run it could not be locked up.")
         status = int.from_bytes(word, "little")
         killed = message is None and not late and os.WIFSIGNALED(status)
         return ProgramEnd(message, late, os.WTERMSIG(status) if killed else 0)

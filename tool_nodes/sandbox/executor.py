@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from numpy.typing import NDArray
 
 from tool_nodes.ports import CodeRunner
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
 from tool_nodes.sandbox import connection, lockdown, seccomp, wire
 from tool_nodes.toolbox.arguments import CallingSession, InvalidValue, Lookup, describe, show
 from tool_nodes.toolbox.images import SessionImage
@@ -153,13 +153,11 @@ class CodeExecutor:
         """
         limits = self.limits
         if mode not in MODES:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The mode must be {' or '.join(MODES)}, got {mode!r}.")
+            raise invalid(f"The mode must be {' or '.join(MODES)}, got {mode!r}.")
         if not code.strip() or len(code) > limits.code:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The code must have 1 to {limits.code} characters, got {len(code)}."
-            )
+            raise invalid(f"The code must have 1 to {limits.code} characters, got {len(code)}.")
         if timeout_s is not None and not (math.isfinite(timeout_s) and timeout_s > 0):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The timeout must be greater than 0 s, got {timeout_s:g}.")
+            raise invalid(f"The timeout must be greater than 0 s, got {timeout_s:g}.")
         wall_s = min(limits.wall_s, timeout_s or limits.wall_s)
         sent, left_out = _named_in(code, variables or {})
         pictures = [name for name in sent if isinstance((variables or {})[name], SessionImage)]
@@ -168,9 +166,7 @@ class CodeExecutor:
             message = wire.pack(request, limits.variables)
         except wire.CannotSend as error:
             names = ", ".join(f"${name}" for name in sent)
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The variables {names} cannot be handed in together: {error}."
-            ) from error
+            raise invalid(f"The variables {names} cannot be handed in together: {error}.") from error
         with self._lock:
             answer = self._ask(message, wall_s)
         return self._outcome(answer, code, wall_s, left_out)
@@ -182,7 +178,7 @@ class CodeExecutor:
         try:
             return self._ask_once(message, wall_s)
         except connection.ServerLost as error:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run: the sandbox ended: {error}.") from error
+            raise unavailable(f"Code cannot be run: the sandbox ended: {error}.") from error
 
     def _ask_once(self, message: list[memoryview], wall_s: float) -> connection.ProgramEnd:
         server = self._server()
@@ -197,7 +193,7 @@ class CodeExecutor:
             return self._servers[0]
         reason = self._why_missing()
         if reason:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run safely here, because {reason}.")
+            raise unavailable(f"Code cannot be run safely here, because {reason}.")
         for prefix in dict.fromkeys((self._prefix, ())):
             try:
                 self._servers.append(connection.Server(prefix))
@@ -205,7 +201,7 @@ class CodeExecutor:
                 return self._servers[0]
             except connection.ServerLost as error:
                 reason = str(error)
-        raise ToolError(ErrorCode.UNAVAILABLE, f"Code cannot be run: the sandbox does not start: {reason}.")
+        raise unavailable(f"Code cannot be run: the sandbox does not start: {reason}.")
 
     def _outcome(
         self, answer: connection.ProgramEnd, code: str, wall_s: float, left_out: Mapping[str, str]
@@ -226,7 +222,7 @@ class CodeExecutor:
             dollar = _DOLLAR.search(code) if "SyntaxError" in text else None
             if dollar:
                 hint = f"In code, variables are written without the dollar sign: {dollar[1]}, not {dollar[0]}."
-            error = ToolError(ErrorCode.INVALID_ARGUMENT, f"{text}.", hint)
+            error = invalid(f"{text}.", hint)
         elif kind == "memory":
             error = ToolError(ErrorCode.EXECUTION_FAILED, f"MemoryError: the limit is {self.limits.memory >> 20} MB.")
         else:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
 from tool_nodes.serve import service_file
 from tool_nodes.serve.coalescing import FullLine, Parcels
 from tool_nodes.serve.config import ABREAST, ACTOR, Local, ServedEntry, without_ray
@@ -131,10 +131,8 @@ class Connection:
         try:
             packed = tuple(map(self.shared.pack, arguments))
         except self._ray.exceptions.RayError as error:
-            raise ToolError(
-                ErrorCode.UNAVAILABLE,
-                f"The picture cannot be put into shared memory: {first_line(error)}.",
-                cause=Cause.OUT_OF_MEMORY,
+            raise unavailable(
+                f"The picture cannot be put into shared memory: {first_line(error)}.", cause=Cause.OUT_OF_MEMORY
             ) from error
         # `request` keeps what it refers to until there is an answer.
         request = PortRequest(packed, time.time() + entry.deadline_s, seed)
@@ -293,11 +291,11 @@ def joined(service: ServiceNote) -> Any:
             ray.init(service.address, log_to_driver=False, logging_level="ERROR")
         except Exception as error:
             if _asks_for_token(error):
-                raise ToolError(
-                    ErrorCode.UNAVAILABLE, f"The cluster at {service.address} asks for its token.",
+                raise unavailable(
+                    f"The cluster at {service.address} asks for its token.",
                     "Set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN_PATH to the file that it was started with.",
                     cause=Cause.NOT_SERVED,
-                ) from error  # fmt: skip
+                ) from error
             raise not_served(f"No cluster answers at {service.address}: {first_line(error)}.") from error
     return ray
 

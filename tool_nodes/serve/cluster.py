@@ -26,7 +26,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, ToolError, invalid, unavailable
 from tool_nodes.serve import processes, service_file
 from tool_nodes.serve.calling import connect, disconnect, joined, leave, lives, start_cluster
 from tool_nodes.serve.config import Local, ServeConfig, check_resources, without_ray
@@ -79,10 +79,10 @@ class Keeper:
         require_ray()
         running = service_file.noted()
         if running is not None and processes.keeps(running):
-            raise ToolError(
-                ErrorCode.UNAVAILABLE, f"Something is served already, by process {running.keeper}.",
+            raise unavailable(
+                f"Something is served already, by process {running.keeper}.",
                 f"End it with toolhand serve down, or set {service_file.VARIABLE} to another folder.",
-            )  # fmt: skip
+            )
         if running is not None:
             take_down()
         self._begun = True
@@ -100,11 +100,9 @@ class Keeper:
         """Until the cluster ends by itself, or nothing could find it any more. Raises ToolError UNAVAILABLE then."""
         while lives():
             if service_file.noted(Path(self.service.folder)) != self.service:
-                raise ToolError(
-                    ErrorCode.UNAVAILABLE, f"What was noted in {self.service.folder} is gone: the service ends with it."
-                )
+                raise unavailable(f"What was noted in {self.service.folder} is gone: the service ends with it.")
             time.sleep(_POLL_S)
-        raise ToolError(ErrorCode.UNAVAILABLE, "The cluster has ended.", cause=Cause.DIED)
+        raise unavailable("The cluster has ended.", cause=Cause.DIED)
 
     def close(self) -> None:
         """Take everything down that was started; nothing is left of a cluster of its own."""
@@ -125,10 +123,10 @@ class Keeper:
     def _start_head(self, local: Local) -> None:
         folder = service_file.private(service_file.ray_folder(self.service))
         if len(str(folder)) > _LONGEST_FOLDER:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{folder} has more than {_LONGEST_FOLDER} characters.",
+            raise invalid(
+                f"{folder} has more than {_LONGEST_FOLDER} characters.",
                 f"Set {service_file.VARIABLE} to a shorter folder.",
-            )  # fmt: skip
+            )
         if local.port:
             _require_free(local.port)
         service_file.write_token(Path(self.service.folder), secrets.token_hex(32))
@@ -143,7 +141,7 @@ class Keeper:
                 processes.end_all(self.service)
                 if time.monotonic() > until:
                     why = " ".join(str(error).split())[:200]
-                    raise ToolError(ErrorCode.UNAVAILABLE, f"Ray does not start on this machine: {why}") from error
+                    raise unavailable(f"Ray does not start on this machine: {why}") from error
                 self._say("It did not start; it is tried again.")
             else:
                 self.service = replace(self.service, address=address)
@@ -180,7 +178,7 @@ def take_down() -> ServiceNote | None:
     if service.own:
         left = processes.end_all(service)
         if left:
-            raise ToolError(ErrorCode.UNAVAILABLE, f"{left} processes of the service do not end.", "Call it again.")
+            raise unavailable(f"{left} processes of the service do not end.", "Call it again.")
     elif service_file.noted() is not None:  # its keeper was killed before it could
         with contextlib.suppress(ToolError):  # a cluster that is gone serves nothing
             _withdraw(connect().entries.values())
@@ -229,11 +227,7 @@ def _require_free(port: int) -> None:
         try:
             probe.bind((service_file.HOST, port))
         except OSError as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The port {port} is in use.",
-                "Name another one as port of cluster, or none.",
-            ) from error
+            raise invalid(f"The port {port} is in use.", "Name another one as port of cluster, or none.") from error
 
 
 def until_signal(keeper: Keeper) -> None:

@@ -18,7 +18,7 @@ from tool_nodes import registry
 from tool_nodes.extras import install_extra
 from tool_nodes.files import read_file
 from tool_nodes.port_names import PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 
 METHODS: Mapping[str, str] = {
     "pointer": "point",
@@ -120,11 +120,11 @@ def read_config(path: Path) -> ServeConfig:
     try:
         text = read_file(path, Limits().size)
     except OSError as error:
-        raise _wrong(f"{path} cannot be read: {error.strerror}.") from error
+        raise invalid(f"{path} cannot be read: {error.strerror}.") from error
     try:
         return parse_config(load(text))
     except PlainYamlError as error:
-        raise _wrong(f"{path}: {error}.") from error
+        raise invalid(f"{path}: {error}.") from error
     except ToolError as error:
         raise ToolError(error.code, f"{path}: {error.message}", error.hint) from error
 
@@ -134,7 +134,7 @@ def parse_config(document: Any) -> ServeConfig:
     parts = _mapping("the file", document, {"ports", "cluster"})
     ports = parts.get("ports")
     if not isinstance(ports, Mapping) or not ports:
-        raise _wrong(f"ports must name what is served: some of {', '.join(METHODS)}.")
+        raise invalid(f"ports must name what is served: some of {', '.join(METHODS)}.")
     return ServeConfig({name: _entry(name, value) for name, value in ports.items()}, _local(parts.get("cluster") or {}))
 
 
@@ -152,7 +152,7 @@ def check_resources(config: ServeConfig, cluster: Mapping[str, float]) -> None:
         needed = sum(getattr(entry, unit) * entry.replicas_min for entry in config.entries.values())
         there = cluster.get(resource, 0.0) / factor
         if needed > there + 1e-6:
-            raise _wrong(
+            raise invalid(
                 f"The replicas need {unit} {needed:g} together, and the cluster has {there:.4g}.",
                 f"Lower {unit} or replicas" + ("." if resource == "memory" else f", or set {unit} of cluster."),
             )
@@ -165,16 +165,16 @@ def _entry(name: str, value: Any) -> ServedEntry:
     given = dict(_mapping(name, value, known))
     port = given.pop("port", name)
     if port not in METHODS:
-        raise _wrong(
+        raise invalid(
             f"{str(port)[:_SHOWN]!r} is no port that can be served: {', '.join(METHODS)}.",
             "An entry of another name says which with port: NAME." if port == name else "",
         )
     if not isinstance(given.get("backend"), str):
-        raise _wrong(f"{name}: backend must be a name, as --{port} takes it.")
+        raise invalid(f"{name}: backend must be a name, as --{port} takes it.")
     for part in PortNames(**{port: given["backend"]}).parts(port):
         entry = registry.find(port, part)
         if entry.name == "served":
-            raise _wrong(f"{name}: a service cannot serve itself; name what is to run.")
+            raise invalid(f"{name}: a service cannot serve itself; name what is to run.")
     low, high = _replicas(name, given.pop("replicas", 1))
     made = {"name": name, "port": port, "replicas_min": low, "replicas_max": high}
     for each in fields(ServedEntry):
@@ -182,12 +182,12 @@ def _entry(name: str, value: Any) -> ServedEntry:
             made[each.name] = _checked(f"{name}: {each.name}", given[each.name], each.default)
     entry_made = ServedEntry(**made)
     if entry_made.run not in (ACTOR, SERVE):
-        raise _wrong(f"{name}: run must be {ACTOR} or {SERVE}, got {str(entry_made.run)[:_SHOWN]!r}.")
+        raise invalid(f"{name}: run must be {ACTOR} or {SERVE}, got {str(entry_made.run)[:_SHOWN]!r}.")
     if entry_made.run == ACTOR and (high != 1 or low != 1):
-        raise _wrong(f"{name}: an actor is one process; run: {SERVE} has replicas.")
+        raise invalid(f"{name}: an actor is one process; run: {SERVE} has replicas.")
     for key, least in (("batch", 1), ("queue", 1), ("deadline_s", 1e-3)):
         if getattr(entry_made, key) < least:
-            raise _wrong(f"{name}: {key} must be {least:g} or more, got {getattr(entry_made, key):g}.")
+            raise invalid(f"{name}: {key} must be {least:g} or more, got {getattr(entry_made, key):g}.")
     return entry_made
 
 
@@ -199,7 +199,7 @@ def _replicas(name: str, value: Any) -> tuple[int, int]:
         low = _checked(f"{name}: replicas min", both.get("min", 1), 1)
         high = _checked(f"{name}: replicas max", both.get("max", max(low, 1)), 1)
     if not 0 <= low <= high or high < 1:
-        raise _wrong(f"{name}: replicas must be a number, or min and max with 0 <= min <= max and max 1 or more.")
+        raise invalid(f"{name}: replicas must be a number, or min and max with 0 <= min <= max and max 1 or more.")
     return low, high
 
 
@@ -208,9 +208,9 @@ def _local(value: Any) -> Local:
     made = {key: None if each is None else _checked(f"cluster: {key}", each, _LIKE[key]) for key, each in given.items()}
     local = Local(**made)  # type: ignore[arg-type]
     if not local.store_gb >= 0.08:
-        raise _wrong(f"cluster: store_gb must be 0.08 or more, got {local.store_gb:g}.")
+        raise invalid(f"cluster: store_gb must be 0.08 or more, got {local.store_gb:g}.")
     if not 0 <= local.port <= 65535:
-        raise _wrong(f"cluster: port must be from 0 to 65535, got {local.port}.")
+        raise invalid(f"cluster: port must be from 0 to 65535, got {local.port}.")
     return local
 
 
@@ -222,33 +222,27 @@ def _checked(what: str, value: Any, like: Any) -> Any:
     if like is MISSING or isinstance(like, str):
         if isinstance(value, str):
             return value
-        raise _wrong(f"{what} must be a text.")
+        raise invalid(f"{what} must be a text.")
     if isinstance(like, tuple):
         if isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(each, str) for each in value):
             return tuple(value)
-        raise _wrong(f"{what} must be a list of packages, as pip takes them.")
+        raise invalid(f"{what} must be a list of packages, as pip takes them.")
     whole = isinstance(like, int)
     number = isinstance(value, int) or (isinstance(value, float) and not whole)
     if isinstance(value, bool) or not number or not 0 <= value < math.inf:
-        raise _wrong(f"{what} must be a {'whole ' if whole else ''}number of 0 or more, got {str(value)[:_SHOWN]!r}.")
+        raise invalid(f"{what} must be a {'whole ' if whole else ''}number of 0 or more, got {str(value)[:_SHOWN]!r}.")
     return value if whole else float(value)
 
 
 def _mapping(what: str, value: Any, known: set[str]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _wrong(f"{what} must be a mapping with keys of {', '.join(sorted(known))}.")
+        raise invalid(f"{what} must be a mapping with keys of {', '.join(sorted(known))}.")
     unknown = next((key for key in value if key not in known), None)
     if unknown is not None:
-        raise _wrong(f"{what}: there is no key {str(unknown)[:_SHOWN]!r}, only {', '.join(sorted(known))}.")
+        raise invalid(f"{what}: there is no key {str(unknown)[:_SHOWN]!r}, only {', '.join(sorted(known))}.")
     return value
-
-
-def _wrong(sentence: str, hint: str = "") -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, sentence, hint)
 
 
 def without_ray(error: Exception) -> ToolError:
     """What to say where Ray is not installed."""
-    return ToolError(
-        ErrorCode.UNAVAILABLE, f"Serving needs Ray: {error}.", f"Install it with: {install_extra('serve')}"
-    )
+    return unavailable(f"Serving needs Ray: {error}.", f"Install it with: {install_extra('serve')}")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.port_names import PortNames
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.serve.calling import connect
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoolArray, Detection, FloatArray, GraspSet, Prompt, Segmentation, TextSpan
@@ -39,7 +39,7 @@ class _Served:
         connection = connect()
         entry = connection.entry(self.name)
         if entry.port != self.port:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{self.name!r} is served as a {entry.port}, no {self.port}.")
+            raise invalid(f"{self.name!r} is served as a {entry.port}, no {self.port}.")
         told = connection.describe(self.name)
         self.backend: str = told["backend"]
         self.takes: frozenset[type[Prompt]] = told["takes"]

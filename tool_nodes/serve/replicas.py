@@ -18,7 +18,7 @@ from ray import serve
 from ray.serve.config import AutoscalingConfig
 from ray.serve.schema import ApplicationStatus, LoggingConfig
 
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, ToolError, unavailable
 from tool_nodes.serve.config import ABREAST, ACTOR, SERVE, ServedEntry
 from tool_nodes.serve.metrics_actor import Ledger
 from tool_nodes.serve.requests import PortRequest
@@ -170,9 +170,7 @@ def wait_ready(entry: ServedEntry, patience_s: float) -> None:
 
 
 def _not_started(entry: ServedEntry, why: str) -> ToolError:
-    return ToolError(
-        ErrorCode.UNAVAILABLE, f"The {entry.port} {entry.name!r} cannot be started: {why}", cause=Cause.NOT_SERVED
-    )
+    return unavailable(f"The {entry.port} {entry.name!r} cannot be started: {why}", cause=Cause.NOT_SERVED)
 
 
 def start_ledger(entries: Mapping[str, ServedEntry]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from tool_nodes import registry
 from tool_nodes.perception.prompts import BY_PICTURE
 from tool_nodes.port_names import PortNames
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, ErrorCode, ToolError, unavailable
 from tool_nodes.serve.config import ServedEntry
 from tool_nodes.serve.requests import PortRequest, references, unpack
 
@@ -116,9 +116,7 @@ class Runner:
     def _passed_on(self) -> ToolError:
         """What comes after the end was decided is not answered here: its callers are told by the end itself."""
         time.sleep(2 * LAST_WORDS_S)
-        return ToolError(
-            ErrorCode.UNAVAILABLE, f"The {self.entry.port} {self.entry.name!r} is being replaced.", cause=Cause.DIED
-        )
+        return unavailable(f"The {self.entry.port} {self.entry.name!r} is being replaced.", cause=Cause.DIED)
 
     def _ask(self, requests: list[PortRequest]) -> list[Reply]:
         wanted = references(requests)
@@ -147,8 +145,7 @@ class Runner:
 
     def _give_up(self, error: Exception) -> ToolError:
         """Memory that has run out once is in pieces: this process answers, and makes room for a new one."""
-        self.ending = ToolError(
-            ErrorCode.UNAVAILABLE,
+        self.ending = unavailable(
             f"The {self.entry.port} {self.entry.name!r} ran out of memory: {_short(error)}.",
             "Lower batch, or use a smaller picture.",
             cause=Cause.OUT_OF_MEMORY,
@@ -162,7 +159,7 @@ class Runner:
 def _late(request: PortRequest) -> ToolError | None:
     if time.time() < request.until:
         return None
-    return ToolError(ErrorCode.UNAVAILABLE, "It was too late before it was begun.", cause=Cause.TIMEOUT)
+    return unavailable("It was too late before it was begun.", cause=Cause.TIMEOUT)
 
 
 def _out_of_memory(error: BaseException) -> bool:

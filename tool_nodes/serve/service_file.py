@@ -17,7 +17,7 @@ from typing import Any
 from tool_nodes import private_folders
 from tool_nodes.files import KIB, read_file, write_whole
 from tool_nodes.private_folders import FolderRefused
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, ToolError, unavailable
 
 VARIABLE = "TOOLHAND_SERVE"
 """The environment variable that names another folder, so that several services can run on a machine."""
@@ -113,10 +113,10 @@ def private(place: Path) -> Path:
 
 
 def _refused(error: FolderRefused) -> ToolError:
-    return ToolError(
-        ErrorCode.UNAVAILABLE, f"{error}: no service is noted or looked for there.",
+    return unavailable(
+        f"{error}: no service is noted or looked for there.",
         f"Set {VARIABLE} to a folder that only you can read and change.",
-    )  # fmt: skip
+    )
 
 
 def write_token(place: Path, token: str) -> None:
@@ -156,10 +156,9 @@ def noted(place: Path | None = None) -> ServiceNote | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"{place / _NOTE} cannot be read: {error}.",
-            "Remove it; what was served there may still run.",
-        ) from error  # fmt: skip
+        raise unavailable(
+            f"{place / _NOTE} cannot be read: {error}.", "Remove it; what was served there may still run."
+        ) from error
 
 
 _FIELDS: Mapping[str, Any] = {
@@ -190,10 +189,7 @@ def running_service() -> ServiceNote:
     """The service that was written down. Raises ToolError UNAVAILABLE where there is none."""
     service = noted()
     if service is None:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, "Nothing is served here.", "Start it with: toolhand serve up FILE",
-            cause=Cause.NOT_SERVED,
-        )  # fmt: skip
+        raise unavailable("Nothing is served here.", "Start it with: toolhand serve up FILE", cause=Cause.NOT_SERVED)
     if not service.ready:
-        raise ToolError(ErrorCode.UNAVAILABLE, "The service is still being started.", cause=Cause.NOT_SERVED)
+        raise unavailable("The service is still being started.", cause=Cause.NOT_SERVED)
     return service

@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, ErrorCode, ToolError, invalid, unavailable
 from tool_nodes.serve.coalescing import Closed
 from tool_nodes.serve.config import SERVE, ServedEntry
 from tool_nodes.serve.requests import PortRequest
@@ -77,10 +77,7 @@ class RayWay:
         if isinstance(error, exceptions.RayTaskError):
             return ToolError(ErrorCode.INTERNAL, f"{self._named} failed inside: {first_line(error.cause)}.")
         if isinstance(error, TypeError):
-            return ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"What the {self._entry.port} is given cannot be sent: {first_line(error)}.",
-            )
+            return invalid(f"What the {self._entry.port} is given cannot be sent: {first_line(error)}.")
         return self._unavailable(f"cannot be reached: {first_line(error)}", Cause.DIED)
 
     def full(self) -> ToolError:
@@ -92,12 +89,12 @@ class RayWay:
         return f"The {self._entry.port} {self._entry.name!r}"
 
     def _unavailable(self, what: str, cause: Cause) -> ToolError:
-        return ToolError(ErrorCode.UNAVAILABLE, f"{self._named} {what}.", cause=cause)
+        return unavailable(f"{self._named} {what}.", cause=cause)
 
 
 def not_served(sentence: str) -> ToolError:
     """What is said where there is nothing to call."""
-    return ToolError(ErrorCode.UNAVAILABLE, sentence, "See toolhand serve status.", cause=Cause.NOT_SERVED)
+    return unavailable(sentence, "See toolhand serve status.", cause=Cause.NOT_SERVED)
 
 
 def first_line(error: BaseException) -> str:

@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from tool_nodes.results import Cause, ErrorCode, ToolError
+from tool_nodes.results import Cause, unavailable
 from tool_nodes.serve.service_file import ServiceNote
 from tool_nodes.serve.transport import not_served
 
@@ -39,8 +39,7 @@ def require_trusted(service: ServiceNote) -> None:
     if not users:
         raise not_served(f"No cluster answers at {service.address}.")
     if users != {os.geteuid()}:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"At {service.address}, where a cluster was started here, another user of this machine listens now; "
             "it is not joined.",
             "Take the old one down with: toolhand serve down",
@@ -68,7 +67,7 @@ def listening_users(host: str, port: int) -> set[int]:
         except FileNotFoundError as error:
             if table == "tcp6":  # a kernel without IPv6
                 continue
-            raise ToolError(ErrorCode.UNAVAILABLE, "This system does not tell who listens at a port.") from error
+            raise unavailable("This system does not tell who listens at a port.") from error
         for row in rows:
             _, local, _, state, _, _, _, user, *_ = row.split()
             address, _, number = local.partition(":")
@@ -93,8 +92,7 @@ def _require_token(address: str) -> None:
             if error.code() == grpc.StatusCode.UNAUTHENTICATED:
                 return
             raise not_served(f"No cluster answers at {address}: {error.code().name.lower()}.") from error
-    raise ToolError(
-        ErrorCode.UNAVAILABLE,
+    raise unavailable(
         f"The cluster at {address} asks nobody for a token, so that whoever reaches it can run programs in this "
         "process; it is not joined.",
         "Start it with RAY_AUTH_MODE=token.",

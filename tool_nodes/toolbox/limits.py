@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.arguments import show
 from tool_nodes.types import Frame
 
@@ -88,11 +88,9 @@ class CallLimiter:
                 (depth, limits.argument_depth, "levels of lists and objects"),
             ):
                 if number > most:
-                    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name}: the arguments may have {most:,} {what}.")
+                    raise invalid(f"{name}: the arguments may have {most:,} {what}.")
             if isinstance(value, str) and not _is_unicode(value):
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"{name}: {show(value)} is no Unicode text: half of a pair is missing."
-                )
+                raise invalid(f"{name}: {show(value)} is no Unicode text: half of a pair is missing.")
             waiting += [(item, depth + 1) for item in inner]
 
     def note(self, history: CallHistory, name: str, values: Mapping[str, Any], repeatable: bool) -> int:
@@ -113,8 +111,7 @@ class CallLimiter:
             history.key, history.times, history.held = key, 0, held
         history.times += 1
         if history.times > self.limits.repeats and not repeatable:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"{name}: this same call was made {self.limits.repeats} times in a row; its result cannot change.",
                 "Use the result, or call with other arguments.",
             )
@@ -185,10 +182,9 @@ class CallLimiter:
         if rgb.dtype != np.uint8 or rgb.ndim != 3 or rgb.shape[2] != 3 or not rgb.size:
             raise ToolError(ErrorCode.INTERNAL, f"{name} made a picture of type {rgb.dtype} and shape {rgb.shape}.")
         if max(rgb.shape[:2]) > self.limits.picture_side:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"{name}: the picture would be {rgb.shape[1]}x{rgb.shape[0]}; a side may have "
-                f"{self.limits.picture_side} px.",
+                f"{self.limits.picture_side} px."
             )
 
 

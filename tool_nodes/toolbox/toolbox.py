@@ -22,7 +22,7 @@ from docstring_parser import DocstringStyle
 from docstring_parser import parse as parse_docstring
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopLatch, StopWatch
 from tool_nodes.toolbox.arguments import ArgumentType, InvalidValue, SessionArgument, show
 from tool_nodes.toolbox.grasp_memory import GraspMemory
@@ -341,10 +341,7 @@ class Toolbox:
         """
         spec = self.find(name)
         if not isinstance(arguments, Mapping):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}.",
-            )
+            raise invalid(f"{spec.name}: arguments must be a JSON object, got {type(arguments).__name__}.")
         self._guard.check_size(spec.name, arguments)
         given: dict[str, Any] = {}
         problems: list[tuple[int, str]] = []
@@ -367,7 +364,7 @@ class Toolbox:
         if problems:
             first = min(level for level, _ in problems)
             reported = [text for level, text in problems if not spec.stepwise or level == first]
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{spec.name}: {self._guard.joined(reported)}.")
+            raise invalid(f"{spec.name}: {self._guard.joined(reported)}.")
         return spec, values
 
     def call(self, name: str, arguments: Any, session: Session) -> CallRecord:

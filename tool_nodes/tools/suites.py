@@ -9,7 +9,7 @@ from tool_nodes import registry
 from tool_nodes.perception.object_finder import ObjectFinder
 from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.ports import CodeRunner, DepthEstimator, Detector, Pointer, Segmenter, TextReader
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.sandbox.executor import CodeTools
 from tool_nodes.toolbox.toolbox import Toolbox
 from tool_nodes.tools.evic.visual_tools import EvicTools
@@ -73,10 +73,9 @@ def parse_suites(text: str) -> tuple[str, ...]:
     known = (*SUITES, POINTING)
     unknown = [name for name in names if name not in (*known, "all")]
     if unknown:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"There is no tool suite {unknown[0][:60]!r}: give all, or one or more of {', '.join(known)} separated by "
-            "commas.",
+            "commas."
         )
     return SUITES if "all" in names else tuple(suite for suite in known if suite in names)
 

@@ -25,7 +25,7 @@ from agent_node.policies.tiny.observations import ToolAnswer, observe
 from agent_node.policies.tiny.vocabulary import Tokens, Vocabulary
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, load_protocol
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 
 ALIKE = 0.06
 """Normalized distance up to which two points are the same place [-]; chosen by hand: half a thing's width in the
@@ -143,8 +143,7 @@ class ContextReader:
     def _take_turn(self, message: Message) -> None:
         tokens = read_turn(message.text, self.registers, self._protocol)
         if tokens is None or not all(token in self._vocabulary for token in tokens):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 "A turn of this conversation is not in the small policy's dialect: "
                 f"{' '.join(message.text.split())[:80]!r}.",
                 "It goes on only with conversations of its own, in the protocol spacetools.",
@@ -166,7 +165,7 @@ class ContextReader:
 
     def _take_answer(self, message: Message) -> None:
         if not self._waiting:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "A tool's answer in this conversation follows no call.")
+            raise invalid("A tool's answer in this conversation follows no call.")
         tool = self._waiting.pop(0)
         found = observe(message, tool)
         self._add(*found.tokens)
@@ -185,8 +184,7 @@ class ContextReader:
         parts: list[EyeFeatures | None] = [None] * SEEN
         if self._eyes is not None:
             if message.picture is None:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT,
+                raise invalid(
                     f"Picture {image_index} of the conversation is not kept any more, and the small policy has not "
                     "seen it before.",
                     "Read the conversation from its beginning, or keep more pictures: Memory(shown=...).",

@@ -29,7 +29,7 @@ from agent_node.policies.scripted.transcript import PicturePoint
 from agent_node.policies.tiny import vocabulary as v
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.language.places import free_space_phrase
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 MoveKind = Literal["look", "point", "room", "take", "next", "grasp", "place", "done", "refuse"]
 
@@ -142,13 +142,13 @@ def _arguments(move: Move) -> tuple[str, ...]:
 
 def _pointer_token(pointer: str) -> str:
     if pointer.upper() not in v.POINTERS:
-        raise _wrong(f"The pointer of a move is {' or '.join(v.POINTERS.values())}, not {pointer!r}.")
+        raise invalid(f"The pointer of a move is {' or '.join(v.POINTERS.values())}, not {pointer!r}.")
     return pointer.upper()
 
 
 def _relation_token(relation: str) -> str:
     if relation.upper() not in v.RELATION_TOKENS:
-        raise _wrong(f"The relation of a move is one of {', '.join(v.RELATION_TOKENS.values())}, not {relation!r}.")
+        raise invalid(f"The relation of a move is one of {', '.join(v.RELATION_TOKENS.values())}, not {relation!r}.")
     return relation.upper()
 
 
@@ -246,7 +246,7 @@ def calls_of(move: Move, registers: Registers) -> tuple[ToolCall, ...]:
 
 def _point(register: int, registers: Registers) -> PicturePoint:
     if not 1 <= register <= len(registers.points):
-        raise _wrong(f"There is no point p{register}: there are {len(registers.points)} since the newest look.")
+        raise invalid(f"There is no point p{register}: there are {len(registers.points)} since the newest look.")
     return registers.points[register - 1]
 
 
@@ -254,7 +254,9 @@ def _said(words: Sequence[str], registers: Registers) -> str:
     """The words themselves, in place of their slots."""
     unbound = [word for word in words if word.startswith("[") and not 0 < int(word[2:-1]) <= len(registers.slots)]
     if unbound:
-        raise _wrong(f"The slot {unbound[0]} stands for no word: the sentence has {len(registers.slots)} unknown ones.")
+        raise invalid(
+            f"The slot {unbound[0]} stands for no word: the sentence has {len(registers.slots)} unknown ones."
+        )
     return " ".join(registers.slots[int(word[2:-1]) - 1] if word.startswith("[") else word for word in words)
 
 
@@ -281,7 +283,7 @@ def render_move(move: Move, registers: Registers, protocol: Protocol | None = No
     slotted = replace(move, words=_in_slots(move.words, registers), plan=plan)
     tokens = spell_move(slotted)
     if parse_move(tokens) != slotted:
-        raise _wrong(f"{' '.join(tokens)[:120]!r} is no move of the dialect.")
+        raise invalid(f"{' '.join(tokens)[:120]!r} is no move of the dialect.")
     return _valid(tokens, slotted, registers, protocol)
 
 
@@ -316,7 +318,3 @@ def read_move(text: str, registers: Registers, protocol: Protocol | None = None)
     tokens = read_turn(text, registers, protocol)
     parsed = (protocol or load_protocol("spacetools")).parse(text)
     return parse_move(tokens[:-1]) if tokens and (parsed.calls or parsed.answer is not None) else None
-
-
-def _wrong(message: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)

@@ -23,7 +23,7 @@ from agent_node.policies.tiny.weights import TinyWeights
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from tool_nodes.perception.learned.forward import Array
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 TURN_TOKENS = 40
 """Longest turn [tokens]: the longest plan and move of the task generators have about 25. A longer turn is cut, and
@@ -147,16 +147,14 @@ def drawn_token(logits: Array, temperature: float, rng: np.random.Generator) -> 
 
 def _check(protocol: Protocol, schemas: Sequence[Mapping[str, Any]] | None) -> None:
     if protocol.name != "spacetools":
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"The small policy writes the protocol spacetools, not {protocol.name}.",
             "Leave out --protocol, or choose another policy.",
         )
     offered = None if schemas is None else {schema["function"]["name"] for schema in schemas}
     missing = [] if offered is None else [name for name in TOOLS if name not in offered]
     if missing:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"The small policy works the tools of the suite spacetools, and {missing[0]} is not offered.",
             "Choose that suite, or another policy.",
         )

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.places import Relation
 from tool_nodes.language.words import tokenize, words_only
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 Tokens = NDArray[np.int32]
 """(L,) ids of a vocabulary."""
@@ -107,10 +107,7 @@ class Vocabulary:
         wrong = [word for word in self.words if not word.isalnum() or word != word.lower()]
         if wrong or len(self._ids) != len(self.tokens):
             found = f"{wrong[0]!r} is none" if wrong else "one is there twice"
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"A vocabulary holds words of lower-case letters and digits, each once; {found}.",
-            )
+            raise invalid(f"A vocabulary holds words of lower-case letters and digits, each once; {found}.")
 
     def __len__(self) -> int:
         return len(self.tokens)

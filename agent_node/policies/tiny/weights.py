@@ -37,7 +37,7 @@ from tool_nodes import plain_json
 from tool_nodes.perception.learned.reading import plain_words
 from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.perception.learned.weights import shipped_weights as shipped_pointer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.tensor_files import Tensors, read_tensors, write_tensors
 
 SHIPPED = Path(__file__).with_name("tiny.safetensors")
@@ -92,12 +92,12 @@ class TinyConfig:
         for name, most in _MOST.items():
             value = getattr(self, name)
             if type(value) is not int or not 1 <= value <= most:
-                raise _invalid(f"{name} of a small policy must be a whole number from 1 to {most}, got {value!r}.")
+                raise invalid(f"{name} of a small policy must be a whole number from 1 to {most}, got {value!r}.")
         if self.width % self.heads:
-            raise _invalid(f"width must be a multiple of heads, got {self.width} and {self.heads}.")
+            raise invalid(f"width must be a multiple of heads, got {self.width} and {self.heads}.")
         for name in ("blind", "guided"):
             if type(getattr(self, name)) is not bool:
-                raise _invalid(f"{name} must be true or false, got {getattr(self, name)!r}.")
+                raise invalid(f"{name} must be true or false, got {getattr(self, name)!r}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +182,7 @@ def fresh_weights(
         ToolError: INVALID_ARGUMENT for a negative seed; UNAVAILABLE without the shipped pointer.
     """
     if type(seed) is not int or seed < 0:
-        raise _invalid(f"The seed of a small policy must be a whole number, 0 or more, got {seed!r}.")
+        raise invalid(f"The seed of a small policy must be a whole number, 0 or more, got {seed!r}.")
     config, vocabulary, pointer = (
         config or TinyConfig(),
         vocabulary or default_vocabulary(),
@@ -296,29 +296,18 @@ def shipped_weights() -> TinyWeights:
         ToolError: UNAVAILABLE where there are none, or not those that were shipped.
     """
     if not SHIPPED_SHA256:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             "No weights of the small policy come with this version.",
             "Make them with toolhand train dirl --preset tiny, and name their file: --policy tiny:FILE.",
         )
     try:
         found = hashlib.sha256(SHIPPED.read_bytes()).hexdigest()
     except OSError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"The weights of the small policy are missing: {error}.") from error
+        raise unavailable(f"The weights of the small policy are missing: {error}.") from error
     if found != SHIPPED_SHA256:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            "The weights of the small policy are not those that came with it: another checksum.",
-        )
+        raise unavailable("The weights of the small policy are not those that came with it: another checksum.")
     return read_weights(SHIPPED)
 
 
 def _bad(path: Path, why: str) -> ToolError:
-    return ToolError(
-        ErrorCode.INVALID_ARGUMENT, f"{path} is no small policy's weights: {why}.",
-        "toolhand train dirl --preset tiny makes them.",
-    )  # fmt: skip
-
-
-def _invalid(message: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, message)
+    return invalid(f"{path} is no small policy's weights: {why}.", "toolhand train dirl --preset tiny makes them.")

@@ -17,7 +17,7 @@ import yaml
 from agent_node.runs.folder import write_atomically
 from agent_node.runs.mcap.ros_messages import definition, hash_of
 from tool_nodes.extras import pip_install
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 
 Compression = Literal["zstd", "lz4", "none"]
 
@@ -75,9 +75,7 @@ def write_bag(
             part.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"Cannot write {path}: {reason}.", "Check the folder and its free space."
-        ) from error
+        raise unavailable(f"Cannot write {path}: {reason}.", "Check the folder and its free space.") from error
     document = yaml.safe_dump(_about(path.name, entries), sort_keys=False)
     write_atomically(path.with_name("metadata.yaml"), document.encode())
 
@@ -86,9 +84,7 @@ def _write(stream: Any, entries: list[Entry], notes: Mapping[str, Mapping[str, s
     try:
         from mcap.writer import CompressionType, Writer
     except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"A run cannot be recorded: {error}.", f"Install it with: {pip_install('mcap')}"
-        ) from error
+        raise unavailable(f"A run cannot be recorded: {error}.", f"Install it with: {pip_install('mcap')}") from error
     kind = CompressionType[compression.upper()]
     writer = Writer(stream, chunk_size=CHUNK_BYTES, compression=kind, enable_data_crcs=True)
     writer.start(profile="ros2", library="toolhand")

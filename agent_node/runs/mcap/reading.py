@@ -23,7 +23,7 @@ from rclpy_zenoh.interfaces import deserialize, get_class
 from tool_nodes import plain_json
 from tool_nodes.extras import pip_install
 from tool_nodes.files import read_file
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid, unavailable
 from tool_nodes.toolbox.picture_files import PictureFileError, opened
 from tool_nodes.toolbox.toolbox import CallRecord
 
@@ -88,7 +88,7 @@ class RecordedRun:
             ToolError: INVALID_ARGUMENT where there is no such picture, or it is damaged.
         """
         if index not in self.pictures:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The recording holds no picture {index}.")
+            raise invalid(f"The recording holds no picture {index}.")
         try:
             data, shape = self.pictures[index]
             if shape is not None:
@@ -97,7 +97,7 @@ class RecordedRun:
                 return np.asarray(picture.convert("RGB"))
         except ValueError as error:
             message = f"Picture {index} of the recording cannot be shown: {error}."
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, message) from error
+            raise invalid(message) from error
 
 
 def read_run(path: Path) -> RecordedRun:
@@ -109,23 +109,23 @@ def read_run(path: Path) -> RecordedRun:
     try:
         data = read_file(path, MAX_BYTES)
     except (FileNotFoundError, IsADirectoryError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recording {path}.") from error
+        raise invalid(f"There is no recording {path}.") from error
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror}.") from error
+        raise invalid(f"Cannot read {path}: {error.strerror}.") from error
     if not data.startswith(_MAGIC):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no MCAP file.")
+        raise invalid(f"{path} is no MCAP file.")
     try:
         return _run(data)
     except ToolError:
         raise
     except _Unsuited as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} {error}.") from error
+        raise invalid(f"{path} {error}.") from error
     except PictureFileError as error:
         message = f"The recording {path} holds a picture that cannot be shown: {error}."
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, message) from error
+        raise invalid(message) from error
     except Exception as error:  # whatever a parser of foreign bytes may raise
         cause = str(error) if isinstance(error, _Damaged) else "it is cut short, or something in it was changed"
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The recording {path} is damaged: {cause}.") from error
+        raise invalid(f"The recording {path} is damaged: {cause}.") from error
 
 
 class _Damaged(ValueError):
@@ -257,9 +257,7 @@ def _content(data: bytes) -> tuple[list[Chunk], int, Mapping[str, str], bool]:
         from mcap.records import Chunk, Footer, Metadata, Statistics
         from mcap.stream_reader import StreamReader
     except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE, f"A recording cannot be read: {error}.", f"Install it with: {pip_install('mcap')}"
-        ) from error
+        raise unavailable(f"A recording cannot be read: {error}.", f"Install it with: {pip_install('mcap')}") from error
     reader = StreamReader(io.BytesIO(data), emit_chunks=True, validate_crcs=True, record_size_limit=len(data))
     chunks: list[Chunk] = []
     notes: Mapping[str, str] = {}

@@ -28,7 +28,7 @@ from agent_node.runs.mcap.robot_tree import moving_links, robot_links
 from agent_node.runs.mcap.scene_markers import SEEN, TRUTH, TruthLog, seen_markers, truth_markers
 from tool_nodes.camera_names import OPTICAL_FRAMES
 from tool_nodes.motion.robot_model import RobotModel, load_robot
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import CameraView, SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord
 from tool_nodes.types import FloatArray, Frame
@@ -75,15 +75,10 @@ class MotionLog:
         shape = (len(self.times), len(self.joint_names))
         for what, values in (("positions", self.positions), ("velocities", self.velocities)):
             if values is not None and (self.times.ndim != 1 or values.shape != shape):
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT,
-                    f"Joint {what} must be {shape} for their times and names, got {values.shape}.",
-                )
+                raise invalid(f"Joint {what} must be {shape} for their times and names, got {values.shape}.")
         finite = np.isfinite(self.times).all() and np.isfinite(self.positions).all()
         if not finite or np.any(np.diff(self.times, prepend=0.0) < 0):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, "Joint positions and times must be finite, times 0 or more and in order."
-            )
+            raise invalid("Joint positions and times must be finite, times 0 or more and in order.")
 
 
 class Recorder:

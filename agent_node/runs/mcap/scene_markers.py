@@ -13,7 +13,7 @@ from agent_node.runs.mcap import ros_messages as ros
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, transform
 from tool_nodes.perception.obstacles import fit_obstacles
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import Box, FloatArray, Frame
 
 SEEN, TRUTH = "/toolhand/seen", "/sim/truth"
@@ -72,10 +72,9 @@ class TruthLog:
     def __post_init__(self) -> None:
         shape = (len(self.times), len(self.shapes))
         if self.positions.shape != (*shape, 3) or self.quats_wxyz.shape != (*shape, 4):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"Places of {shape[1]} shapes at {shape[0]} times must be {(*shape, 3)} and {(*shape, 4)}, got "
-                f"{self.positions.shape} and {self.quats_wxyz.shape}.",
+                f"{self.positions.shape} and {self.quats_wxyz.shape}."
             )
 
 

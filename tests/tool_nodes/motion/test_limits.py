@@ -10,7 +10,7 @@ import pytest
 
 from tests.gen3 import ARM_JOINTS, GEN3, MAX_OPENING, time_path, time_waypoints
 from tests.guarded import KINEMATICS, OVER_TABLE, PARK, turned
-from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory, invalid
+from tool_nodes.motion.limits import MAX_SPACING_S, MotionLimits, check_trajectory
 from tool_nodes.motion.trajectory_checks import JUMP, unfit
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray, Trajectory
@@ -310,8 +310,3 @@ def test_the_parked_arm_fits_to_the_millimetre() -> None:
         tight[axis] = tips(PARK)[:, axis].max() - 0.001
         with pytest.raises(ToolError, match="fingertips of the parked arm"):
             MotionLimits(low=(-9.0, -9.0, -9.0), high=tuple(tight.tolist()))
-
-
-def test_the_error_of_a_wrong_number_is_a_plain_sentence() -> None:
-    error = invalid("It must be 1.")
-    assert (error.code, error.message, error.hint) == (ErrorCode.INVALID_ARGUMENT, "It must be 1.", "")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tool_nodes import plain_json
 from tool_nodes.perception.learned.forward import Array, PointerForward, Weights, layer_shapes
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 from tool_nodes.tensor_files import read_tensors, write_tensors
 
 SHIPPED = Path(__file__).with_name("pointer.safetensors")
@@ -84,9 +84,7 @@ def read_weights(path: Path) -> PointerWeights:
 
 
 def _bad(path: Path, why: str) -> ToolError:
-    return ToolError(
-        ErrorCode.INVALID_ARGUMENT, f"{path} is no pointer's weights: {why}.", "toolhand train pointer makes them."
-    )
+    return invalid(f"{path} is no pointer's weights: {why}.", "toolhand train pointer makes them.")
 
 
 def _checked(tensors: Mapping[str, Array], told: Mapping[str, str]) -> PointerWeights:
@@ -112,10 +110,7 @@ def shipped_weights() -> PointerWeights:
     try:
         found = hashlib.sha256(SHIPPED.read_bytes()).hexdigest()
     except OSError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"The weights of the learned pointer are missing: {error}.") from error
+        raise unavailable(f"The weights of the learned pointer are missing: {error}.") from error
     if found != SHIPPED_SHA256:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
-            "The weights of the learned pointer are not those that came with it: another checksum.",
-        )
+        raise unavailable("The weights of the learned pointer are not those that came with it: another checksum.")
     return read_weights(SHIPPED)

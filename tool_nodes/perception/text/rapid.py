@@ -22,7 +22,7 @@ from tool_nodes.perception.text.blanks import BlankingDecoder
 from tool_nodes.perception.text.layout import SCRIPTS, looks_like_mathematics, reading_order, with_scripts
 from tool_nodes.perception.text.scripts import levels
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import unavailable
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import FloatArray, TextSpan
 
@@ -124,16 +124,14 @@ def _engine() -> Any:
         import rapidocr
         from rapidocr import RapidOCR
     except ImportError as error:
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"Reading text from pixels needs RapidOCR, which cannot be loaded: {error}.",
             f"Install it with: {install_extra('ocr')}",
         ) from error
     folder = Path(rapidocr.__file__).parent / "models"
     missing = [name for name in _WEIGHTS.values() if not (folder / name).is_file()]
     if missing:  # RapidOCR itself would go and download them
-        raise ToolError(
-            ErrorCode.UNAVAILABLE,
+        raise unavailable(
             f"The rapidocr that is installed ships no {missing[0]}.",
             f"Install the version that does: {install_extra('ocr')}",
         )

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ToolResult, invalid
 from tool_nodes.toolbox.arguments import (
     CallingSession,
     InvalidValue,
@@ -216,7 +216,7 @@ def _check_bounds(shapes: Sequence[FloatArray], image: SessionImage) -> None:
     width, height = image.size
     for x, y in np.concatenate(shapes):
         if not (0 <= x <= width and 0 <= y <= height):
-            raise _invalid(f"Point ({x:g}, {y:g}) exceeds image bounds [0, {width}] x [0, {height}]")
+            raise invalid(f"Point ({x:g}, {y:g}) exceeds image bounds [0, {width}] x [0, {height}].")
 
 
 def _check_boxes(boxes: FloatArray, image: SessionImage) -> None:
@@ -225,14 +225,10 @@ def _check_boxes(boxes: FloatArray, image: SessionImage) -> None:
     outside = ((boxes < 0) | (boxes > (width, height, width, height))).any(axis=1)
     if outside.any():
         wrong, rule = boxes[outside][0], f"must lie within [0, {width}] x [0, {height}]"
-        raise _invalid(f"Invalid bounding box coordinates: {_numbers(wrong)} {rule}")
+        raise invalid(f"Invalid bounding box coordinates: {_numbers(wrong)} {rule}.")
     flat = (boxes[:, :2] >= boxes[:, 2:]).any(axis=1)
     if flat.any():
-        raise _invalid(f"Invalid bounding box coordinates: {_numbers(boxes[flat][0])} requires x1 < x2 and y1 < y2")
-
-
-def _invalid(sentence: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence}.")
+        raise invalid(f"Invalid bounding box coordinates: {_numbers(boxes[flat][0])} requires x1 < x2 and y1 < y2.")
 
 
 def _line(draw: ImageDraw.ImageDraw, start: FloatArray, end: FloatArray, colour: str) -> None:
@@ -273,7 +269,7 @@ class EvicTools:
         try:
             region = zoom_region(bbox_2d[0][0].tolist(), image.size)
         except ValueError as problem:
-            raise _invalid(str(problem)) from None
+            raise invalid(f"{problem}.") from None
         crop = _enlarged(image.cropped(*region), max(image.size))
         named = f" Label: {label}." if label else ""
         text = f"Zoomed in on image {image_idx} to region {_numbers(region)}.{named}"
@@ -373,5 +369,5 @@ class EvicTools:
 def _picture(session: Lookup, index: int) -> SessionImage:
     """The target; an index left out is 0 (E.1), which no kind has checked."""
     if not session.images:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no image yet.", "Call robot.capture_image first.")
+        raise invalid("There is no image yet.", "Call robot.capture_image first.")
     return session.images[index]

@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file, why
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.toolbox.arguments import InvalidValue, NumberArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session
@@ -58,7 +58,7 @@ class _Names:
 def load_skills(folder: Path) -> list[Skill]:
     """Every skill of a folder (`*.yaml`), by file name. Raises ToolError INVALID_ARGUMENT."""
     if not folder.is_dir():
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no folder of skills {str(folder)!r}.")
+        raise invalid(f"There is no folder of skills {str(folder)!r}.")
     return [load_skill(path) for path in sorted(folder.glob("*.yaml"))]
 
 
@@ -73,7 +73,7 @@ def load_skill(path: Path) -> Skill:
     except _Wrong as problem:
         said = str(problem)
         said = said if len(said) <= _LONGEST_ERROR else f"{said[:_LONGEST_ERROR]}..."
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path.name}: {said}.") from None
+        raise invalid(f"{path.name}: {said}.") from None
 
 
 def _document(path: Path) -> Any:

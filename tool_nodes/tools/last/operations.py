@@ -19,7 +19,7 @@ from tool_nodes.drawing import colourize_depth
 from tool_nodes.geometry import backproject
 from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.arguments import show
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.tools.last import rendering
@@ -207,28 +207,28 @@ def region(
     """
     width, height = image.size
     if (box is None) == (center is None):
-        raise _invalid(
-            "Give either 'box' or 'center', not both" if box else "Give 'box', or 'center' and 'zoom_factor'"
+        raise invalid(
+            "Give either 'box' or 'center', not both." if box else "Give 'box', or 'center' and 'zoom_factor'."
         )
     if box is not None:
         x1, y1, x2, y2 = box
         if not (0 <= x1 < x2 <= width and 0 <= y1 < y2 <= height):
             shown = ", ".join(f"{number:g}" for number in box)
-            raise _invalid(
-                f"box must be [x1, y1, x2, y2] with 0 <= x1 < x2 <= {width}, 0 <= y1 < y2 <= {height}, got [{shown}]"
+            raise invalid(
+                f"box must be [x1, y1, x2, y2] with 0 <= x1 < x2 <= {width}, 0 <= y1 < y2 <= {height}, got [{shown}]."
             )
         found = Region(math.floor(x1), math.floor(y1), math.ceil(x2), math.ceil(y2))
     else:
         assert center is not None
         cx, cy = center
         if not (0 <= cx <= width and 0 <= cy <= height):
-            raise _invalid(f"center must lie within [0, {width}] x [0, {height}], got [{cx:g}, {cy:g}]")
+            raise invalid(f"center must lie within [0, {width}] x [0, {height}], got [{cx:g}, {cy:g}].")
         w, h = max(round(width / zoom_factor), 1), max(round(height / zoom_factor), 1)
         left, top = min(max(round(cx - w / 2), 0), width - w), min(max(round(cy - h / 2), 0), height - h)
         found = Region(left, top, left + w, top + h)
     sides = found.right - found.left, found.bottom - found.top
     if min(sides) < MIN_SIDE:
-        raise _invalid(f"The region is {sides[0]}x{sides[1]} px; at least {MIN_SIDE} px a side are needed")
+        raise invalid(f"The region is {sides[0]}x{sides[1]} px; at least {MIN_SIDE} px a side are needed.")
     return found
 
 
@@ -243,8 +243,8 @@ def enlarge(image: SessionImage, factor: float) -> SessionImage:
     """The picture, so many times as large. Raises ToolError INVALID_ARGUMENT where it would be larger than MAX_SIDE."""
     width, height = (round(side * factor) for side in image.size)
     if factor != 1.0 and max(width, height) > MAX_SIDE:
-        raise _invalid(
-            f"A zoom factor of {factor:g} would make a picture of {width}x{height} px; a side may have {MAX_SIDE} px"
+        raise invalid(
+            f"A zoom factor of {factor:g} would make a picture of {width}x{height} px; a side may have {MAX_SIDE} px."
         )
     return image.resized(width, height)
 
@@ -433,7 +433,3 @@ def _mean(depth: np.ndarray, where: str) -> float:
 
 def _no_depth(where: str) -> ToolError:
     return ToolError(ErrorCode.NO_DEPTH, f"No depth is known {where}.", "Look at another picture.")
-
-
-def _invalid(sentence: str) -> ToolError:
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{sentence}.")

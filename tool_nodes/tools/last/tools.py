@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ToolResult, invalid
 from tool_nodes.toolbox.toolbox import ToolSpec
 from tool_nodes.tools.last.loading import FOLDER, load_skills
 from tool_nodes.tools.last.skill import Skill
@@ -38,7 +38,7 @@ class SkillTools:
         self.skills: dict[str, Skill] = {}
         for skill in [*paper_skills(), *(load_skills(folder) if folder else [])]:
             if skill.name in self.skills:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Two skills are called {skill.name!r}.")
+                raise invalid(f"Two skills are called {skill.name!r}.")
             self.skills[skill.name] = skill
 
     def tool_specs(self) -> Iterable[ToolSpec]:

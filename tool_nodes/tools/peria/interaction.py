@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, ImageFont
 
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ToolResult, invalid
 from tool_nodes.toolbox.arguments import ImageIndex, TextArgument
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
@@ -68,8 +68,7 @@ class PeriaInteractionTools:
         left, top, right, bottom = box_pixels(bounding_box, image_index.size)
         width, height = right - left, bottom - top
         if min(width, height) < MIN_CROP_PX:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"image_crop: the region is {width}x{height} px of a picture of "
                 f"{image_index.size[0]}x{image_index.size[1]} px; a side must have at least {MIN_CROP_PX} px.",
                 "Choose a larger bounding_box.",
@@ -214,8 +213,7 @@ def _fitting_letters(text: str, size: tuple[int, int]) -> tuple[Image.Image, int
             letters = draw("\n".join(lines), height)
         if letters.width + 2 * margin <= size[0] and letters.height + 2 * margin <= size[1]:
             return letters, margin
-    raise ToolError(
-        ErrorCode.INVALID_ARGUMENT,
+    raise invalid(
         f"image_label: the label needs {letters.width + 2 * margin}x{letters.height + 2 * margin} px, but the picture "
         f"has {size[0]}x{size[1]} px.",
         "Use a shorter text or a larger picture.",
@@ -236,8 +234,7 @@ def _font_for(text: str) -> Callable[[str, int], Image.Image]:
         return lambda lines, height: _mask(lines, ImageFont.load_default(size=height))
     unknown = [c for c in dict.fromkeys(text) if c != "\n" and not (" " <= c <= "~" or "\xa0" <= c <= "\xff")]
     if unknown:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"image_label: the font has no glyphs for {''.join(unknown)[:10]!r}.",
             "Use letters of western European languages, digits and ASCII signs.",
         )

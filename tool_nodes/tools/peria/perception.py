@@ -23,7 +23,7 @@ from tool_nodes.perception.drawings.exemplar import Appearance
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.object_finder import ObjectFinder, joined
 from tool_nodes.ports import Answer
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import ImageIndex, Text
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
@@ -252,10 +252,7 @@ def _names(question: str) -> list[str]:
     asked = [_ASKED.sub(r"\g<name>", part) for part in _NAMES.split(question) if part]
     names = list(dict.fromkeys(asked))
     if not 1 <= len(names) <= _MAX_NAMES:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"grounding_dino: argument 'question' must hold 1 to {_MAX_NAMES} names, got {len(names)}.",
-        )
+        raise invalid(f"grounding_dino: argument 'question' must hold 1 to {_MAX_NAMES} names, got {len(names)}.")
     return names
 
 

@@ -12,7 +12,7 @@ from tool_nodes.drawing import draw_axes
 from tool_nodes.geometry import carried, intrinsics, project, transform
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.ports import GraspGenerator
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import FocalLength, ImageIndex, Mask, PointCloud
 from tool_nodes.toolbox.toolbox import InSession, tool
 from tool_nodes.types import BoolArray, FloatArray, Frame, GraspSet, GraspTarget
@@ -24,10 +24,9 @@ MAX_CHECKED = 24
 def require_matching(tool_name: str, cloud: np.ndarray, mask: BoolArray) -> BoolArray:
     """The mask flattened to the cloud's rows. Raises ToolError INVALID_ARGUMENT or EMPTY_MASK."""
     if mask.size != len(cloud):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"{tool_name}: argument 'mask' has {mask.size} pixels ({mask.shape[0]}x{mask.shape[1]}) but 'point_cloud' "
-            f"has {len(cloud)} points; both must come from the same image.",
+            f"has {len(cloud)} points; both must come from the same image."
         )
     flat = mask.reshape(-1)
     if not flat.any():
@@ -63,8 +62,7 @@ class GraspAlternatives:
         flat = require_matching("grasp_generator.compute_grasp", point_cloud, mask)
         frame = image_index.require_frame()
         if not image_index.is_whole_frame:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 "grasp_generator.compute_grasp: argument 'image_index' must be a camera picture as it was taken, no "
                 "part of one.",
                 "What stands around the object matters.",

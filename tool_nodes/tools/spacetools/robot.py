@@ -18,7 +18,7 @@ from tool_nodes.perception.containers import is_cavity, seen_inside
 from tool_nodes.perception.obstacles import height_map
 from tool_nodes.perception.placed import standing_at
 from tool_nodes.ports import Camera, GraspAndPlace
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.stop_latch import StopWatch
 from tool_nodes.toolbox.arguments import Point2D, Point3D, Pose
 from tool_nodes.toolbox.images import SessionImage, view_of
@@ -288,7 +288,7 @@ def robot_tools(
         return CameraTools(camera)
     if role == "operator":
         return RobotTools(camera, manipulator, clock)
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The role must be {' or '.join(ROLES)}, got {role[:60]!r}.")
+    raise invalid(f"The role must be {' or '.join(ROLES)}, got {role[:60]!r}.")
 
 
 def require_rigid(pose: FloatArray) -> FloatArray:
@@ -300,9 +300,8 @@ def require_rigid(pose: FloatArray) -> FloatArray:
         and np.allclose(R @ R.T, np.eye(3), atol=1e-3)
         and np.linalg.det(R) > 0
     ):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             "robot.execute_grasp: argument 'grasp_pose' must be a rigid 4x4 pose (rotation, translation, last row "
-            "0 0 0 1).",
+            "0 0 0 1)."
         )
     return T

@@ -9,7 +9,7 @@ import numpy as np
 from tool_nodes.drawing import draw_mask, draw_points
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.ports import Segmenter
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ToolResult, invalid
 from tool_nodes.toolbox.arguments import ImageIndex, Points2D, Unit
 from tool_nodes.toolbox.toolbox import tool
 from tool_nodes.types import MOST_POINTS, BoolArray, GraspTarget, PointPrompt
@@ -57,7 +57,7 @@ class Sam2Tools:
             image_index: Index of the image to segment.
         """
         if not len(points):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "sam2.segment_from_points: argument 'points' is an empty list.")
+            raise invalid("sam2.segment_from_points: argument 'points' is an empty list.")
         prompts = [(float(x), float(y)) for x, y in points]
         answer = segment_by(self._segmenter, image_index, PointPrompt(prompts))
         found = answer.value

@@ -6,7 +6,7 @@ import numpy as np
 
 from tool_nodes.drawing import WHITE
 from tool_nodes.perception.masks import window_of
-from tool_nodes.results import ErrorCode, ToolError, ToolResult
+from tool_nodes.results import ErrorCode, ToolError, ToolResult, invalid
 from tool_nodes.toolbox.arguments import Data, ImageIndex, Mask, Points2D, Unit
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import tool
@@ -32,10 +32,9 @@ class VisionOps:
         """
         is_cloud = data.ndim == 2 and data.shape[1] == 3
         if data.ndim not in (2, 3) or not data.size or is_cloud:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"vision_ops.index_at: argument 'data' must have shape (H, W) or (H, W, C), got {data.shape}"
-                f"{', a point cloud without rows and columns; use $depth_map' if is_cloud else ''}.",
+                f"{', a point cloud without rows and columns; use $depth_map' if is_cloud else ''}."
             )
         h, w = data.shape[:2]
         value = data[min(int(v * h), h - 1), min(int(u * w), w - 1)]
@@ -51,7 +50,7 @@ class VisionOps:
             points: List of normalized [x, y] points; they must span at least 2 pixels in width and in height.
         """
         if not len(points):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "vision_ops.point_crop: argument 'points' is an empty list.")
+            raise invalid("vision_ops.point_crop: argument 'points' is an empty list.")
         size = image_index.size
         pixels = np.minimum((np.asarray(points, float) * size).astype(int), np.array(size) - 1)
         (left, top), (right, bottom) = pixels.min(axis=0).tolist(), (pixels.max(axis=0) + 1).tolist()
@@ -77,10 +76,9 @@ class VisionOps:
         """
         width, height = image_index.size
         if mask.shape != (height, width):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"vision_ops.mask_crop: argument 'mask' has shape {mask.shape}, but the image is {width}x{height}, "
-                f"which needs ({height}, {width}).",
+                f"which needs ({height}, {width})."
             )
         if not mask.any():
             raise ToolError(
@@ -105,9 +103,8 @@ class VisionOps:
 
 def _require_size(tool_name: str, what: str, width: int, height: int) -> None:
     if min(width, height) < MIN_CROP_PX:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"{tool_name}: {what} {width}x{height} px, but a crop needs at least {MIN_CROP_PX}x{MIN_CROP_PX} px.",
+        raise invalid(
+            f"{tool_name}: {what} {width}x{height} px, but a crop needs at least {MIN_CROP_PX}x{MIN_CROP_PX} px."
         )
 
 
