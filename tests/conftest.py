@@ -21,6 +21,7 @@ SLOW = {
         "agent_node/scripted/test_every_word.py",
         "agent_node/test_protocol_suites.py",
         "bench",
+        "extensions",
         "papers/test_peria_text.py",
         "properties",
         "redteam",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.extensions import package
+
 MODULE = '''
 """Outlines what has the colour under a point, points at what is red, and takes what is dark to be near."""
 
@@ -51,20 +53,9 @@ class Reddest:
 
 def install(folder: Path) -> Path:
     """What pip leaves in a folder of sys.path after installing such a package."""
-    (folder / "one_colour.py").write_text(MODULE, encoding="utf-8")
-    info = folder / "one_colour-1.2.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: one-colour\nVersion: 1.2\n", encoding="utf-8")
-    (info / "INSTALLER").write_text("pip\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(
-        "[toolhand.segmenter]\none_colour = one_colour:OfOneColour\nneedy = one_colour:Absent [gpu]\n"
-        "[toolhand.depth]\ndark_is_near = one_colour:DarkIsNear\n"
-        "[toolhand.pointer]\nreddest = one_colour:Reddest\n",
-        encoding="utf-8",
-    )
-    (info / "METADATA").write_text(
-        "Metadata-Version: 2.1\nName: one-colour\nVersion: 1.2\nProvides-Extra: gpu\n"
-        'Requires-Dist: no-such-package-for-sure; extra == "gpu"\n',
-        encoding="utf-8",
-    )
-    return folder
+    entry_points = {
+        "toolhand.segmenter": {"one_colour": "one_colour:OfOneColour", "needy": "one_colour:Absent [gpu]"},
+        "toolhand.depth": {"dark_is_near": "one_colour:DarkIsNear"},
+        "toolhand.pointer": {"reddest": "one_colour:Reddest"},
+    }
+    return package.install(folder, "one_colour", MODULE, entry_points, {"gpu": ["no-such-package-for-sure"]}).folder
