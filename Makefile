@@ -12,7 +12,7 @@ JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 # More options for pip, such as an index with CPU builds of torch.
 PIP_OPTIONS ?=
 
-# What is tested in an environment of its own (docs/engines.md).
+# What is tested in an environment of its own (docs/guides/train_with_engines.md).
 ENGINES := trl openenv verl verifiers vllm
 
 .PHONY: run check test collected test-serve mutants lint docs clean $(ENGINES:%=test-%)
@@ -70,7 +70,7 @@ $(ENGINES:%=test-%): test-%: $(VENV)/.core
 test-serve: $(VENV)/.serve
 	$(BIN)/python -m pytest tests/tool_nodes/serve tests/tool_nodes/serve/on_ray
 
-# What the tests do not notice (docs/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
+# What the tests do not notice (docs/explanation/testing.md): hours; stopped with Ctrl-C, it goes on where it was.
 # MUTANTS=--again runs those again that were not killed, MUTANTS=--table prints the results.
 mutants: $(VENV)/.mutants
 	nice $(BIN)/python -m tests.mutation $(MUTANTS)

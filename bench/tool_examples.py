@@ -1,4 +1,4 @@
-"""One example call of every tool, and the pictures on which it runs: for docs/tools.md, tests and `bench tools`."""
+"""One example call of every tool, and the pictures it runs on: docs/reference/tools.md, tests and `bench tools`."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ PAGES = [
 
 
 def test_every_tool_is_described() -> None:
-    page = (ROOT / "docs" / "tools.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "tools.md").read_text(encoding="utf-8")
     headings = re.findall(r"^### `(.+)`$", page, re.MULTILINE)
     specs = Station(load_scene(EXAMPLE_SCENE), StationConfig(suites=SUITES)).toolbox.specs
     assert sorted(headings) == sorted(f"{name}({', '.join(spec.kinds)})" for name, spec in specs.items())
@@ -50,7 +50,7 @@ def test_error_codes_named_in_the_documents_exist() -> None:
 
 
 def test_environment_variables_named_in_the_ros_page_are_read_somewhere() -> None:
-    page = (ROOT / "docs" / "ros.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "ros.md").read_text(encoding="utf-8")
     code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "ros2_ws").rglob("*.py"))
     named = set(re.findall(r"^\| ([A-Z_]{6,}) \|", page, re.MULTILINE))
     assert named
@@ -65,7 +65,7 @@ def test_files_named_in_the_documents_exist() -> None:
 
 # -- sentences and scenes ------------------------------------------------------------------------------
 
-SCENES_PAGE = (ROOT / "docs" / "scenes.md").read_text(encoding="utf-8")
+SCENES_PAGE = (ROOT / "docs" / "reference" / "scenes.md").read_text(encoding="utf-8")
 SENTENCE = re.compile(r"""toolhand run "([^"]+)"|TASK="([^"]+)"|\{text: ([^}]+)\}""")
 SCENE = re.compile(r"(?:--scene |scene:=)(\S+)")
 

@@ -60,7 +60,7 @@ def doctor(as_json: AsJson = False) -> int:
     for port, offers in backends.items():
         for k, offer in enumerate(offers):
             print(f"{'' if k else port:17}{_described(offer)}")
-    print("\nReal models (weights by folder or hub name, NAME:WEIGHTS; licences in docs/tools.md):")
+    print("\nReal models (weights by folder or hub name, NAME:WEIGHTS; licences in docs/reference/tools.md):")
     for model in models:
         needs = f"; needs: {model['missing']}" if model["missing"] else ""
         print(f"{model['name']:17}{model['port']}, {model['memory']}{needs}")

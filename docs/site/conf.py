@@ -42,45 +42,45 @@ MENU = """
 
 ```{toctree}
 :hidden:
-:caption: Use
-docs/models
-docs/ros
-docs/mcp
-docs/scenes
-docs/recording
-docs/tools
-docs/papers
-docs/skills
+:glob:
+:caption: Tutorials
+docs/tutorials/*
+examples/README
 ```
 ```{toctree}
 :hidden:
-:caption: Extend
-examples/README
+:caption: Guides
 docs/guides/README
-training/README
-docs/learning
-docs/rewards
-docs/data
-agent_node/policies/tiny/tiny
-tool_nodes/perception/learned/pointer
-docs/engines
-docs/serving
-urdf/README
-docs/architecture
-docs/site/api
 CONTRIBUTING
 ```
 ```{toctree}
 :hidden:
 :glob:
-:caption: Trust
-docs/safety
-docs/benchmarks
-docs/results/*
-docs/testing
+:caption: Reference
+docs/reference/*
+docs/site/api
+urdf/README
+launch/README
 ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
-launch/README
+training/README
+docs/learning
+agent_node/policies/tiny/tiny
+tool_nodes/perception/learned/pointer
+```
+```{toctree}
+:hidden:
+:glob:
+:caption: Explanation
+docs/architecture
+docs/explanation/*
+```
+```{toctree}
+:hidden:
+:glob:
+:caption: Results
+docs/benchmarks
+docs/results/*
 CHANGELOG
 ```
 """

@@ -1,4 +1,4 @@
-"""docs/papers.md: the tables are what the code says, and a difference is seen."""
+"""docs/reference/papers.md: the tables are what the code says, and a difference is seen."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def test_a_page_without_the_right_markers_is_refused() -> None:
 def test_the_command_says_that_the_page_is_stale_and_then_writes_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "docs").mkdir()
     file = tmp_path / paper_docs.PAGE
+    file.parent.mkdir(parents=True)
     file.write_text("<!-- a:begin -->\n<!-- a:end -->\n")
     monkeypatch.setattr(paper_docs, "ROOT", tmp_path)
     monkeypatch.setattr(paper_docs, "make_blocks", lambda: {"a": "new\n"})
     assert paper_docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == "docs/papers.md is stale; run python -m toolhand.docs.paper_docs\n"
+    assert capsys.readouterr().out == "docs/reference/papers.md is stale; run python -m toolhand.docs.paper_docs\n"
     assert "new" not in file.read_text()
     assert paper_docs.main([]) == paper_docs.main(["--check"]) == 0
     assert paper_docs.main(["--wrong"]) == 2

@@ -18,7 +18,7 @@ from toolhand.docs import tool_docs
 from toolhand.docs.tool_docs import PICTURE_BYTES, PICTURE_WIDTH, ROOT, Documents, anchor, describe_schema, encode
 from toolhand.docs.tool_families import FAMILIES, tool_matrix, tools_of
 
-FOLDER = ROOT / "docs" / "tools"
+FOLDER = ROOT / "docs" / "reference" / "tools"
 ALL_PICTURES_BYTES = 700_000
 
 
@@ -77,17 +77,23 @@ def test_every_link_inside_the_page_leads_to_a_heading(page: str) -> None:
 def test_what_is_stale_is_named_and_written_anew(tmp_path: Path) -> None:
     red = np.full((20, 30, 3), (200, 30, 30), np.uint8)
     documents = Documents("# Tools\n", "| a |\n", {"a.jpg": red, "b.jpg": red})
-    (tmp_path / "docs" / "tools").mkdir(parents=True)
+    (tmp_path / "docs" / "reference" / "tools").mkdir(parents=True)
     (tmp_path / "README.md").write_text(f"before\n{tool_docs.BEGIN}old\n{tool_docs.END}after\n")
-    (tmp_path / "docs" / "tools" / "gone.jpg").write_bytes(b"")
-    (tmp_path / "docs" / "tools" / "b.jpg").write_bytes(encode(255 - red))
-    wrong = ["docs/tools.md", "README.md", "docs/tools/a.jpg", "docs/tools/b.jpg", "docs/tools/gone.jpg"]
+    (tmp_path / "docs" / "reference" / "tools" / "gone.jpg").write_bytes(b"")
+    (tmp_path / "docs" / "reference" / "tools" / "b.jpg").write_bytes(encode(255 - red))
+    wrong = [
+        "docs/reference/tools.md",
+        "README.md",
+        "docs/reference/tools/a.jpg",
+        "docs/reference/tools/b.jpg",
+        "docs/reference/tools/gone.jpg",
+    ]
     assert tool_docs.stale(documents, tmp_path) == wrong
 
     tool_docs.write(documents, tmp_path)
     assert tool_docs.stale(documents, tmp_path) == []
     assert (tmp_path / "README.md").read_text() == f"before\n{tool_docs.BEGIN}| a |\n{tool_docs.END}after\n"
-    assert sorted(path.name for path in (tmp_path / "docs" / "tools").iterdir()) == ["a.jpg", "b.jpg"]
+    assert sorted(path.name for path in (tmp_path / "docs" / "reference" / "tools").iterdir()) == ["a.jpg", "b.jpg"]
 
 
 def test_a_picture_with_one_mark_elsewhere_is_stale(tmp_path: Path) -> None:
@@ -97,14 +103,14 @@ def test_a_picture_with_one_mark_elsewhere_is_stale(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(tool_docs.BEGIN + tool_docs.END)
     tool_docs.write(Documents("", "", {"a.jpg": one}), tmp_path)
     assert tool_docs.stale(Documents("", "", {"a.jpg": one + (one < 255)}), tmp_path) == []  # another rounding
-    assert tool_docs.stale(Documents("", "", {"a.jpg": other}), tmp_path) == ["docs/tools/a.jpg"]
+    assert tool_docs.stale(Documents("", "", {"a.jpg": other}), tmp_path) == ["docs/reference/tools/a.jpg"]
 
 
 def test_only_the_far_decimals_of_a_number_may_differ_from_the_page(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text(tool_docs.BEGIN + tool_docs.END)
     tool_docs.write(Documents("0.8668770790100098 m", "", {}), tmp_path)
     assert tool_docs.stale(Documents("0.86687707901 m", "", {}), tmp_path) == []
-    assert tool_docs.stale(Documents("0.867 m", "", {}), tmp_path) == ["docs/tools.md"]
+    assert tool_docs.stale(Documents("0.867 m", "", {}), tmp_path) == ["docs/reference/tools.md"]
 
 
 def test_the_command_says_what_is_stale_and_writes_nothing(
@@ -114,7 +120,7 @@ def test_the_command_says_what_is_stale_and_writes_nothing(
     monkeypatch.setattr(tool_docs, "ROOT", tmp_path)
     monkeypatch.setattr(tool_docs, "make_documents", lambda: Documents("# Tools\n", "", {}))
     assert tool_docs.main(["--check"]) == 1
-    assert capsys.readouterr().out == "docs/tools.md is stale; run python -m toolhand.docs.tool_docs\n"
+    assert capsys.readouterr().out == "docs/reference/tools.md is stale; run python -m toolhand.docs.tool_docs\n"
     assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
     assert tool_docs.main([]) == 0
     assert tool_docs.main(["--check"]) == 0

@@ -1,4 +1,4 @@
-"""The tables of docs/papers.md that the code can tell: what each paper prints beside what is offered.
+"""The tables of docs/reference/papers.md that the code can tell: what each paper prints beside what is offered.
 
 `python -m toolhand.docs.paper_docs` writes them between the page's markers; `--check` only says whether they are stale,
 and exits with status 1 then. The rest of the page is written by hand.
@@ -22,7 +22,7 @@ from toolhand.docs.paper_tables import SPACETOOLS_FIGURES, TABLES, PrintedTool
 from toolhand.docs.tool_families import SUITE_TITLES
 
 ROOT = Path(__file__).parents[2]
-PAGE = "docs/papers.md"
+PAGE = "docs/reference/papers.md"
 _BLOCK = re.compile(r"(<!-- (?P<name>\w+):begin -->\n).*?(<!-- (?P=name):end -->\n)", re.DOTALL)
 
 _FIGURE_8_KEYWORDS = frozenset({"type", "description", "properties", "required"})

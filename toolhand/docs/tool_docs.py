@@ -1,4 +1,4 @@
-"""docs/tools.md, its pictures and the README's table of tools, made from the code.
+"""docs/reference/tools.md, its pictures and the README's table of tools, made from the code.
 
 `python -m toolhand.docs.tool_docs` writes them; `--check` only says what is stale, and exits with status 1 then.
 """
@@ -31,7 +31,7 @@ from tool_nodes.tools.suites import SUITES
 from toolhand.docs.tool_families import FAMILIES, SUITE_TITLES, Family, model_table, tool_matrix, tools_of
 
 ROOT = Path(__file__).parents[2]
-PAGE = "docs/tools.md"
+PAGE = "docs/reference/tools.md"
 README = "README.md"
 BEGIN, END = "<!-- tools:begin -->\n", "<!-- tools:end -->\n"
 
@@ -95,9 +95,9 @@ class Documents:
     """Everything that is made.
 
     Attributes:
-        page: Text of docs/tools.md.
+        page: Text of docs/reference/tools.md.
         matrix: The README's table.
-        pictures: uint8 (H, W, 3) by file name in docs/tools.
+        pictures: uint8 (H, W, 3) by file name in docs/reference/tools.
     """
 
     page: str

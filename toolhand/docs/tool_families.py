@@ -143,7 +143,7 @@ FAMILIES: Sequence[Family] = (
     ),
     Family("last", "Zooming", ("ZoomCrop",), "function tool"),
 )
-"""In the order of docs/tools.md; every tool is of exactly one."""
+"""In the order of docs/reference/tools.md; every tool is of exactly one."""
 
 
 def tools_of(family: Family, specs: Iterable[ToolSpec]) -> list[ToolSpec]:
@@ -172,7 +172,7 @@ environment variable TOOLHAND_MODELS_KEY, over https or to this very machine.
 
 
 def model_table() -> str:
-    """The section of docs/tools.md about adapters to real models."""
+    """The section of docs/reference/tools.md about adapters to real models."""
     rows = [
         f"| `{model.name}` | {model.port} | {model.title} | {model.licence} | {model.memory} | {model.tested} | "
         f"{'the real server' if 'server' in model.tested else 'real weights, a GPU'} |\n"

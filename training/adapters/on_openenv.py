@@ -1,4 +1,4 @@
-"""The environment as OpenEnv takes it, in process and served; importing this needs OpenEnv (docs/engines.md).
+"""The environment as OpenEnv takes it, in process and served; this needs OpenEnv (docs/guides/train_with_engines.md).
 
 In process, for a harness that owns the loop, or the `rollout_func` of a trainer:
 

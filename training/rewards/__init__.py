@@ -1,6 +1,6 @@
 """Rewards by name: pure functions of an answer and a truth, with the paper and the equation in each docstring.
 
-`REWARDS` is a plain dict that a program may add its own to. docs/rewards.md has the table.
+`REWARDS` is a plain dict that a program may add its own to. docs/reference/rewards.md has the table.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The example of docs/skills.md."""
+"""The example of docs/reference/skills.md."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "skills.md").read_text(encoding="utf-8")
 
 
 def block(language: str) -> str:
@@ -22,5 +22,5 @@ def test_the_example_of_the_page_gives_the_answer_that_the_page_shows(
     (tmp_path / "my_skills").mkdir()
     (tmp_path / "my_skills" / "nearest_object.yaml").write_text(block("yaml"), encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    exec(compile(block("python"), "docs/skills.md", "exec"), {})
+    exec(compile(block("python"), "docs/reference/skills.md", "exec"), {})
     assert f"`{capsys.readouterr().out.strip()}`" in PAGE

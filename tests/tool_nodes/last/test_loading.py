@@ -29,7 +29,7 @@ from tool_nodes.tools.last.things import (
 )
 from tool_nodes.tools.last.tools import SkillTools, paper_skills
 
-PAGE = (Path(__file__).parents[3] / "docs" / "skills.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "skills.md").read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 FILE = "nearest_object.yaml"
 

@@ -1,4 +1,4 @@
-"""The folder of an engine is tested where that engine is installed: in its own environment, see docs/engines.md."""
+"""The tests of an engine run in the environment where it is installed: docs/guides/train_with_engines.md."""
 
 from importlib.util import find_spec
 from pathlib import Path

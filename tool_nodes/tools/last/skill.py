@@ -1,6 +1,6 @@
 """Spatial skills as data: s = <{o_j}, R>, operations and their orchestration (LAST, equations 2 and 3).
 
-A skill is one YAML file; `load_skill` checks all of it before it can be called. See docs/skills.md for the format.
+A skill is one YAML file; `load_skill` checks all of it before it can be called. The format: docs/reference/skills.md.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class SkillTools:
 
     Args:
         finder: Looks at the pictures.
-        folder: More skills, one YAML file each (docs/skills.md).
+        folder: More skills, one YAML file each (docs/reference/skills.md).
 
     Raises:
         ToolError: INVALID_ARGUMENT where a skill file is wrong, or two skills have one name.

@@ -5,7 +5,7 @@
         print(question.text, mark(question, "(0.4, 0.5)"))
     print(reader.skipped, reader.problems)
 
-Nothing is downloaded. `SETS` is a plain dict that a program may add its own to. docs/data.md has the table.
+Nothing is downloaded. `SETS` is a plain dict that a program may add its own to. docs/reference/data.md has the table.
 """
 
 from __future__ import annotations
