@@ -84,10 +84,6 @@ BENCHMARKS = {
         "bench.advantages:bench_advantages",
         "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
     ),
-    "steps": CliCommand(
-        "bench.policy_steps:bench_steps",
-        "Measure how far a step of RL gets, by the advantages that it is made of, on rollouts of one policy.",
-    ),
     "engines": CliCommand(
         "bench.engines:bench_engines",
         "Train the toy of two turns by our own loop and by TRL's: sampled tokens a second, time of an iteration.",

@@ -9,7 +9,7 @@ from typing import Literal
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.gigpo import PRINTED, AnchorChoice
 
-Advantage = Literal["grpo", "or_gigpo", "gae"]
+Advantage = Literal["grpo", "or_gigpo"]
 
 
 @dataclass(frozen=True)
@@ -21,13 +21,11 @@ class ExperimentArm:
         scripted: A policy that is not trained; the rest means nothing then.
         stage1: The pointer is improved by hits first; else it stays as the labels left it.
         sft: Stage 2.
-        more_sft: And of as many more rollouts of the teacher as stage 3 would take, each row seen as often, which are
-            more steps than stage 3 has.
         sft_times: Times the epochs of stage 2: a control that has more compute and the same demonstrations.
         rl: Stage 3, with this advantage; none where None.
         anchor: Which observation OR-GIGPO compares turns by.
         rate: Its learning rate; 0.1 moves the policy after SFT by 0.003 nat a token in an iteration of GRPO, 0.2 by
-            0.006, which gained less: docs/learning.md#what-a-step-of-rl-gains.
+            0.006, which gained less: docs/results/log.md.
         blind: The policy does not see.
     """
 
@@ -35,7 +33,6 @@ class ExperimentArm:
     scripted: str = ""
     stage1: bool = True
     sft: bool = True
-    more_sft: bool = False
     sft_times: int = 1
     rl: Advantage | None = None
     anchor: AnchorChoice = PRINTED
@@ -50,20 +47,12 @@ ARMS: Mapping[str, ExperimentArm] = {
     "grpo": ExperimentArm("SFT + GRPO", rl="grpo"),
     "or_gigpo": ExperimentArm("SFT + OR-GIGPO, by the observation answered", rl="or_gigpo", anchor="answered"),
     "or_gigpo_printed": ExperimentArm("SFT + OR-GIGPO as printed", rl="or_gigpo"),
-    "gae": ExperimentArm("SFT + RL with a critic", rl="gae", rate=0.15),
     "sft_without_stage1": ExperimentArm("without stage 1: SFT alone", stage1=False),
     "sft_blind": ExperimentArm("blind: SFT alone", blind=True),
-    "without_stage1": ExperimentArm(
-        "without stage 1: SFT + OR-GIGPO, by the observation answered", stage1=False, rl="or_gigpo", anchor="answered"
-    ),
     "without_sft": ExperimentArm(
         "without SFT: OR-GIGPO, by the observation answered", sft=False, rl="or_gigpo", anchor="answered"
     ),
     "longer": ExperimentArm("without RL: SFT for eleven times as long", sft_times=11),
-    "without_rl": ExperimentArm("without RL: SFT of as many more rollouts of the teacher", more_sft=True),
-    "blind": ExperimentArm(
-        "blind: SFT + OR-GIGPO, by the observation answered", rl="or_gigpo", anchor="answered", blind=True
-    ),
 }
 """By name, in the order of the table."""
 

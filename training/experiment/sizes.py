@@ -15,7 +15,7 @@ KINDS = ("pick", "relational_pick", "pick_and_place")
 RL_KINDS = ("pick_and_place", "pick", "pick_and_place", "relational_pick")
 """Those of RL: half of them of the kind that fails most often, whose groups are seldom all alike, and which begins with
 a pick; RL teaches the mix that it is given, so that the others are not rarer."""
-_SEEDS: Mapping[str, int] = {"careful": 0, "expert": 100_000, "more": 200_000, "rl": 300_000, "evaluation": 900_000}
+_SEEDS: Mapping[str, int] = {"careful": 0, "expert": 100_000, "rl": 300_000, "evaluation": 900_000}
 """First seed of the tasks of each use; they are never the same. The evaluation's are those of every seed and arm."""
 _PER_SEED = 1_000_000
 """Seeds of tasks that one seed of the experiment has [-]."""
@@ -76,11 +76,6 @@ class Sizes:
                     ErrorCode.INVALID_ARGUMENT, f"{entry.name} must be a whole number, {least} or more, got {value!r}."
                 )
 
-    @property
-    def rl_rollouts(self) -> int:
-        """Of all iterations together."""
-        return self.rl_iterations * self.rl_groups * self.rl_group
-
     def document(self) -> dict[str, Any]:
         """As JSON has it."""
         return asdict(self)
@@ -113,7 +108,7 @@ def scaled(sizes: Sizes, scale: float, evaluated: int | None = None) -> Sizes:
 
 
 def tasks_for(use: str, seed: int, count: int) -> tuple[Mapping[str, Any], ...]:
-    """Documents of so many tasks for one use ("careful", "expert", "more", "rl", "evaluation").
+    """Documents of so many tasks for one use ("careful", "expert", "rl", "evaluation").
 
     Those of an evaluation are the same for every seed; all are of the training's products and wordings, in other
     positions.

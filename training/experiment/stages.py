@@ -54,7 +54,7 @@ TIMES = "times.json"
 """Wall time of each step, in the run's folder."""
 SFT_DROPOUT = 0.1
 """Share of the network's numbers that a step of SFT leaves out. Without it a policy knows its few hundred conversations
-by heart, the teacher's coin flips included, and RL has nothing to go by: docs/learning.md#what-a-step-of-rl-gains."""
+by heart, the teacher's coin flips included, and RL has nothing to go by: docs/results/log.md."""
 CONSTANTS: Mapping[str, float] = {
     "sft_dropout": SFT_DROPOUT,
     "wrong_thing_cost": WRONG_THING_COST,
@@ -152,7 +152,10 @@ class ExperimentRun:
         if path.exists():
             return read_rows(path)
         weights, rows, left_out = self._fresh(arm), list[Row](), Counter[str]()
-        for use, policy, count in self._teachers(arm):
+        for use, policy, count in (
+            ("careful", "careful:varied", self.sizes.careful),
+            ("expert", "careful:unchecked", self.sizes.expert),
+        ):
             found, bad = rows_of_folder(self._taught(use, policy, count, arm), weights, _worth_learning)
             rows += found
             left_out += bad
@@ -162,13 +165,6 @@ class ExperimentRun:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, "No rollout of the teachers ended well: nothing to learn from.")
         _written(path, lambda: write_rows(path, rows))
         return rows
-
-    def _teachers(self, arm: ExperimentArm) -> Iterator[tuple[str, str, int]]:
-        """(use, policy, rollouts) of the teacher data."""
-        yield "careful", "careful:varied", self.sizes.careful
-        yield "expert", "careful:unchecked", self.sizes.expert
-        if arm.more_sft:
-            yield "more", "careful:varied", self.sizes.rl_rollouts
 
     def _taught(self, use: str, policy: str, count: int, arm: ExperimentArm) -> Path:
         folder = self.folder / "teacher" / f"{use}{'' if arm.stage1 else '-start'}"
@@ -313,7 +309,7 @@ def _worth_learning(record: RolloutRecord) -> bool:
 def _suffix(arm: ExperimentArm, rl: bool = True) -> str:
     """What of an arm makes its weights others'."""
     parts = {
-        "start": not arm.stage1, "fresh": not arm.sft, "more": arm.more_sft, "longer": arm.sft_times > 1,
+        "start": not arm.stage1, "fresh": not arm.sft, "longer": arm.sft_times > 1,
         "blind": arm.blind, arm.rl or "": rl and arm.rl is not None,
         "printed": rl and arm.rl == "or_gigpo" and arm.anchor == PRINTED,
     }  # fmt: skip

@@ -168,18 +168,6 @@ class Learner:
             told["kl"] = float(_divergence(logprobs, batch.logprobs).sum())  # the samples are the old one's
         return loss, told
 
-    def policy_gradient(self, rows: Sequence[Row]) -> Floats:
-        """(P,): of the sum over all sampled tokens of advantage times log-probability, where the policy is.
-
-        The parameters are those of `weights.tensors` in its order, each flat; nothing is changed.
-        """
-        self.network.train()
-        logits, batch = self._scored(rows)
-        gain = (batch.of_chosen(F.log_softmax(logits, -1)) * batch.advantages).sum()
-        parameters = dict(self.network.named_parameters())  # torch has them in another order
-        parts = torch.autograd.grad(gain, [parameters[name] for name in self._begun_with.tensors])
-        return np.concatenate([part.cpu().numpy().ravel() for part in parts])
-
     def _require_number(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
             raise _no_number("loss", self.step_number)
@@ -211,19 +199,6 @@ class Learner:
                 out = np.zeros(len(row), np.float32)
                 out[row.sampled] = own
                 found.append(out)
-        return found
-
-    @torch.no_grad()
-    def states(self, rows: Sequence[Row]) -> list[Floats]:
-        """Of each row what the last layer has before each of its T turns, (T, width)."""
-        self.network.eval()
-        found = []
-        for first in range(0, len(rows), _ROWS_AT_ONCE):
-            some = rows[first : first + _ROWS_AT_ONCE]
-            batch = RowBatch.of(some)
-            tokens = torch.from_numpy(batch.tokens).long().to(self.device)
-            hidden = self.network(tokens, torch.from_numpy(batch.eyes).to(self.device)).cpu().numpy()
-            found += [hidden[k, [begin - 1 for begin, _ in row.spans]] for k, row in enumerate(some)]
         return found
 
     @torch.no_grad()

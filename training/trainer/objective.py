@@ -10,11 +10,9 @@ import numpy as np
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
-from training.advantages.gae import gae
 from training.advantages.gigpo import or_gigpo
 from training.advantages.grpo import EPSILON, grpo_by_group
 from training.advantages.steps import ScoredRollout
-from training.trainer.critic import explained
 from training.trainer.rows import Row, even_batches
 from training.trainer.settings import PolicySettings
 
@@ -23,31 +21,21 @@ if TYPE_CHECKING:
 
 
 def turn_advantages(
-    rollouts: Sequence[ScoredRollout], settings: PolicySettings, values: Sequence[FloatArray] | None = None
+    rollouts: Sequence[ScoredRollout], settings: PolicySettings
 ) -> tuple[list[FloatArray], Mapping[str, float]]:
-    """Advantages of each turn of each rollout, (T,) each, by GRPO, OR-GIGPO or GAE as the settings say.
+    """Advantages of each turn of each rollout, (T,) each, by GRPO or OR-GIGPO as the settings say.
 
     Args:
         rollouts: With a reward for each turn, where turns are compared.
         settings: Of the advantages.
-        values: (T,) of each rollout, what a critic expected before each turn; GAE needs them.
 
     Returns:
-        They, and by name: of OR-GIGPO "credited_turns", the share of turns with an advantage of their own; of GAE
-        "explained", the share of the returns' variance that the values explain.
+        The advantages, and metrics by name: with OR-GIGPO "credited_turns", the share of turns with an advantage of
+        their own.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for GAE without values; as `training.advantages.gigpo.or_gigpo`.
+        ToolError: As `training.advantages.gigpo.or_gigpo`.
     """
-    if settings.advantages == "gae":
-        if values is None:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, 'The advantages "gae" need the values of a critic.')
-        found = [
-            gae([turn.reward for turn in rollout.turns], expected, 1.0, settings.gae_lambda)
-            for rollout, expected in zip(rollouts, values, strict=True)
-        ]
-        deviation = float(np.concatenate(found).std()) + EPSILON if settings.with_std else 1.0
-        return [own / deviation for own in found], {"explained": explained(values, rollouts)}
     if settings.advantages == "or_gigpo":
         compared = or_gigpo(
             rollouts, settings.delta, settings.omega, settings.gamma, settings.with_std, anchor=settings.anchor

@@ -35,10 +35,8 @@ from training.rollouts.engine import CollectReport, StopRules, collect
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.trainer.checkpoint import identity_of, resumed, save
-from training.trainer.critic import LinearCritic
 from training.trainer.log import POLICY, RunLog, RunReport, write_report, written_to
 from training.trainer.objective import turn_advantages, update
-from training.trainer.privileged import with_truths
 from training.trainer.progress import Progress
 from training.trainer.reading import records_of_folder
 from training.trainer.rows import Row
@@ -132,11 +130,7 @@ def _iteration(
             ErrorCode.EXECUTION_FAILED, f"No rollout of iteration {iteration + 1} can be learned from: {why}."
         )
     scored = [credited(record, WEIGHTS) for record in drawn.records]
-    values = None
-    if settings.advantages == "gae":
-        states = with_truths(learner.states(drawn.rows), drawn.records)
-        values = LinearCritic(folder / "critic").values(iteration, states, scored)
-    advantages, told = turn_advantages(scored, settings, values)
+    advantages, told = turn_advantages(scored, settings)
     rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
     read = time.monotonic()
     gone = iteration / max(settings.iterations - 1, 1)

@@ -14,12 +14,11 @@ from typing import Literal, get_args
 
 from tool_nodes.results import ErrorCode, ToolError
 from training.advantages.dapo import CLIP
-from training.advantages.gae import GAE_LAMBDA
 from training.advantages.gigpo import GAMMA, OMEGA, PRINTED, AnchorChoice
 from training.advantages.grouping import DELTA
 
-AdvantageName = Literal["grpo", "or_gigpo", "gae"]
-"""How rollouts of a group are compared: as wholes, turn by turn as well, or each turn with what a critic expected."""
+AdvantageName = Literal["grpo", "or_gigpo"]
+"""How rollouts of a group are compared: as wholes, or turn by turn as well."""
 
 OptimiserName = Literal["adamw", "sgd"]
 
@@ -106,7 +105,7 @@ class PolicySettings(OptimiserSettings):
         learning_rate: After the first steps; with AdamW 2e-4 moved a thousandth of a nat an iteration, and at
             6e-4 a policy came apart; so did SGD at 0.25 in uneven batches.
         warm_up_steps: Steps in which the rate rises.
-        advantages: GRPO, OR-GIGPO, or GAE with the critic of `training.trainer.critic`.
+        advantages: GRPO or OR-GIGPO.
         epochs: Times that each rollout is learned from before new ones are drawn.
         batch: Most rollouts of a step; all steps of an epoch have as many. docs/learning.md#the-trainer has what
             epochs and batches gain.
@@ -117,8 +116,7 @@ class PolicySettings(OptimiserSettings):
         entropy: Weight of the entropy of the next token, which is added; 0 in SpaceTools.
         omega, gamma, delta, anchor: Of OR-GIGPO, see `training.advantages.gigpo.or_gigpo`; GiGPO has no delta and the
             anchor "answered".
-        gae_lambda: Of GAE, see `training.advantages.gae`; its returns are not discounted.
-        with_std: Divide advantages by the group's standard deviation, or those of GAE by that of all turns.
+        with_std: Divide advantages by the group's standard deviation.
         largest_mismatch: Mean difference of the log-probability of a token as it was sampled and as the trainer
             computes it [nat] from which on a training stops: then rows are not what the policy saw. Chosen by hand, a
             hundred times what rounding makes.
@@ -139,7 +137,6 @@ class PolicySettings(OptimiserSettings):
     gamma: float = GAMMA
     delta: float | None = DELTA
     anchor: AnchorChoice = PRINTED
-    gae_lambda: float = GAE_LAMBDA
     with_std: bool = True
     largest_mismatch: float = 0.01
 
@@ -157,7 +154,6 @@ class PolicySettings(OptimiserSettings):
             self.anchor in get_args(AnchorChoice), f"anchor must be one of {', '.join(get_args(AnchorChoice))}"
         )
         self._require(self.delta is None or 0 < self.delta <= 1, "delta must be above 0 and at most 1, or None")
-        self._require(0 <= self.gae_lambda <= 1, "gae_lambda must be in 0..1")
         self._require(self.largest_mismatch > 0, "largest_mismatch must be above 0")
 
 

@@ -118,12 +118,12 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 def test_every_arm_of_every_seed_is_a_part_of_its_row(quick: list[str], tmp_path: Path) -> None:
     result = run_arms(tmp_path / "arms", (0, 2), evaluated=5)
     assert list(result["arms"]) == list(ARMS)
-    assert len(quick) == 2 * (2 + 2 * 12)  # scripted ones are not sampled
+    assert len(quick) == 2 * (2 + 2 * 8)  # scripted ones are not sampled
     assert quick[:4] == ["0 unchecked 0", "0 always 0", "0 sft-sampled 1", "0 sft-greedy 0"]
     sft = result["arms"]["sft"]
     assert (sft["sampled"]["n"], len(sft["sampled"]["seeds"])) == (2, 2)
     table = (tmp_path / "arms" / "tables.md").read_text()
-    assert table.count("SFT + OR-GIGPO") == 2 * 4  # alone, as printed, without stage 1, and blind
+    assert table.count("SFT + OR-GIGPO") == 2 * 2  # by the observation answered, and as printed
     assert table.count("all seeds have the same tasks") == 2
 
 
@@ -177,11 +177,11 @@ def test_an_arm_keeps_its_learning_rate_and_another_is_added_with_its_own(
     faster = {name: replace(arm, rate=0.7) for name, arm in ARMS.items()}
     monkeypatch.setattr(run, "ARMS", faster)
     with pytest.raises(ToolError, match=r"a run of other learning rates \(grpo\)") as caught:
-        run_arms(folder, (0,), names=("grpo", "gae"))
+        run_arms(folder, (0,), names=("grpo", "or_gigpo"))
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
     assert json.loads((folder / run.ABOUT).read_bytes())["rates"] == {"grpo": ARMS["grpo"].rate}
-    run_arms(folder, (0,), names=("gae",))
-    assert json.loads((folder / run.ABOUT).read_bytes())["rates"] == {"grpo": ARMS["grpo"].rate, "gae": 0.7}
+    run_arms(folder, (0,), names=("or_gigpo",))
+    assert json.loads((folder / run.ABOUT).read_bytes())["rates"] == {"grpo": ARMS["grpo"].rate, "or_gigpo": 0.7}
 
 
 # -- sizes ---------------------------------------------------------------------------------------------
@@ -192,7 +192,11 @@ def test_no_task_is_used_twice_and_evaluations_are_the_same_for_all() -> None:
         return {int(task["seed"]) for task in tasks_for(use, seed, count)}
 
     sizes = Sizes()
-    counts = {"careful": sizes.careful, "expert": sizes.expert, "more": sizes.rl_rollouts, "rl": sizes.rl_rollouts}
+    counts = {
+        "careful": sizes.careful,
+        "expert": sizes.expert,
+        "rl": sizes.rl_iterations * sizes.rl_groups * sizes.rl_group,
+    }
     of_all = [seeds(use, seed, count) for seed in range(3) for use, count in counts.items()]
     of_all.append(seeds("evaluation", 0, 400))
     assert all(not (one & other) for one, other in combinations(of_all, 2))
