@@ -250,13 +250,14 @@ class Conversation:
         """Run a turn's calls and keep what the policy reads; the error that ends the command, if there is one."""
         parsed = turn.parsed
         if parsed.problem:
-            turn.exchanges.append(Exchange(None, f"Error {ErrorCode.INVALID_ARGUMENT}: {parsed.problem}."))
+            turn.exchanges.append(Exchange.refused(None, _invalid(parsed.problem)))
         elif not parsed.calls and self._recovery.go_on:
             turn.exchanges.append(Exchange(None, "").noted("Go on: call a tool or answer."))
         motion_failed = False
         for call in parsed.calls:
             if self._job.halted or self._stopped():
-                turn.exchanges.append(Exchange(call, f"Error {ErrorCode.STOPPED}: {NOT_RUN} stopped by the operator."))
+                stopped = ToolError(ErrorCode.STOPPED, f"{NOT_RUN} stopped by the operator.")
+                turn.exchanges.append(Exchange.refused(call, stopped))
                 continue
             exchange = self._exchange(call, motion_failed)
             turn.exchanges.append(exchange)
@@ -264,9 +265,8 @@ class Conversation:
                 error = exchange.record.result.error
                 if error is not None and ends_the_command(exchange.record):
                     return error
-            motion_failed = motion_failed or (
-                self._toolbox.is_motion(call.name) and (exchange.record is None or not exchange.record.result.ok)
-            )
+            failed = exchange.record is None or exchange.error_code is not None
+            motion_failed = motion_failed or (failed and self._toolbox.is_motion(call.name))
         if turn.exchanges:
             turn.exchanges[-1] = turn.exchanges[-1].noted(ignored_calls_note(parsed.ignored))
         return None
@@ -275,15 +275,17 @@ class Conversation:
         if motion_failed:
             return Exchange(call, f"{NOT_RUN} an earlier motion in this turn failed.")
         watch = self._watch
-        refusal = f"Error {ErrorCode.INVALID_ARGUMENT}: {call.problem}." if call.problem else watch.refusal(call)
-        if refusal:
-            watch.refused(call, refusal)
-            return Exchange(call, refusal)
+        refusal = _invalid(call.problem) if call.problem else watch.refusal(call)
+        if refusal is not None:
+            refused = Exchange.refused(call, refusal)
+            watch.refused(call, refused.words)
+            return refused
         self._listener("call", call)
         record = self._toolbox.call(call.name, call.arguments, watch.session)
         self._listener("result", record)
         note = watch.note(call, record)
-        return Exchange(call, record.result.text, without_arrays(record)).noted(note)
+        code = None if record.result.error is None else record.result.error.code
+        return Exchange(call, record.result.text, without_arrays(record), error_code=code).noted(note)
 
     def _finish(self, answer: str) -> None:
         """Success is what the tools reported: the last motion worked and the answer admits no failure."""
@@ -315,6 +317,10 @@ class Conversation:
         episode.error_code, episode.answer = error.code, answer
         self.done = True
         self._listener("answer", f"{error.code}: {answer}")
+
+
+def _invalid(problem: str) -> ToolError:
+    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{problem}.")
 
 
 def _message(exchange: Exchange, session: Session) -> Message:

@@ -8,7 +8,7 @@ from typing import Any
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Reply
 from agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
-from tool_nodes.results import ErrorCode
+from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 
 SAMPLED_CHARACTERS = 1 << 20
@@ -25,12 +25,20 @@ class Exchange:
         words: What the policy reads, without protocol markup.
         record: What the tool did, without its arrays; None when the call was not run.
         notes: What the agent adds for the policy.
+        error_code: The stage that failed: the tool's, or the agent's where it refused the call or the whole turn. None
+            where the call succeeded, and where it was not run because of an earlier one in the turn.
     """
 
     call: ToolCall | None
     words: str
     record: CallRecord | None = None
     notes: tuple[str, ...] = ()
+    error_code: ErrorCode | None = None
+
+    @classmethod
+    def refused(cls, call: ToolCall | None, error: ToolError) -> Exchange:
+        """The agent's own answer to a call, or to a whole turn (None), that it does not run."""
+        return cls(call, f"Error {error.code}: {error}", error_code=error.code)
 
     @property
     def image_index(self) -> int | None:
@@ -112,6 +120,11 @@ class Turn:
     def responses(self) -> list[str]:
         """The text of every response."""
         return [exchange.response for exchange in self.exchanges]
+
+    @property
+    def error_code(self) -> ErrorCode | None:
+        """The first error among its calls, or INVALID_ARGUMENT for a turn that could not be read; None without one."""
+        return next((exchange.error_code for exchange in self.exchanges if exchange.error_code is not None), None)
 
 
 @dataclass

@@ -119,22 +119,23 @@ class RecoveryState:
         """The same state of a conversation that goes on with other tools and a session of its own."""
         return replace(self, toolbox=toolbox, session=session, _failed=list(self._failed))
 
-    def refusal(self, call: ToolCall) -> str:
-        """Error for the policy: why a call is not run now; empty if it may run."""
+    def refusal(self, call: ToolCall) -> ToolError | None:
+        """Why a call is not run now; None if it may run."""
         if not self.toolbox.is_motion(call.name):
-            return ""
+            return None
         key, _ = self._key(call)
         if self.rules.look_before_retry and any(key == failed for failed, _ in self._failed):
-            return (
-                f"Error {ErrorCode.INVALID_ARGUMENT}: {NOT_RUN} this same motion has failed, and there was no look "
-                f"since; {_LOOK_FIRST}."
+            return ToolError(
+                ErrorCode.INVALID_ARGUMENT,
+                f"{NOT_RUN} this same motion has failed, and there was no look since; {_LOOK_FIRST}.",
             )
         if self.rules.check_scene and self._scene_has_changed():
-            return (
-                f"Error {ErrorCode.SCENE_CHANGED}: {NOT_RUN} something on the table has moved since the newest "
-                f"picture; {_LOOK_FIRST}, and find, segment and plan anew."
+            return ToolError(
+                ErrorCode.SCENE_CHANGED,
+                f"{NOT_RUN} something on the table has moved since the newest picture; {_LOOK_FIRST}, and find, "
+                "segment and plan anew.",
             )
-        return ""
+        return None
 
     def _scene_has_changed(self) -> bool:
         seen = self.session.newest_frame()

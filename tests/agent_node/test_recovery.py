@@ -157,6 +157,23 @@ def test_the_same_motion_is_not_run_again_after_it_failed_until_there_was_a_look
     assert episode.success
 
 
+def test_every_answer_to_a_call_carries_its_code_whether_the_tool_or_the_agent_refused() -> None:
+    lie = json.dumps({"name": "test.say", "arguments": {"text": "Error STOPPED: says the label."}})
+    robot = Robot(ErrorCode.GRIPPER_EMPTY)
+    turns = (turn(PLACE, GRASP), turn(PLACE), turn("{"), "<tool_call>", turn(lie), turn("{}", LOOK), DONE)
+    episode = run(robot, *turns)
+    assert [[exchange.error_code for exchange in taken.exchanges] for taken in episode.turns] == [
+        [ErrorCode.GRIPPER_EMPTY, None],
+        [ErrorCode.INVALID_ARGUMENT],
+        [ErrorCode.INVALID_ARGUMENT],
+        [ErrorCode.INVALID_ARGUMENT],
+        [None],
+        [ErrorCode.INVALID_ARGUMENT, None],
+        [],
+    ]
+    assert [taken.error_code for taken in episode.turns[:2]] == [ErrorCode.GRIPPER_EMPTY, ErrorCode.INVALID_ARGUMENT]
+
+
 def test_a_failed_motion_may_be_run_with_another_value_behind_the_same_variable() -> None:
     class Posed(Robot):
         @tool("test.set", repeatable=False)

@@ -23,7 +23,6 @@ Every engine's interface is a thin view of these verbs:
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import TracebackType
@@ -34,7 +33,7 @@ from numpy.typing import NDArray
 
 from agent_node.calls import ToolCall
 from agent_node.conversation import Conversation
-from agent_node.episode import Episode, Exchange, Turn
+from agent_node.episode import Episode, Turn
 from agent_node.policies.chat import Completion, ToolNames, canonical
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
@@ -47,9 +46,6 @@ from tool_nodes.toolbox.toolbox import Tools
 from training.env.backends import StationLease
 from training.env.failures import ran_out_of_time
 from training.env.grading import Grader
-
-_REFUSED = re.compile(r"Error ([A-Z_]+):")
-"""How the agent begins the answer to a call that it does not run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +228,7 @@ class EpisodeSession:
         broken = conversation.episode.error_code in INFRASTRUCTURE_ERRORS or any(map(ran_out_of_time, taken.calls))
         self._sound = self._sound and not broken
         self.turn_ends_s = (*self.turn_ends_s, self._time_after(taken))
-        return TurnResult(conversation.messages[before + 1 :], _error_code(taken), conversation.done)
+        return TurnResult(conversation.messages[before + 1 :], taken.error_code, conversation.done)
 
     def _time_after(self, turn: Turn) -> float | None:
         """Simulated time when a turn is over [s]; a station is asked only where the turn let time pass."""
@@ -346,17 +342,3 @@ def _marked_up(reply: Reply, protocol: Protocol) -> Reply:
     if protocol.tools != "none" or any(f"<{tag}>" in reply.text for tag in tags):
         return reply
     return replace(reply, text=canonical(Completion(words=reply.text), protocol, ToolNames(())))
-
-
-def _error_code(turn: Turn) -> ErrorCode | None:
-    if turn.parsed.problem:
-        return ErrorCode.INVALID_ARGUMENT
-    return next((code for exchange in turn.exchanges if (code := _code_of(exchange)) is not None), None)
-
-
-def _code_of(exchange: Exchange) -> ErrorCode | None:
-    if exchange.record is not None:
-        error = exchange.record.result.error
-        return None if error is None else error.code
-    refused = _REFUSED.match(exchange.words)
-    return ErrorCode(refused[1]) if refused else None

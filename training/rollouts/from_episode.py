@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_node.episode import Episode, Exchange, Turn
 from sim.tasks.task import Score
-from tool_nodes.results import ErrorCode
 from training.env.failures import FACT
 from training.env.grading import Grade
 from training.rollouts.pictures import PictureStore
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
-
-_CODED = re.compile(rf"Error ({'|'.join(ErrorCode)}): ")
-"""How the agent begins the refusal of a call."""
 
 
 def of_episode(
@@ -128,15 +123,14 @@ def _turn(turn: Turn, hashes: Sequence[str], labels: Mapping[str, Any], ended_s:
 def _call(exchange: Exchange, hashes: Sequence[str]) -> CallEntry:
     call, record = exchange.call, exchange.record
     assert call is not None
+    code = None if exchange.error_code is None else str(exchange.error_code)
     if record is None:
-        coded = _CODED.match(exchange.words)
-        return CallEntry(call.name, call.arguments, exchange.words, coded[1] if coded else None, run=False)
-    error = record.result.error
+        return CallEntry(call.name, call.arguments, exchange.words, code, run=False)
     return CallEntry(
         tool=call.name,
         arguments=call.arguments,
         words=exchange.words,
-        error_code=None if error is None else str(error.code),
+        error_code=code,
         picture=None if record.image_index is None else hashes[record.image_index],
         failed_on_purpose=str(record.result.facts.get(FACT, "")),
         seconds=_rounded(record.wall_s),
