@@ -43,8 +43,8 @@ class PlainYamlError(ValueError):
     """A text that is no YAML, or not plain enough.
 
     Attributes:
-        problem: What is wrong, as the end of a sentence.
-        line: Where, from 1; None where it is the whole text.
+        problem: Description of the error, worded as the end of a sentence.
+        line: Line number from 1; None for the whole text.
     """
 
     def __init__(self, problem: str, line: int | None = None) -> None:
@@ -58,8 +58,8 @@ def load(text: str | bytes, limits: Limits = Limits(), line_key: str = "") -> An
 
     Args:
         text: One document; bytes are UTF-8.
-        limits: How much it may hold.
-        line_key: Where given, each mapping has its first line under this key.
+        limits: Largest allowed sizes.
+        line_key: Key under which each mapping gets its first line's number; none by default.
 
     Raises:
         PlainYamlError: It is no YAML, too large, or holds an alias, a merge key, a key twice or one that is no text.

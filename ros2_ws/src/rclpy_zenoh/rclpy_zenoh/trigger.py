@@ -47,7 +47,7 @@ def call_trigger(name: str, options: SessionOptions, timeout_s: float, server_s:
 
     Args:
         name: Full name of the service, such as "/stop".
-        options: Where the graph is.
+        options: Domain and router of the graph.
         timeout_s: Longest time to wait for the answers [s].
         server_s: Longest time to wait for a server [s].
 

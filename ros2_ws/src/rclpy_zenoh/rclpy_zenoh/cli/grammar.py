@@ -131,9 +131,13 @@ def _echo(echo: argparse.ArgumentParser) -> None:
     echo.add_argument("--field", metavar="F", help="only this field; dots select fields of fields: pose.position")
     _flag(echo, "-f", "--full-length", "output arrays and strings in full")
     echo.add_argument(
-        "-l", "--truncate-length", type=_length, default=TRUNCATE_LENGTH, metavar="N",
+        "-l",
+        "--truncate-length",
+        type=_length,
+        default=TRUNCATE_LENGTH,
+        metavar="N",
         help="items of arrays and characters of strings to output (default %(default)s)",
-    )  # fmt: skip
+    )
     _flag(echo, "--no-arr", "say only how long arrays are")
     _flag(echo, "--no-str", "say only how long strings are")
     _flag(echo, "--flow-style", "print lists and messages in one line")
@@ -150,9 +154,12 @@ def _pub(pub: argparse.ArgumentParser) -> None:
     _flag(often, "-1", "--once", "publish one message and exit")
     often.add_argument("-t", "--times", type=_count, metavar="N", help="publish this number of times and exit")
     pub.add_argument(
-        "-w", "--wait-matching-subscriptions", type=_length, metavar="N",
+        "-w",
+        "--wait-matching-subscriptions",
+        type=_length,
+        metavar="N",
         help="first wait for this many subscriptions (default 1 with --once or --times, else 0)",
-    )  # fmt: skip
+    )
     pub.add_argument("--max-wait-time-secs", type=_positive, metavar="S", help="longest such wait (default: endless)")
     pub.add_argument(
         "--keep-alive", type=_seconds, default=0.1, metavar="S", help="stay after the last message (default 0.1)"

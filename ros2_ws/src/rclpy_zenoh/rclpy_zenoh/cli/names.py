@@ -29,9 +29,9 @@ def instead_of(name: str, known: Iterable[str], what: str) -> str:
     """Half a sentence that offers names similar to an unknown one; all of them where they are few.
 
     Args:
-        name: What was asked for.
+        name: The name that was asked for.
         known: Names that exist.
-        what: What they name, in the plural.
+        what: The kind of thing they name, in the plural.
     """
     names = sorted(set(known))
     if not names:

@@ -133,7 +133,7 @@ class RateMeter:
     """Rate and spacing of the latest messages.
 
     Args:
-        window: How many intervals are looked at.
+        window: Number of newest intervals that count [-].
     """
 
     def __init__(self, window: int) -> None:

@@ -65,8 +65,9 @@ def definition_text(name: str) -> str:
     """The text of the file that defines "package/msg/Name". Raises UsageError."""
     kind = name.split("/")[1] if name.count("/") == 2 else ""
     if kind not in WORDS:
-        raise UsageError(f"'{name}' is no interface type: write it as package/msg/Name, package/srv/Name or "
-                         "package/action/Name.")  # fmt: skip
+        raise UsageError(
+            f"'{name}' is no interface type: write it as package/msg/Name, package/srv/Name or package/action/Name."
+        )
     if overlay.install():
         if not registry().has(name):
             raise UsageError(_unknown(name, kind))

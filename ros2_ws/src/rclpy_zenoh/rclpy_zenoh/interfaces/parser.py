@@ -36,7 +36,7 @@ def parse_interface(name: str, text: str) -> dict[str, MessageDefinition]:
 
     Args:
         name: Full name, "pkg/msg/Name", "pkg/srv/Name" or "pkg/action/Name".
-        text: What the file holds.
+        text: The file's contents.
 
     Returns:
         Messages by full name. A service or an action has an entry of its own name too: the message that rosidl

@@ -43,7 +43,7 @@ class Launcher:
         example: A launch file, for the help text.
         named: Launch files that can be given by a name.
         keys: Keys of the terminal that call services of the graph.
-        next_steps: What is told to be typed in another shell.
+        next_steps: Commands that the output proposes for another shell.
     """
 
     prog: str = "python -m rclpy_zenoh.launch"
@@ -92,9 +92,11 @@ def _parser(launcher: Launcher) -> argparse.ArgumentParser:
     parser.add_argument("--router-port", type=int, help="port of the router; 0 for a router of its own on a free port")
     parser.add_argument("-s", "--show-args", action="store_true", help="list the arguments of the file")
     parser.add_argument(
-        "--no-fork", dest="forked", action="store_false",
+        "--no-fork",
+        dest="forked",
+        action="store_false",
         help="start every node as a Python of its own; else nodes are forked from one that has imported their modules",
-    )  # fmt: skip
+    )
     parser.add_argument("--usage", action="store_true", help="once it is ready, list the memory of each process")
     return parser
 

@@ -19,7 +19,7 @@ class Entity:
     Values are read by name; `finish` then refuses what nobody has read, so that a misspelt key is told.
 
     Attributes:
-        kind: What it is, e.g. "node".
+        kind: The element's name, e.g. "node".
         place: File and line, for errors.
     """
 

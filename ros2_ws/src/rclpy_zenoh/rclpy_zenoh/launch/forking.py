@@ -42,8 +42,8 @@ class ForkedProcess:
 
     Attributes:
         pid: Its process, the leader of a group of its own.
-        stdout: What it writes, to both outputs.
-        returncode: As of Popen, None until the end was waited for; UNKNOWN_STATUS where nobody can tell.
+        stdout: Standard output and standard error of the process, in one stream.
+        returncode: Exit status as in Popen; None until the process was waited for, UNKNOWN_STATUS if it is lost.
     """
 
     def __init__(self, pid: int, told: IO[bytes], client: socket.socket, stdout: IO[bytes]) -> None:
@@ -90,7 +90,7 @@ class ForkServer:
 
     Args:
         plans: Nodes that it may be asked for.
-        environment: Of the server and of every node.
+        environment: Environment variables of the server and of every node.
     """
 
     def __init__(self, plans: Iterable[ProcessPlan], environment: Mapping[str, str]) -> None:
@@ -101,7 +101,12 @@ class ForkServer:
         with theirs:
             self._process = subprocess.Popen(
                 [
-                    sys.executable, "-P", "-m", "rclpy_zenoh.launch.fork_server", str(theirs.fileno()), "-" * room,
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "rclpy_zenoh.launch.fork_server",
+                    str(theirs.fileno()),
+                    "-" * room,
                     *modules,
                 ],
                 env=environment,
@@ -109,7 +114,7 @@ class ForkServer:
                 stdout=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()],
                 process_group=0,  # as its nodes: a Ctrl-C at the terminal is the launcher's
-            )  # fmt: skip
+            )
         self._lock = threading.Lock()
         self._ready: bool | None = None
 

@@ -28,7 +28,7 @@ class ServiceKeys:
 
     Attributes:
         services: Key to the full name of a service of the type std_srvs/srv/Trigger.
-        help: What the keys do, in one sentence.
+        help: One sentence that describes the keys.
     """
 
     services: Mapping[str, str] = field(default_factory=dict)
@@ -39,8 +39,8 @@ class Keys:
     """While entered, reads single keys from a terminal; from anything else, and in the background, nothing is read.
 
     Args:
-        actions: What is done for a key, each time in a thread of its own.
-        fd: Where keys come from.
+        actions: Function for each key, run in a new thread each time.
+        fd: File descriptor from which keys are read.
 
     Attributes:
         listening: True where there is a terminal to read from.

@@ -38,7 +38,7 @@ class ParameterNames:
     """Asks nodes for the names of their parameters.
 
     Args:
-        session: Of the graph.
+        session: Open session of the graph.
 
     Attributes:
         known: Full name of a node to the names of its parameters, of those that have answered.
@@ -99,8 +99,8 @@ def without_effect(processes: Iterable[ProcessPlan], known: Mapping[str, Collect
     """A sentence for each parameter that a process was given and no node has, and for each file that holds none.
 
     Args:
-        processes: Of the graph.
-        known: As of `ParameterNames`; nothing is said about nodes that are not in it.
+        processes: Processes of the graph.
+        known: Declared names by node, see `ParameterNames`; other nodes are not checked.
     """
     readers: dict[str, list[str]] = {}
     sentences = []

@@ -125,10 +125,17 @@ class _Reader:
         self.plan = Plan()
         self._depth = 0
         self._actions: dict[str, Callable[[Entity, Scope], None]] = {
-            "arg": self.declare, "let": self._let, "set_env": self._set_env, "unset_env": self._unset_env,
-            "push_ros_namespace": self._push_namespace, "log": self._log, "group": self._group,
-            "include": self._include, "node": self._node, "executable": self._executable,
-        }  # fmt: skip
+            "arg": self.declare,
+            "let": self._let,
+            "set_env": self._set_env,
+            "unset_env": self._unset_env,
+            "push_ros_namespace": self._push_namespace,
+            "log": self._log,
+            "group": self._group,
+            "include": self._include,
+            "node": self._node,
+            "executable": self._executable,
+        }
 
     def run_file(self, file: Path, scope: Scope) -> None:
         """Carry out a file in a scope, which keeps what it sets."""

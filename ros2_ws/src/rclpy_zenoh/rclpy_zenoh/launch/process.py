@@ -43,14 +43,14 @@ class Supervised:
     """Keeps one process running, in a thread of its own.
 
     Args:
-        plan: What to run; it may be replaced, which counts from the next start on.
+        plan: Command, arguments and environment; a replacement takes effect at the next start.
         extra: Environment variables beside those of the plan.
         on_line: Hears (label, line) for every line that the process writes.
         on_end: Hears (this, status) of every end, from the supervising thread.
         spawn: Asked first for each start.
 
     Attributes:
-        starts: How often it has been started.
+        starts: Number of starts so far [-].
     """
 
     def __init__(

@@ -39,8 +39,8 @@ class Scope:
     Attributes:
         file: The launch file.
         variables: Values of arguments and of `let`.
-        environment: Of processes that are started from here on.
-        namespace: What the namespaces of nodes begin with.
+        environment: Environment variables of processes started from now on.
+        namespace: Prefix of the nodes' namespaces.
     """
 
     file: Path

@@ -21,7 +21,7 @@ class InvalidNameError(WireError, ValueError):
     Attributes:
         kind: "topic", "service", "node" or "namespace".
         name: The whole name.
-        message: What is wrong, in the words of rcl and rmw.
+        message: Description of the error, worded as in rcl and rmw.
         index: Position in `name` of the first character that is wrong.
     """
 

@@ -17,7 +17,7 @@ class DropLog:
     """Reports what one endpoint dropped: the first time at once, then at most once a second with a count.
 
     Args:
-        where: What the reports are about, such as "Topic /chatter".
+        where: Subject of the reports, such as "Topic /chatter".
         clock: Seconds that only grow.
     """
 

@@ -23,7 +23,7 @@ class RouterProcess:
     """A running router. Also a context manager, which closes it.
 
     Attributes:
-        endpoint: Where it listens, such as "tcp/127.0.0.1:7447".
+        endpoint: Endpoint that it listens on, such as "tcp/127.0.0.1:7447".
         pid: Its process.
     """
 

@@ -59,9 +59,9 @@ class WireSession:
     """A connection to the graph. It is made by `open_session`; it can be used from any thread.
 
     Attributes:
-        options: What it was opened with.
+        options: Options that it was opened with.
         zid: Its id in the network, hexadecimal.
-        graph: Who is there; its own nodes and endpoints at once, others as they are heard of.
+        graph: Known nodes and endpoints; its own at once, others once discovered.
         zenoh: The session of zenoh's below it, for this package only.
         ids: Numbers of its nodes and endpoints, for this package only.
     """

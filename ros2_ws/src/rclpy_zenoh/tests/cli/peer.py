@@ -39,14 +39,23 @@ class Talker(Node):
         self.create_timer(0.05, self.talk)
         self.group = ReentrantCallbackGroup()
         self.action = ActionServer(
-            self, Fibonacci, "fibonacci", self.execute, goal_callback=self.judge,
-            cancel_callback=lambda goal: CancelResponse.ACCEPT, callback_group=self.group,
-        )  # fmt: skip
+            self,
+            Fibonacci,
+            "fibonacci",
+            self.execute,
+            goal_callback=self.judge,
+            cancel_callback=lambda goal: CancelResponse.ACCEPT,
+            callback_group=self.group,
+        )
         self.action_client = ActionClient(self, Fibonacci, "elsewhere")
-        self.declare_parameter("speed", 0.5, ParameterDescriptor(
-            description="How fast [m/s].",
-            floating_point_range=[FloatingPointRange(from_value=0.0, to_value=2.0, step=0.5)],
-        ))  # fmt: skip
+        self.declare_parameter(
+            "speed",
+            0.5,
+            ParameterDescriptor(
+                description="How fast [m/s].",
+                floating_point_range=[FloatingPointRange(from_value=0.0, to_value=2.0, step=0.5)],
+            ),
+        )
         self.declare_parameter("name", "arm", ParameterDescriptor(read_only=True, additional_constraints="short"))
         self.declare_parameter("grip.limits", [1, 2])
         self.declare_parameter("grip.soft", True)

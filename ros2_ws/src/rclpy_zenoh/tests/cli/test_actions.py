@@ -25,11 +25,17 @@ def test_actions_are_listed(ros: Any) -> None:
 
 def test_an_action_is_described(ros: Any) -> None:
     assert ros("action", "info", "/robot/fibonacci").lines == [
-        "Action: /robot/fibonacci", "Action clients: 0", "Action servers: 1", "    /robot/talker",
-    ]  # fmt: skip
+        "Action: /robot/fibonacci",
+        "Action clients: 0",
+        "Action servers: 1",
+        "    /robot/talker",
+    ]
     assert ros("action", "info", "-t", "/robot/elsewhere").lines == [
-        "Action: /robot/elsewhere", "Action clients: 1", f"    /robot/talker [{FIBONACCI}]", "Action servers: 0",
-    ]  # fmt: skip
+        "Action: /robot/elsewhere",
+        "Action clients: 1",
+        f"    /robot/talker [{FIBONACCI}]",
+        "Action servers: 0",
+    ]
     assert ros("action", "info", "-c", "/robot/fibonacci").lines[1:] == ["Action clients: 0", "Action servers: 1"]
 
 

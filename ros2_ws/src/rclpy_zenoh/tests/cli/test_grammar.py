@@ -12,16 +12,27 @@ from rclpy_zenoh.cli.errors import UsageError
 from rclpy_zenoh.cli.grammar import Arguments, make_parser
 
 COMMANDS = [
-    ["node", "list"], ["node", "info", "/n"],
-    ["topic", "list"], ["topic", "info", "/t"], ["topic", "echo", "/t"], ["topic", "hz", "/t"],
+    ["node", "list"],
+    ["node", "info", "/n"],
+    ["topic", "list"],
+    ["topic", "info", "/t"],
+    ["topic", "echo", "/t"],
+    ["topic", "hz", "/t"],
     ["topic", "pub", "/t", "std_msgs/String"],
-    ["service", "list"], ["service", "call", "/s", "std_srvs/srv/Trigger"],
-    ["action", "list"], ["action", "info", "/a"], ["action", "send_goal", "/a", "example_interfaces/action/Fibonacci"],
-    ["param", "list"], ["param", "get", "/n", "p"], ["param", "set", "/n", "p", "1"], ["param", "describe", "/n", "p"],
+    ["service", "list"],
+    ["service", "call", "/s", "std_srvs/srv/Trigger"],
+    ["action", "list"],
+    ["action", "info", "/a"],
+    ["action", "send_goal", "/a", "example_interfaces/action/Fibonacci"],
+    ["param", "list"],
+    ["param", "get", "/n", "p"],
+    ["param", "set", "/n", "p", "1"],
+    ["param", "describe", "/n", "p"],
     ["param", "dump", "/n"],
-    ["interface", "list"], ["interface", "show", "std_msgs/msg/String"],
+    ["interface", "list"],
+    ["interface", "show", "std_msgs/msg/String"],
     ["router"],
-]  # fmt: skip
+]
 
 
 def parse(*words: str) -> Arguments:

@@ -105,8 +105,17 @@ def test_a_parameter_without_a_value_is_told_from_an_unknown_one(ros: Any) -> No
     assert outcome.err == "Parameter not set: 'unset' of /robot/talker is declared and has no value yet.\n"
 
 
-@pytest.mark.parametrize("words", [["get", "/nobody", "x"], ["set", "/nobody", "x", "1"], ["list", "/nobody"],
-                                   ["describe", "/nobody", "x"], ["dump", "/nobody"]], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["get", "/nobody", "x"],
+        ["set", "/nobody", "x", "1"],
+        ["list", "/nobody"],
+        ["describe", "/nobody", "x"],
+        ["dump", "/nobody"],
+    ],
+    ids=" ".join,
+)
 def test_an_unknown_node_is_answered_with_those_that_there_are(ros: Any, words: list[str]) -> None:
     outcome = ros("param", *words, "--timeout", "0.05")
     assert (outcome.status, outcome.out) == (1, "")

@@ -92,4 +92,4 @@ def test_without_zenoh_interfaces_are_shown_and_the_graph_says_what_is_missing(s
         "This command needs zenoh and xxhash. Install them with: "
         f"{shlex.quote(sys.executable)} -m pip install eclipse-zenoh xxhash\n",
         1,
-    )  # fmt: skip
+    )

@@ -95,8 +95,20 @@ def test_a_relative_name_and_a_type_may_be_given(ros: Any) -> None:
 def test_a_latched_message_is_echoed_by_who_comes_late(ros: Any) -> None:
     outcome = ros("topic", "echo", "--once", "/robot/description", "--timeout", "30")
     assert outcome.out == "data: <robot/>\n---\n"
-    chosen = ros("topic", "echo", "--once", "/robot/description", "--qos-durability", "transient_local",
-                 "--qos-reliability", "reliable", "--qos-depth", "1", "--timeout", "30")  # fmt: skip
+    chosen = ros(
+        "topic",
+        "echo",
+        "--once",
+        "/robot/description",
+        "--qos-durability",
+        "transient_local",
+        "--qos-reliability",
+        "reliable",
+        "--qos-depth",
+        "1",
+        "--timeout",
+        "30",
+    )
     assert chosen.out == "data: <robot/>\n---\n"
 
 

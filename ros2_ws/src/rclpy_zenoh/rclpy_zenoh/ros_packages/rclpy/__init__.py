@@ -80,7 +80,7 @@ def init(
         args: Command line arguments, by default `sys.argv`.
         context: The context, by default the default one.
         domain_id: ROS domain, by default that of the environment.
-        signal_handler_options: Which signals to handle; by default all for the default context, none for others.
+        signal_handler_options: Signals to handle; by default all for the default context, none for others.
     """
     chosen = get_default_context() if context is None else context
     if signal_handler_options is None:
@@ -200,7 +200,7 @@ def spin_until_future_complete(
 
     Args:
         node: The node; it is added to the executor meanwhile.
-        future: What to wait for.
+        future: The future to wait for.
         executor: By default the global one.
         timeout_sec: Seconds to wait; for ever if None or negative.
     """

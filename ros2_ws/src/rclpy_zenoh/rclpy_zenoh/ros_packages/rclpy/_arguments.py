@@ -21,8 +21,8 @@ class Remap:
     Attributes:
         node: Name of the only node it is for, or None.
         kind: "name" (the node's), "namespace", "topic", "service" or "any" (topics and services).
-        source: What is replaced; for names and namespaces "".
-        target: What it is replaced by.
+        source: Name to replace; "" in rules for node names and namespaces.
+        target: The replacement.
     """
 
     node: str | None

@@ -18,7 +18,7 @@ def refuse_deadlock(what: str, entity: Entity) -> None:
 
     Args:
         what: The call, for the message.
-        entity: What ends the call when its executor runs it.
+        entity: Callback, timer or future whose execution ends the call.
 
     Raises:
         RuntimeError: The call would never end.

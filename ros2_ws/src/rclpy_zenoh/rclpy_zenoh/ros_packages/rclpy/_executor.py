@@ -219,7 +219,7 @@ class Executor:
         Args:
             timeout_sec: Seconds to wait; for ever if None or negative, not at all if 0.
             nodes: Only None, for all nodes of the executor.
-            condition: What also ends the waiting; looked at when the executor is woken.
+            condition: Predicate that also ends the waiting, evaluated whenever the executor wakes.
 
         Raises:
             TimeoutException: Nothing was ready in time.

@@ -16,7 +16,7 @@ class Handle:
     """The right to use a node or one of its entities, which ends with `destroy_when_not_in_use`.
 
     Args:
-        what: What it belongs to, for messages: "publisher of '/chatter'".
+        what: Description of the owner for messages, e.g. "publisher of '/chatter'".
         context: Its context.
         close: Called once, when it is destroyed.
     """

@@ -263,7 +263,7 @@ class NodeParameters:
         """Names of parameters below the prefixes, and the prefixes of these names.
 
         Args:
-            prefixes: Where to look; everywhere if it is empty.
+            prefixes: Prefixes to list; all parameters if empty.
             depth: Levels of names below a prefix; 0 for all.
 
         Raises:

@@ -17,7 +17,7 @@ def refusal(parameter: Parameter, descriptor: ParameterDescriptor, *, declared: 
 
     Args:
         parameter: The new value.
-        descriptor: What the parameter is declared to be.
+        descriptor: The parameter's declaration.
         declared: True where the parameter exists already.
     """
     if not descriptor.dynamic_typing:

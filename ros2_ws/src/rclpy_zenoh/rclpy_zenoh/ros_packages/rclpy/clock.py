@@ -174,7 +174,7 @@ class Clock:
         """Have callbacks called before and after the clock jumps; they must be quick and must not block.
 
         Args:
-            threshold: Which jumps count.
+            threshold: Smallest jumps that call back.
             pre_callback: Called without arguments while the clock still has the old time.
             post_callback: Called with the `TimeJump` when it has the new one.
         """

@@ -213,7 +213,7 @@ class Node(NodeEntities, NodeParameters, NodeGraph):
             qos_profile: The profile, or the depth of the default one.
             callback_group: No meaning: events never come.
             event_callbacks: Never called.
-            qos_overriding_options: Which policies parameters may override.
+            qos_overriding_options: QoS policies that parameters may override.
             publisher_class: A subclass of Publisher.
         """
         check_is_valid_msg_type(msg_type)
@@ -248,7 +248,7 @@ class Node(NodeEntities, NodeParameters, NodeGraph):
             qos_profile: The profile, or the depth of the default one.
             callback_group: When the callback may run, by default the node's group.
             event_callbacks: Never called.
-            qos_overriding_options: Which policies parameters may override.
+            qos_overriding_options: QoS policies that parameters may override.
             raw: Hand over the bytes instead of a message.
         """
         check_is_valid_msg_type(msg_type)
@@ -323,7 +323,7 @@ class Node(NodeEntities, NodeParameters, NodeGraph):
             timer_period_sec: Its period in seconds.
             callback: Called without arguments.
             callback_group: When the callback may run, by default the node's group.
-            clock: What measures the period, by default the node's clock.
+            clock: Clock of the period; by default the node's.
             autostart: False to start it with `Timer.reset` only.
         """
         period_ns = int(float(timer_period_sec) * S_TO_NS)

@@ -40,8 +40,8 @@ class ParameterEventHandler:
         node: The node that subscribes.
         qos_profile: Quality of service of the subscription.
         callback_group: Callback group of the subscription.
-        event_callbacks: As in `Node.create_subscription`.
-        qos_overriding_options: As in `Node.create_subscription`.
+        event_callbacks: Event callbacks, see `Node.create_subscription`.
+        qos_overriding_options: Overridable policies, see `Node.create_subscription`.
     """
 
     def __init__(

@@ -114,10 +114,10 @@ class QoSProfile:
         depth: Messages that are kept.
         reliability: RELIABLE by default.
         durability: VOLATILE by default.
-        lifespan: How long a message is worth sending; not limited by default.
+        lifespan: Age up to which a message is sent; unlimited by default.
         deadline: The longest time between two messages; not limited by default.
         liveliness: SYSTEM_DEFAULT by default.
-        liveliness_lease_duration: How long a publisher counts as alive; not limited by default.
+        liveliness_lease_duration: Time for which a publisher counts as alive; unlimited by default.
         avoid_ros_namespace_conventions: No meaning here.
 
     Raises:

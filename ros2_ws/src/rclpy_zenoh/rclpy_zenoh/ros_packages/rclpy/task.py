@@ -170,7 +170,7 @@ class Task(Future):
         args: Its arguments.
         kwargs: Its keyword arguments.
         executor: The executor.
-        entity: What the callback belongs to.
+        entity: The entity that owns the callback.
         after_step: Called with the task after each call.
     """
 

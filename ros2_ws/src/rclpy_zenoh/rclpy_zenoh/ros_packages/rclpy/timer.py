@@ -28,10 +28,10 @@ class Timer(Entity):
     Ticks that were missed, because the executor was busy or the clock jumped, are lost.
 
     Args:
-        callback: What to run, without arguments; a function or a coroutine function.
+        callback: Function or coroutine function without arguments.
         callback_group: When it may run.
         timer_period_ns: The period in nanoseconds.
-        clock: What measures the period.
+        clock: Clock of the period.
         context: Its context.
         autostart: False to start it with `reset` only.
     """

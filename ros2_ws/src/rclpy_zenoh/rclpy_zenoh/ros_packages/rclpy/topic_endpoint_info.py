@@ -26,7 +26,7 @@ class TopicEndpointInfo:
         node_namespace: The namespace of that.
         topic_type: Such as "std_msgs/msg/String".
         topic_type_hash: The hash of the type.
-        endpoint_type: Which end it is.
+        endpoint_type: Publisher or subscription.
         endpoint_gid: 16 numbers that stand for it.
         qos_profile: Its quality of service.
     """

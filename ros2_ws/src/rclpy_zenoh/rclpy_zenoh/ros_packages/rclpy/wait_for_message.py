@@ -18,7 +18,7 @@ def wait_for_message(
 
     Args:
         msg_type: The message class.
-        node: Whose subscription it is meanwhile.
+        node: Owner of the temporary subscription.
         topic: The name; it may be relative.
         qos_profile: The profile, or the depth of the default one.
         time_to_wait: Seconds; for ever if negative.

@@ -58,8 +58,8 @@ class BufferCore:
         """Add a transform; one that is not valid is logged and ignored, as in tf2.
 
         Args:
-            transform: Of `child_frame_id` to `header.frame_id`; the rotation must be a unit quaternion.
-            authority: Who says so.
+            transform: Transform from `child_frame_id` to `header.frame_id`, with a unit quaternion.
+            authority: Name of the publisher.
         """
         self._set(transform, authority, is_static=False)
 

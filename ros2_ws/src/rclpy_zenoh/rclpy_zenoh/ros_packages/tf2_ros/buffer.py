@@ -27,7 +27,7 @@ class Buffer(BufferCore, BufferInterface):
     A jump back of the clock clears it. A method with a timeout blocks: another thread must spin the listener's node.
 
     Args:
-        cache_time: How long transforms are kept; 10 s by default.
+        cache_time: Length of the history; 10 s by default.
         node: Gives the clock, and offers the service `tf2_frames`.
     """
 
@@ -66,7 +66,7 @@ class Buffer(BufferCore, BufferInterface):
             target_frame: Frame of the outcome.
             source_frame: Frame of the input.
             time: When; `Time()` for the latest that is known.
-            timeout: How long to wait for it.
+            timeout: Longest wait for the transform.
 
         Raises:
             TransformException: One of its subclasses, as in `BufferCore.lookup_transform_core`.

@@ -48,7 +48,7 @@ class BufferInterface:
         Args:
             object_stamped: A message with a header, of a registered class.
             target_frame: The frame.
-            timeout: How long to wait for the transform.
+            timeout: Longest wait for the transform.
             new_type: Class to convert the outcome to.
 
         Raises:

@@ -118,7 +118,7 @@ class RcutilsLogger:
 
         Args:
             message: The text.
-            severity: How severe it is.
+            severity: Severity level of the message.
             kwargs: `name`, a logger to use instead, and filters: `once=True`, `skip_first=True`,
                 `throttle_duration_sec` with or without `throttle_time_source_type`, a clock.
 
