@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agent_node.console.terminal import AsJson, PortOptions, say
+from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
+from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import format_report, machine, publish, rate_row, with_unscored
 from sim.station import Station, StationConfig
 from sim.tasks.crowds import GAPS_M, crowd_gap, crowd_pairing, crowded_tasks
 from sim.tasks.judge import Judge
-from tool_nodes.port_names import AS_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode
 from training.env.episode import run_episode
 from training.pool.parallel import run_jobs
 
@@ -25,8 +25,7 @@ class CrowdJob:
     """Everything that is asked in one crowded scene, each in a station of its own."""
 
     seed: int
-    perception: str
-    ports: PortNames = AS_PRESET
+    backends: BackendOptions
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def run_one(job: CrowdJob) -> list[CrowdRecord]:
     """Run and judge every sentence of a scene."""
     records = []
     for task in crowded_tasks(job.seed):
-        station = Station(task.scene, StationConfig(perception=job.perception, seed=job.seed, ports=job.ports))
+        station = Station(task.scene, StationConfig(**vars(job.backends), seed=job.seed))
         judge = Judge(station)
         outcome = run_episode(station, ScriptedPolicy(), task)
         lifted = judge.history(()).lifted
@@ -116,9 +115,8 @@ def rows_of(records: Sequence[CrowdRecord]) -> list[dict[str, Any]]:
 def bench_crowded(
     n: int = 60,
     first_seed: int = 0,
-    perception: str = "pixels",
+    backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH,
     jobs: int = 1,
-    ports: PortOptions = AS_PRESET,
     as_json: AsJson = False,
 ) -> int:
     """Ask for things that stand 0 to 20 mm from others and print what came of it with 95 % intervals.
@@ -126,20 +124,18 @@ def bench_crowded(
     Args:
         n: Scenes; each is asked for up to five things.
         first_seed: Seed of the first scene.
-        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         jobs: Processes.
     """
-    if min(n, jobs) < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
-    ports.require_known(perception)
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
+    backends.require_known()
     began = time.monotonic()
-    say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {perception}")
-    work = [CrowdJob(seed, perception, ports) for seed in range(first_seed, first_seed + n)]
+    say(f"{n} crowded scenes, seeds {first_seed}..{first_seed + n - 1}, perception {backends.perception}")
+    work = [CrowdJob(seed, backends) for seed in range(first_seed, first_seed + n)]
     records = [record for scene in run_jobs(run_one, work, jobs, crashed) for record in scene]
     document = {
         "bench": "crowded",
-        "perception": perception,
-        "ports": vars(ports.over(perception)),
+        **backends.document(),
         "machine": machine(),
         "seeds": [job.seed for job in work],
         "jobs": jobs,

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.terminal import AsJson, PortOptions, say
+from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
+from agent_node.console.terminal import AsJson, say
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from sim.scene.foreign import LAYOUTS, ForeignLayout, foreign_scene, settle
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, Snapshot, judge_pick, lifted_ids
-from tool_nodes.port_names import AS_PRESET, PortNames
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 from training.pool.parallel import run_jobs
@@ -31,8 +31,7 @@ class ForeignJob:
 
     seed: int
     layout: ForeignLayout
-    perception: str
-    ports: PortNames = AS_PRESET
+    backends: BackendOptions
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,8 @@ class ForeignRecord:
 def run_one(job: ForeignJob) -> ForeignRecord:
     """Grasp one thing by the tools alone: a true pixel of it, segment_from_point, compute_grasp, execute_grasp."""
     station = Station(
-        foreign_scene(job.seed, job.layout), StationConfig(perception=job.perception, seed=job.seed, ports=job.ports)
+        foreign_scene(job.seed, job.layout),
+        StationConfig(**vars(job.backends), seed=job.seed),
     )
     settle(station.world)
     target, point = pointed_at(station, job.seed)
@@ -158,9 +158,8 @@ def _note(records: Sequence[ForeignRecord]) -> str:
 def bench_foreign(
     n: int = 240,
     first_seed: int = 0,
-    perception: str = "pixels",
+    backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH,
     jobs: int = 1,
-    ports: PortOptions = AS_PRESET,
     as_json: AsJson = False,
 ) -> int:
     """Grasp things that no catalogue knows, packed and on heaps in turn; first attempts by the tools alone.
@@ -168,21 +167,19 @@ def bench_foreign(
     Args:
         n: Grasps, each in a scene of its own.
         first_seed: Seed of the first scene.
-        perception: Which backends: pixels (colour and depth) or an installed preset; sim knows no such things.
         jobs: Processes.
     """
-    if min(n, jobs) < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
-    ports.require_known(perception)
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
+    backends.require_known()
     began = time.monotonic()
     say(f"{n} grasps of things that no catalogue knows, seeds {first_seed}..{first_seed + n - 1}")
     seeds = range(first_seed, first_seed + n)
-    work = [ForeignJob(seed, LAYOUTS[seed % len(LAYOUTS)], perception, ports) for seed in seeds]
+    work = [ForeignJob(seed, LAYOUTS[seed % len(LAYOUTS)], backends) for seed in seeds]
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "foreign",
-        "perception": perception,
-        "ports": vars(ports.over(perception)),
+        **backends.document(),
         "machine": machine(),
         "seeds": list(seeds),
         "jobs": jobs,

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
 from sim.scene.generator import generate_scene
@@ -146,8 +147,8 @@ def bench_grasp(n: int = 200, first_seed: int = 0, jobs: int = 1, as_json: AsJso
         first_seed: Seed of the first scene.
         jobs: Processes.
     """
-    if n < 1 or jobs < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
     began = time.monotonic()
     work = jobs_of(n, first_seed)
     products = len({job.item for job in work})

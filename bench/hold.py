@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, PackagePath, say
+from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unprefixed, require_at_least
+from agent_node.console.terminal import AsJson, say
 from bench.grasp import grasp_by_tools
 from bench.stats import machine, publish
 from sim.scene.generator import generate_scene
@@ -17,9 +18,7 @@ from sim.station import Station, StationConfig
 from sim.world import World
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_angle
-from tool_nodes.motion.packages import use_packages
-from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot_names import DEFAULT_ROBOT
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
 from training.pool.parallel import run_jobs
 
@@ -121,8 +120,7 @@ def _hold(world: World, thing: str, job: HoldJob) -> HoldRecord:
 def bench_hold(
     minutes: float = 20.0,
     items: tuple[str, ...] = HELD,
-    robot: str = DEFAULT_ROBOT,
-    package_path: PackagePath = "",
+    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
     clutter: bool = False,
     beside: float | None = None,
     jobs: int = 1,
@@ -133,28 +131,29 @@ def bench_hold(
     Args:
         minutes: Simulated time that each is held.
         items: Products of the catalogue.
-        robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
         clutter: Let other things stand on the table, for the speed of the physics.
         beside: Hold each thing again with this `impratio` of MuJoCo, without its solver against slip, to compare with.
         jobs: Processes.
     """
-    use_packages(package_path)
-    if not 0.0 < minutes < np.inf or jobs < 1 or not items:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "minutes must be above 0, jobs 1 or more, and items one or more.")
-    if beside is not None and not 0.0 < beside < np.inf:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"beside must be a finite number above 0, got {beside}.")
+    robot.require_known()
+    require_at_least(1, jobs=jobs)
+    for name, value in {"minutes": minutes, "beside": beside}.items():
+        if value is not None and not 0.0 < value < np.inf:
+            raise invalid(f"--{name} must be a finite number above 0, got {value}.")
+    if not items:
+        raise invalid("--items must name a product or more.")
     if unknown := [item for item in items if item not in load_catalogue()]:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no product {unknown[0][:80]!r} in the catalogue.")
+        raise invalid(f"There is no product {unknown[0][:80]!r} in the catalogue.")
     began = time.monotonic()
     settings = (None,) if beside is None else (None, beside)
-    work = [HoldJob(item, robot, 60 * minutes, clutter, impratio) for item in items for impratio in settings]
-    say(f"{len(items)} things, each held for {minutes:g} minutes by {robot}")
+    work = [HoldJob(item, robot.robot, 60 * minutes, clutter, impratio) for item in items for impratio in settings]
+    say(f"{len(items)} things, each held for {minutes:g} minutes by {robot.robot}")
     records = run_jobs(run_one, work, jobs, lambda job, why: HoldRecord(job, error=why))
     document = {
         "bench": "hold",
         "machine": machine(),
         "minutes": minutes,
-        "robot": robot,
+        "robot": robot.robot,
         "rows": [_row(record) for record in records],
         "wall_s": round(time.monotonic() - began, 1),
     }

@@ -8,7 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from agent_node.console.terminal import AsJson, PackagePath, PortOptions, say
+from agent_node.console.options import (
+    DEFAULT_BACKENDS,
+    DEFAULT_ROBOT_OPTIONS,
+    BackendOptions,
+    PolicySpec,
+    ProtocolName,
+    RobotOptions,
+    Unprefixed,
+    require_at_least,
+)
+from agent_node.console.terminal import AsJson, say
 from agent_node.conversation import TURN_BUDGET
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from agent_node.policies.registry import make_policy, require_form
@@ -22,10 +32,7 @@ from sim.tasks.sentences import PAPER_SENTENCES
 from sim.tasks.task import TASK_GOAL
 from sim.tasks.tasks import CATEGORIES, GeneratedTask, paper_task
 from tool_nodes import registry
-from tool_nodes.motion.packages import use_packages
-from tool_nodes.motion.robot_model import DEFAULT_ROBOT, load_robot
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 from tool_nodes.toolbox.toolbox import Tools
 from training.env.difficulty import Difficulty
 from training.env.episode import run_episode
@@ -38,21 +45,63 @@ FAST_SIZE = (320, 240)
 
 
 @dataclass(frozen=True)
+class EpisodeOptions:
+    """How every episode is run.
+
+    Attributes:
+        transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
+            with a domain and a router of its own, in lockstep.
+        policy: Who decides; each episode has a new one, seeded by its scene.
+        turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
+        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
+            training.env.difficulty. Only with the transport process.
+        fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
+    """
+
+    backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS
+    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS
+    transport: Transport = "process"
+    policy: PolicySpec = "scripted"
+    protocol: ProtocolName = "spacetools"
+    turns: int = TURN_BUDGET
+    difficulty: float = 0.0
+    fast: bool = False
+    model: ModelSettings = _DEFAULT_MODEL
+
+    def check(self) -> None:
+        """Raises ToolError INVALID_ARGUMENT for what cannot be run."""
+        require_at_least(1, turns=self.turns)
+        Difficulty(self.difficulty)
+        if self.difficulty and self.transport != "process":
+            raise invalid("Only the transport process has a difficulty.")
+        load_protocol(self.protocol)
+        require_form(self.policy)
+        registry.require_installed("policy", self.policy)
+        self.backends.require_known()
+        self.robot.require_known()
+
+    def document(self) -> dict[str, Any]:
+        """The options as the report has them, of the model's those that are not the default."""
+        model = {name: value for name, value in vars(self.model).items() if value != getattr(_DEFAULT_MODEL, name)}
+        plain = ("transport", "policy", "protocol", "difficulty", "fast")
+        return {
+            **self.backends.document(),
+            "robot": self.robot.robot,
+            "model": model,
+            **{name: getattr(self, name) for name in plain},
+        }
+
+
+_AS_DEFAULT = EpisodeOptions()
+
+
+@dataclass(frozen=True)
 class EpisodeJob:
-    """One episode, its tools in process or in a ROS 2 graph; the rest is as of `bench_manipulation`."""
+    """One episode: a sentence of the paper in the scene of a seed."""
 
     sentence: int
     seed: int
-    perception: str
-    transport: Transport = "process"
-    protocol: str = "spacetools"
-    turns: int = TURN_BUDGET
-    ports: PortNames = AS_PRESET
-    robot: str = DEFAULT_ROBOT
-    difficulty: float = 0.0
-    fast: bool = False
-    policy: str = "scripted"
-    model: ModelSettings = _DEFAULT_MODEL
+    options: EpisodeOptions = _AS_DEFAULT
 
 
 @dataclass(frozen=True)
@@ -88,12 +137,13 @@ class EpisodeRecord:
 
 def run_one(job: EpisodeJob) -> EpisodeRecord:
     """Run and judge one episode in its own station."""
-    difficulty = Difficulty(job.difficulty)
+    options = job.options
+    difficulty = Difficulty(options.difficulty)
     task = difficulty.task(paper_task(job.sentence, job.seed), job.seed)
-    config = StationConfig(perception=job.perception, seed=job.seed, ports=job.ports, robot=job.robot)
-    if job.fast:
+    config = StationConfig(**vars(options.backends), seed=job.seed, robot=options.robot.robot)
+    if options.fast:
         config = replace(config, image_size=FAST_SIZE, sleep=True)
-    if job.transport == "ros":
+    if options.transport == "ros":
         with ros_station(task.scene, config) as remote:
             return _record(job, task, remote, [])
     planning: list[float] = []
@@ -111,11 +161,11 @@ def _record(
     planning: Sequence[float],
     toolbox: Tools | None = None,
 ) -> EpisodeRecord:
-    protocol = load_protocol(job.protocol)
-    options = PolicyOptions(**asdict(job.model), seed=job.seed, turns=job.turns)
-    tools = toolbox or station.toolbox
-    policy = make_policy(job.policy, protocol, tools.schemas(), options)
-    outcome = run_episode(station, policy, task, job.turns, protocol=protocol, toolbox=tools)
+    options = job.options
+    protocol, tools = load_protocol(options.protocol), toolbox or station.toolbox
+    settings = PolicyOptions(**asdict(options.model), seed=job.seed, turns=options.turns)
+    policy = make_policy(options.policy, protocol, tools.schemas(), settings)
+    outcome = run_episode(station, policy, task, options.turns, protocol=protocol, toolbox=tools)
     episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(
         sentence=job.sentence,
@@ -168,20 +218,10 @@ def rows_of(records: Sequence[EpisodeRecord]) -> list[dict[str, Any]]:
 
 
 def bench_manipulation(
+    options: Unprefixed[EpisodeOptions] = _AS_DEFAULT,
     seeds: int = 3,
     first_seed: int = 0,
-    perception: str = DEFAULT_PRESET,
-    transport: Transport = "process",
-    policy: str = "scripted",
-    protocol: str = "spacetools",
-    turns: int = TURN_BUDGET,
-    robot: str = DEFAULT_ROBOT,
-    package_path: PackagePath = "",
-    difficulty: float = 0.0,
-    fast: bool = False,
     jobs: int = 1,
-    ports: PortOptions = AS_PRESET,
-    model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
 ) -> int:
     """Run the paper's 20 sentences over random scenes and print success with 95 % intervals.
@@ -189,57 +229,24 @@ def bench_manipulation(
     Args:
         seeds: Scenes per sentence.
         first_seed: Seed of the first scene.
-        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
-        transport: "process" has the tools in this process, "ros" as nodes of a ROS 2 graph, started for each episode
-            with a domain and a router of its own, in lockstep.
-        policy: Who decides, as of toolhand run: scripted, tiny, openai:MODEL@BASE_URL, transformers:FOLDER, or an
-            installed one; each episode has a new one, seeded by its scene.
-        protocol: In which paper's form the policy writes: spacetools, peria, evic, last or native.
-        turns: Assistant turns of a command; a protocol with one call a turn needs more of them.
-        robot: Which robot: gen3, jaco2_j2s7s300, or a folder with its robot.yaml.
-        difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
-            training.env.difficulty. Only with the transport process.
-        fast: Pictures of 320x240, and what rests is not computed, as in rollouts: half the processor time.
         jobs: Processes. Timings are most meaningful with 1.
     """
-    if min(seeds, jobs, turns) < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "seeds, jobs and turns must be 1 or more and first-seed 0 or more.")
-    Difficulty(difficulty)
-    if difficulty and transport != "process":
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Only the transport process has a difficulty.")
-    load_protocol(protocol)
-    require_form(policy)
-    registry.require_installed("policy", policy)
-    ports.require_known(perception)
-    use_packages(package_path)
-    load_robot(robot)
+    require_at_least(1, seeds=seeds, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
+    options.check()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + seeds)
-    work = [
-        EpisodeJob(
-            sentence, seed, perception, transport, protocol, turns, ports, robot, difficulty, fast, policy, model
-        )
-        for seed in chosen
-        for sentence in range(len(PAPER_SENTENCES))
-    ]
+    work = [EpisodeJob(sentence, seed, options) for seed in chosen for sentence in range(len(PAPER_SENTENCES))]
     say(
-        f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {perception}, transport {transport}, "
-        f"policy {policy}, protocol {protocol}, robot {robot}"
+        f"{len(work)} episodes, seeds {chosen[0]}..{chosen[-1]}, perception {options.backends.perception}, transport "
+        f"{options.transport}, policy {options.policy}, protocol {options.protocol}, robot {options.robot.robot}"
     )
     records = run_jobs(run_one, work, jobs, crashed, _note)
     document = {
         "bench": "manipulation",
-        "perception": perception,
-        "ports": vars(ports.over(perception)),
-        "transport": transport,
-        "policy": policy,
-        "model": {name: value for name, value in vars(model).items() if value != getattr(_DEFAULT_MODEL, name)},
-        "protocol": protocol,
-        "robot": robot,
-        "difficulty": difficulty,
-        "fast": fast,
+        **options.document(),
         "judged_against": TASK_GOAL,
-        "turns": _turns(records, turns),
+        "turns": _turns(records, options.turns),
         "machine": machine(),
         "seeds": list(chosen),
         "jobs": jobs,

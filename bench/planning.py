@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.console.terminal import AsJson, PackagePath, say
+from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unprefixed, require_at_least
+from agent_node.console.terminal import AsJson, say
 from bench.ompl_planner import installed, ompl_path
 from bench.planning_worlds import WORLDS, Problem, draw_problem
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from tool_nodes.motion.collision import Checker
-from tool_nodes.motion.packages import use_packages
 from tool_nodes.motion.planner import EmbeddedPlanner
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.motion.scene_model import SceneModel
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import FloatArray, JointGoal
 from training.pool.parallel import run_jobs
 
@@ -145,8 +145,7 @@ def bench_planning(
     n: int = 100,
     worlds: tuple[str, ...] = tuple(WORLDS),
     first_seed: int = 0,
-    robot: str = "gen3",
-    package_path: PackagePath = "",
+    robot: Unprefixed[RobotOptions] = DEFAULT_ROBOT_OPTIONS,
     ompl_s: float = 10.0,
     jobs: int = 1,
     as_json: AsJson = False,
@@ -157,23 +156,22 @@ def bench_planning(
         n: Problems of each world.
         worlds: Which kinds of boxes.
         first_seed: Seed of the first problem of each world.
-        robot: Which arm.
         ompl_s: Wall time that OMPL's search may take, and once more its simplification [s]; 0 leaves it out.
         jobs: Processes.
     """
-    if n < 1 or jobs < 1 or first_seed < 0 or not 0.0 <= ompl_s < float("inf"):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more, first-seed and ompl-s finite and 0 or more."
-        )
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
+    if not 0.0 <= ompl_s < float("inf"):
+        raise invalid(f"--ompl-s must be finite and 0 or more, got {ompl_s}.")
     if unknown := [world for world in worlds if world not in WORLDS]:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Unknown world {unknown[0]!r}. Known: {', '.join(WORLDS)}.")
-    use_packages(package_path)
+        raise invalid(f"Unknown world {unknown[0]!r}. Known: {', '.join(WORLDS)}.")
+    robot.require_known()
     peer = ompl_s > 0.0 and installed()
     if ompl_s > 0.0 and not peer:
         say("OMPL is not installed, so there are no rows of it; `pip install ompl` brings it.")
     began = time.monotonic()
     work = [
-        PlanningJob(world, seed, robot, ompl_s if peer else None)
+        PlanningJob(world, seed, robot.robot, ompl_s if peer else None)
         for world in dict.fromkeys(worlds)
         for seed in range(first_seed, first_seed + n)
     ]
@@ -182,7 +180,7 @@ def bench_planning(
     document = {
         "bench": "planning",
         "machine": machine(),
-        "robot": robot,
+        "robot": robot.robot,
         "worlds": list(dict.fromkeys(worlds)),
         "seeds": [first_seed, first_seed + n - 1],
         "jobs": jobs,

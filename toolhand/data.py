@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 import tyro
 
+from agent_node.console.options import Perception
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.port_names import DEFAULT_PRESET
-from toolhand.options import Perception
 
 NewFolder = Annotated[Path, tyro.conf.arg(metavar="DIR", help="Where it goes: not there yet, or empty.")]
 Kept = Annotated[

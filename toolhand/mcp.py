@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
-from agent_node.console.terminal import INTERRUPTED, PortOptions, say
+from agent_node.console.options import Perception, PortOptions
+from agent_node.console.terminal import INTERRUPTED, say
 from tool_nodes.extras import install_extra
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, SceneName, Seed, Suite, ToolboxRole, named_scene
+from toolhand.options import SceneName, Seed, Suite, ToolboxRole, named_scene
 from toolhand.tools import StationChoice
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import tyro
 
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.robot_names import DEFAULT_ROBOT, ROBOTS
+from tool_nodes.robot_names import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
     from sim.scene.scenes import Scene
@@ -25,18 +25,6 @@ SceneName = Annotated[
         metavar="SCENE",
         help='Which scene: a seed such as 3, which always gives the same scene; the path of a YAML file; or "example".',
     ),
-]
-Perception = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="PRESET",
-        help='What stands behind the perception ports: "sim" sees with simulator truth and noise, "pixels" with colour '
-        'and depth only, "learned" as pixels but points by a network; `toolhand doctor` lists what is installed.',
-    ),
-]
-RobotName = Annotated[
-    str,
-    tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {', '.join(ROBOTS)}, or a folder with its robot.yaml."),
 ]
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
 Suite = Annotated[

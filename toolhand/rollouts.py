@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from agent_node.console.options import Perception, PolicySpec, ProtocolName
 from agent_node.console.terminal import INTERRUPTED, AsJson, emit, say
 from agent_node.policies.options import ModelSettings
 from tool_nodes.port_names import DEFAULT_PRESET
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, Suite
-from toolhand.run import PolicySpec, ProtocolName
+from toolhand.options import Suite
 
 if TYPE_CHECKING:
     from training.rollouts.engine import CollectReport

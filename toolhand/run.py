@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from agent_node.console.narration import Narrator, say_missing
+from agent_node.console.options import PackagePath, Perception, PolicySpec, PortOptions, ProtocolName, RobotName
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
     Interrupt,
-    PackagePath,
-    PortOptions,
     chosen_by_the_user,
     emit,
     exit_status_of,
@@ -33,8 +32,6 @@ from toolhand.options import (
     DEFAULT_ROBOT,
     DefaultNumber,
     DefaultText,
-    Perception,
-    RobotName,
     SceneName,
     Seed,
     Suite,
@@ -51,21 +48,6 @@ Approval = Annotated[
     tyro.conf.arg(
         help='"auto" moves within the limits, "ask-motion" shows each planned motion and asks at this terminal, '
         '"dry-run" plans and moves nothing; it ends with 0 where the first motion is planned and within the limits.'
-    ),
-]
-PolicySpec = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="POLICY",
-        help="Who decides: scripted (rules without a model), openai:MODEL[@BASE_URL] for any OpenAI-compatible server, "
-        "anthropic:MODEL, transformers:FOLDER_OR_NAME, replay:RUN_FOLDER, or tiny:FILE (a small network that sees).",
-    ),
-]
-ProtocolName = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="PROTOCOL",
-        help="How the policy writes: spacetools, peria, evic, last, or native (a server's own tool calls).",
     ),
 ]
 

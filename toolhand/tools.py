@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import tyro
 
+from agent_node.console.options import Perception, PortOptions
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
     Interrupt,
-    PortOptions,
     emit,
     exit_status,
     plain,
@@ -21,7 +21,7 @@ from agent_node.console.terminal import (
 )
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Perception, PngFile, SceneName, Seed, Suite, named_station
+from toolhand.options import PngFile, SceneName, Seed, Suite, named_station
 
 if TYPE_CHECKING:
     from sim.mock.station import MockStation

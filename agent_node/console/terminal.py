@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError, invalid
 
 if TYPE_CHECKING:
@@ -32,19 +31,6 @@ AsJson = Annotated[
     bool,
     tyro.conf.arg(name="json", help="Print exactly one JSON document on stdout."),
     tyro.conf.FlagCreatePairsOff,
-]
-
-
-PortOptions = Annotated[PortNames, tyro.conf.arg(name="")]
-"""--pointer, --segmenter and so on: a backend for a single port."""
-
-PackagePath = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="DIR",
-        help="Folders in which the package:// meshes of a robot's URDF are looked for, separated as in PATH; without "
-        "them the ament index is asked.",
-    ),
 ]
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
 from bench.perception.metrics import (
@@ -43,7 +44,7 @@ from tool_nodes.perception.presets import PIXELS
 from tool_nodes.perception.prompts import segment_by
 from tool_nodes.port_names import presets
 from tool_nodes.registry import Setting, Shared
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.types import BoolArray, Everything, Frame, PointPrompt
@@ -316,8 +317,8 @@ def bench_perception(
         reader: What reads it, with --text.
         size: Width and height of the pictures; 4:3 keeps the field of view.
     """
-    if scenes < 1 or jobs < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "scenes and jobs must be 1 or more and first-seed 0 or more.")
+    require_at_least(1, scenes=scenes, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
     seen_at = parse_size(size)

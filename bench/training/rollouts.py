@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
+from agent_node.console.options import Perception, require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.moments import Checks, bench_moments
@@ -244,7 +245,7 @@ def bench_rollouts(
     first_seed: int = 0,
     size: str = "320x240",
     timestep: float = 0.002,
-    perception: str = DEFAULT_PRESET,
+    perception: Perception = DEFAULT_PRESET,
     workers: int = 2,
     memory: int = 0,
     groups: int = 0,
@@ -262,16 +263,13 @@ def bench_rollouts(
         first_seed: Seed of the first task.
         size: Width and height of the pictures; the plain loop has 640x480.
         timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
-        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
         workers: Processes at once; 1 leaves the last part out.
         memory: Measure the memory of this process over so many episodes instead, without the garbage collector.
         groups: Compare so many groups of 8 that start from one moment instead, and time resets.
         station: "mock" counts picks on recorded frames instead, in this process: nothing of the physics is run.
     """
-    if min(memory, groups) < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "memory and groups must be 0 or more.")
-    if min(n, workers) < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and workers must be 1 or more and first-seed 0 or more.")
+    require_at_least(1, n=n, workers=workers)
+    require_at_least(0, first_seed=first_seed, memory=memory, groups=groups)
     PortNames().require_known(perception)
     check_timestep(timestep)
     seen_at = parse_size(size)

@@ -12,13 +12,20 @@ from typing import Annotated, Any
 
 import tyro
 
-from agent_node.console.terminal import AsJson, PortOptions, say
+from agent_node.console.options import (
+    COLOUR_AND_DEPTH,
+    BackendOptions,
+    PolicySpec,
+    ProtocolName,
+    Unprefixed,
+    require_at_least,
+)
+from agent_node.console.terminal import AsJson, say
 from agent_node.policies.options import ModelSettings
 from agent_node.runs.folder import encode, write_atomically
 from bench.perception.metrics import format_means, mean_row
 from bench.stats import format_rows, machine, publish, rate_row
-from tool_nodes.port_names import AS_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.data.sets import SETS, load_set
 from training.data.sets.predictions import MOST_IN_A_ROW, marked_answers, read_predictions
 from training.data.sets.public_set import KEPT_PROBLEMS, MarkedAnswer
@@ -35,12 +42,11 @@ def bench_sets(
     set_name: SetName,
     path: Path,
     predictions: Path | None = None,
-    policy: str | None = None,
+    policy: PolicySpec | None = None,
     split: str | None = None,
-    protocol: str = "peria",
+    protocol: ProtocolName = "peria",
     suite: str | None = None,
-    perception: str = "pixels",
-    ports: PortOptions = AS_PRESET,
+    backends: Unprefixed[BackendOptions] = COLOUR_AND_DEPTH,
     limit: int | None = None,
     save: Path | None = None,
     strict: bool = False,
@@ -52,25 +58,24 @@ def bench_sets(
     Nothing is downloaded. Questions without a prediction are worth 0, and so are those that could not be asked for want
     of a tool or of the policy; bad rows are reported, left out and counted.
 
+    The project's own presets of perception know the robot's pictures and drawings; photographs are seen by models that
+    are chosen by --pointer, --segmenter and so on.
+
     Args:
         path: The folder that the set's files are in, as its publisher has them.
-        predictions: A file of JSON lines {"id": "...", "answer": "..."}.
-        policy: Who is asked instead: openai:MODEL@BASE_URL, transformers:FOLDER, or an installed one.
+        predictions: A file of JSON lines {"id": "...", "answer": "..."}; without it a policy is asked.
         split: One split of the set; every one that is there if left out.
-        protocol: How the policy writes: spacetools, peria, evic or last.
         suite: Whose tools, several with commas; those of the protocol if left out.
-        perception: What stands behind the tools. The project's own presets know the robot's pictures and drawings;
-            photographs are seen by models, chosen by --pointer, --segmenter and so on.
         limit: Mark only so many questions, 1 or more, from the first.
         save: Write the policy's answers to this file, as predictions, also where it is broken off.
         strict: Stop at the first bad row.
     """
     if (predictions is None) == (policy is None):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "Give either predictions or a policy.")
-    if limit is not None and limit < 1:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"limit must be 1 or more, got {limit}.")
+        raise invalid("Give either predictions or a policy.")
+    if limit is not None:
+        require_at_least(1, limit=limit)
     if save is not None and (policy is None or not save.parent.is_dir()):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Answers of a policy are saved, in a folder that exists: {save}.")
+        raise invalid(f"Answers of a policy are saved, in a folder that exists: {save}.")
     began = time.perf_counter()
     reader = load_set(set_name, path, split, strict, limit)
     public_set = reader.public_set
@@ -86,7 +91,7 @@ def bench_sets(
 
     else:
         unknown = set()
-        ask = _asking(str(policy), protocol, suite or protocol, perception, ports, model)
+        ask = _asking(str(policy), protocol, suite or protocol, backends, model)
 
         def answer_to(question: Question) -> str | None:
             say(f"question {question.id}")
@@ -132,7 +137,7 @@ def bench_sets(
 
 
 def _asking(
-    spec: str, protocol: str, suite: str, perception: str, ports: PortNames, model: ModelSettings
+    spec: str, protocol: str, suite: str, backends: BackendOptions, model: ModelSettings
 ) -> Callable[[Question], str | None]:
     """A function that asks a policy one question. Says before the first one which tools see no photographs.
 
@@ -147,11 +152,11 @@ def _asking(
     from training.data.sets.asking import answer_of, picture_toolbox, ports_asked
 
     form, suites = load_protocol(protocol), parse_suites(suite)
-    require_installed(suites, perception, ports)
-    made = make_ports(perception, ports)
+    require_installed(suites, backends.perception, backends.ports)
+    made = make_ports(backends.perception, backends.ports)
     toolbox = picture_toolbox(made, suites)
     policy = make_policy(spec, form, toolbox.schemas(), PolicyOptions(**asdict(model)))
-    named = ports.over(perception)
+    named = backends.ports.over(backends.perception)
     blind = [f"{port} {getattr(named, port)}" for port in made.blind_to_photographs(ports_asked(suites))]
     if blind:
         say(

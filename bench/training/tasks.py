@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.console.options import Perception, require_at_least
 from agent_node.console.terminal import AsJson
 from agent_node.console.terminal import say as tell
 from agent_node.policy import Policy
@@ -165,7 +166,7 @@ def bench_tasks(
     n: int = 30,
     first_seed: int = 0,
     split: str = "train",
-    perception: str = DEFAULT_PRESET,
+    perception: Perception = DEFAULT_PRESET,
     difficulty: float = 0.0,
     jobs: int = 1,
     as_json: AsJson = False,
@@ -176,8 +177,7 @@ def bench_tasks(
         kinds: "all", "questions", or kinds separated by commas.
         n: Tasks of each kind.
         first_seed: Seed of the first one.
-        split: Whose products, layouts and wordings: train, validation or test.
-        perception: Which backends: sim (simulator truth with noise), pixels (colour and depth), or an installed preset.
+        split: Whose products, layouts and wordings.
         difficulty: From 0 to 1: noise of the perception sim, calls that fail on purpose, things that slip; see
             training.env.difficulty.
         jobs: Processes.
@@ -185,8 +185,8 @@ def bench_tasks(
     chosen = _chosen(kinds)
     split_named(split)
     Difficulty(difficulty)
-    if min(n, jobs) < 1 or first_seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "n and jobs must be 1 or more and first-seed 0 or more.")
+    require_at_least(1, n=n, jobs=jobs)
+    require_at_least(0, first_seed=first_seed)
     require_installed(SUITES, perception, AS_PRESET)
     began = time.monotonic()
     seeds = range(first_seed, first_seed + n)

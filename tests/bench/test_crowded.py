@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 import bench.crowded
+from agent_node.console.options import COLOUR_AND_DEPTH
 from bench.crowded import CrowdJob, CrowdRecord, bench_crowded, crashed, rows_of, run_one
-from tool_nodes.results import ErrorCode, ToolError
 
 DONE = CrowdRecord(0, 0.0, "other colour", "pick", "pick up the cola", scored=True, success=True)
 REFUSED = replace(DONE, gap_mm=2.0, success=False, error_code="OBJECT_NOT_FOUND", answer="No cola.")
@@ -18,7 +18,7 @@ LIE = replace(WRONG, false_success=True, error_code=None, category="pick_and_pla
 
 
 def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
-    records = run_one(CrowdJob(5, "pixels"))
+    records = run_one(CrowdJob(5, COLOUR_AND_DEPTH))
     assert [r.text for r in records if r.category == "pick"]
     assert all(r.scored for r in records)
     assert {(r.gap_mm, r.pairing) for r in records} == {(0.0, "same colour")}
@@ -29,7 +29,7 @@ def test_things_that_touch_are_picked_by_what_the_pixels_show() -> None:
 def test_rows_tell_done_refused_wrong_and_false_apart() -> None:
     rows = {
         row["name"]: (row["success"], row["n"])
-        for row in rows_of([DONE, REFUSED, WRONG, LIE, crashed(CrowdJob(0, "sim"), "x")[0]])
+        for row in rows_of([DONE, REFUSED, WRONG, LIE, crashed(CrowdJob(0, COLOUR_AND_DEPTH), "x")[0]])
     }
     assert rows["gap 0 mm"] == (1, 1)
     assert rows["gap 2 mm"] == (0, 3)
@@ -48,10 +48,3 @@ def test_the_document_has_every_failure(monkeypatch: pytest.MonkeyPatch, capsys:
     assert [failure["lifted"] for failure in document["failures"]] == [["milk_1"]] * 2
     assert bench_crowded(n=1) == 0
     assert "2 mm  'pick up the cola': false success" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"jobs": 0}, {"first_seed": -1}])
-def test_wrong_numbers_are_refused(wrong: dict[str, int]) -> None:
-    with pytest.raises(ToolError, match="n and jobs must be 1 or more") as caught:
-        bench_crowded(**wrong)  # type: ignore[arg-type]
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

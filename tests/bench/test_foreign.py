@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from agent_node.console.options import COLOUR_AND_DEPTH
 from bench.foreign import ForeignJob, ForeignRecord, bench_foreign, crashed, rows_of, run_one
 from sim.scene.foreign import LAYOUTS, ForeignLayout, foreign_scene, settle
 from sim.scene.solids import draw_solid
@@ -18,7 +19,7 @@ KNOWN_FALSE = [(0, "packed"), (1, "pile"), (17, "pile")]
 
 @pytest.mark.parametrize(("seed", "layout"), KNOWN_FALSE)
 def test_no_success_is_claimed_that_the_judge_denies(seed: int, layout: ForeignLayout) -> None:
-    record = run_one(ForeignJob(seed, layout, "pixels"))
+    record = run_one(ForeignJob(seed, layout, COLOUR_AND_DEPTH))
     assert record.scored
     assert record.success or not record.reported
     assert record.reported or record.code
@@ -52,7 +53,7 @@ def test_foreign_things_lie_still_on_the_table_and_the_same_seed_gives_the_same_
 
 
 def record(reported: bool, success: bool, up: str, code: str = "", check_s: float | None = 0.4) -> ForeignRecord:
-    return ForeignRecord(ForeignJob(0, "pile", "pixels"), "blob", code, "", reported, success, up, check_s)
+    return ForeignRecord(ForeignJob(0, "pile", COLOUR_AND_DEPTH), "blob", code, "", reported, success, up, check_s)
 
 
 def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_broke() -> None:
@@ -61,7 +62,7 @@ def test_rates_tell_false_success_from_what_was_given_up_and_leave_out_what_brok
         record(True, False, "another"),
         record(False, False, "the target", "WRONG_OBJECT", None),
         record(False, False, "nothing", "NO_GRASP", None),
-        crashed(ForeignJob(1, "packed", "pixels"), "it died"),
+        crashed(ForeignJob(1, "packed", COLOUR_AND_DEPTH), "it died"),
     ]
     rows = {row["name"]: row for row in rows_of(records)}
     assert (rows["all"]["success"], rows["all"]["n"]) == (1, 4)

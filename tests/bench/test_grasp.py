@@ -135,10 +135,3 @@ def test_two_rounds_grasp_every_product_alone_and_in_clutter() -> None:
 def test_what_was_not_tried_has_no_rate() -> None:
     clutter = rows(HELD)["clutter"]
     assert (clutter["n"], clutter["rate"]) == (0, None)
-
-
-@pytest.mark.parametrize("wrong", [{"n": 0}, {"jobs": 0}, {"first_seed": -1}])
-def test_wrong_numbers_are_refused_before_anything_runs(wrong: dict[str, int]) -> None:
-    with pytest.raises(ToolError, match=r"n and jobs must be 1 or more and first-seed 0 or more\.") as caught:
-        bench_grasp(**wrong)  # type: ignore[arg-type]
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import bench.manipulation
+from agent_node.console.options import BackendOptions
 from agent_node.policies.options import ModelSettings
-from bench.manipulation import EpisodeJob, EpisodeRecord, bench_manipulation, crashed, rows_of, run_one
+from bench.manipulation import EpisodeJob, EpisodeOptions, EpisodeRecord, bench_manipulation, crashed, rows_of, run_one
 from sim.tasks.sentences import PAPER_SENTENCES
 from sim.world import World
 from tool_nodes.port_names import PortNames
@@ -66,7 +67,7 @@ def test_timings_are_in_milliseconds_over_what_was_measured() -> None:
 
 
 def test_an_episode_becomes_a_record() -> None:
-    record = run_one(EpisodeJob(4, 0, "sim"))
+    record = run_one(EpisodeJob(4, 0))
     assert record.text == PAPER_SENTENCES[4]
     assert record.category == "pick"
     assert record.scored
@@ -78,7 +79,7 @@ def test_an_episode_becomes_a_record() -> None:
 
 
 def test_one_process_and_two_give_the_same_records() -> None:
-    work = [EpisodeJob(4, 1, "sim"), EpisodeJob(7, 1, "sim")]
+    work = [EpisodeJob(4, 1), EpisodeJob(7, 1)]
     one, two = (run_jobs(run_one, work, processes, crashed) for processes in (1, 2))
     assert [without_times(r) for r in one] == [without_times(r) for r in two]
     assert all(r.scored for r in one)
@@ -92,14 +93,14 @@ def test_physics_that_breaks_is_counted_and_not_scored(monkeypatch: pytest.Monke
 
     step = World.step
     monkeypatch.setattr(World, "step", broken)
-    record = run_one(EpisodeJob(4, 0, "sim"))
+    record = run_one(EpisodeJob(4, 0))
     assert not record.scored
     assert not record.success
     assert record.error_code == ErrorCode.INTERNAL
 
 
 def test_an_episode_that_crashes_is_one_record_without_a_score() -> None:
-    record = crashed(EpisodeJob(3, 8, "sim"), "KeyError: 'x'")
+    record = crashed(EpisodeJob(3, 8), "KeyError: 'x'")
     assert (record.sentence, record.seed, record.text) == (3, 8, PAPER_SENTENCES[3])
     assert not record.scored
     assert record.error_code == ErrorCode.INTERNAL
@@ -147,17 +148,18 @@ def test_another_policy_is_asked_with_its_settings_and_the_backends_of_single_po
 
     monkeypatch.setattr(bench.manipulation, "run_one", run)
     model, ports = ModelSettings(temperature=1.0), PortNames(pointer="learned")
-    bench_manipulation(seeds=1, policy="tiny", model=model, ports=ports, as_json=True)
-    assert {(job.policy, job.model, job.ports) for job in done} == {("tiny", model, ports)}
+    options = EpisodeOptions(BackendOptions(ports=ports), policy="tiny", model=model)
+    bench_manipulation(options, seeds=1, as_json=True)
+    assert {job.options for job in done} == {options}
     document = json.loads(capsys.readouterr().out)
     assert (document["policy"], document["model"]) == ("tiny", {"temperature": 1.0})
     assert document["ports"]["pointer"] == "learned"
     with pytest.raises(ToolError, match="There is no policy 'oracle'"):
-        bench_manipulation(policy="oracle")
+        bench_manipulation(EpisodeOptions(policy="oracle"))
 
 
 def test_the_small_policy_carries_out_a_sentence_of_the_paper() -> None:
-    record = run_one(EpisodeJob(0, 0, "learned", policy="tiny", fast=True))
+    record = run_one(EpisodeJob(0, 0, EpisodeOptions(BackendOptions("learned"), policy="tiny", fast=True)))
     assert record.scored
     assert record.turns > 1
 
@@ -175,10 +177,3 @@ def test_the_text_for_people_has_a_line_for_each_code_failure_and_timing(capsys:
     for timing in ("time_to_first_motion", "planning", "camera 640x480"):
         assert f"\n{timing} " in captured.out
     assert "4 episodes, seeds 0..0, perception sim" in captured.err
-
-
-@pytest.mark.parametrize("wrong", [{"seeds": 0}, {"jobs": 0}, {"first_seed": -1}])
-def test_wrong_numbers_are_refused_before_anything_runs(wrong: dict[str, int]) -> None:
-    with pytest.raises(ToolError, match=r"must be 1 or more and first-seed 0 or more") as caught:
-        bench_manipulation(**wrong)  # type: ignore[arg-type]
-    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

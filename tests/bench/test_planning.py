@@ -109,7 +109,6 @@ def test_ompl_solves_the_same_problem_where_it_is_installed() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"n": 0}, "n and jobs must be 1 or more"),
         ({"ompl_s": -1.0}, "finite and 0 or more"),
         ({"ompl_s": float("nan")}, "finite and 0 or more"),
         ({"worlds": ("table", "cave")}, "Unknown world 'cave'. Known: table, clutter, shelf, bin, gap"),

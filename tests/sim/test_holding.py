@@ -152,8 +152,8 @@ def test_the_bench_says_how_far_a_thing_slid_and_how_fast_the_physics_was() -> N
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"minutes": 0.0}, "minutes must be above 0"),
-        ({"beside": -1.0}, "beside must be a finite number above 0"),
+        ({"minutes": 0.0}, "--minutes must be a finite number above 0"),
+        ({"beside": -1.0}, "--beside must be a finite number above 0"),
         ({"items": ("anvil",)}, "There is no product 'anvil'"),
     ],
 )

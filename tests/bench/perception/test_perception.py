@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -262,9 +261,3 @@ def test_the_document_names_scenes_rows_and_faults(
     text = capsys.readouterr().out
     assert "mask_iou [pixels]" in text
     assert "the point is on something else" in text
-
-
-@pytest.mark.parametrize("arguments", [{"scenes": 0}, {"jobs": 0}, {"first_seed": -1}])
-def test_wrong_numbers_are_refused_in_a_sentence(arguments: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match="must be 1 or more"):
-        bench_perception(**arguments)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from agent_node.console.options import BackendOptions
 from agent_node.policies import registry
 from agent_node.policy import Reply
 from bench.training.sets import bench_sets
@@ -92,7 +93,7 @@ def test_a_set_without_a_usable_row_has_no_total(tmp_path: Path, capsys: pytest.
         ({}, "Give either predictions or a policy"),
         ({"predictions": Path("a"), "policy": "scripted"}, "Give either"),
         ({"predictions": Path("absent.jsonl")}, "There is no file absent.jsonl of predictions"),
-        ({"predictions": Path("a"), "limit": 0}, "limit must be 1 or more"),
+        ({"predictions": Path("a"), "limit": 0}, "--limit must be 1 or more"),
         ({"predictions": Path("a"), "save": Path("b")}, "Answers of a policy are saved"),
         ({"policy": "oracle"}, "There is no policy 'oracle'"),
         ({"policy": "scripted", "protocol": "morse"}, "morse"),
@@ -201,7 +202,7 @@ def test_a_missing_extra_is_found_before_the_first_question(
     assert (error.value.code, capsys.readouterr().err) == (ErrorCode.UNAVAILABLE, "")
     assert "pip install" in error.value.hint
     with pytest.raises(ToolError, match="There is no reader 'eyes'"):
-        bench_sets("vstar", tmp_path, policy="scripted", ports=PortNames(reader="eyes"))
+        bench_sets("vstar", tmp_path, policy="scripted", backends=BackendOptions("pixels", PortNames(reader="eyes")))
 
 
 def test_a_port_is_chosen_on_its_own(
@@ -209,7 +210,7 @@ def test_a_port_is_chosen_on_its_own(
 ) -> None:
     questions(tmp_path, 3)
     monkeypatch.setattr(registry, "make_policy", lambda *_: Points())
-    bench_sets("vstar", tmp_path, ports=PortNames(pointer="learned"), **POINTING)
+    bench_sets("vstar", tmp_path, backends=BackendOptions("pixels", PortNames(pointer="learned")), **POINTING)
     assert "pointer learned" in capsys.readouterr().err
 
 

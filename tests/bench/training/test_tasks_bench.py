@@ -40,7 +40,6 @@ def test_what_has_no_score_is_counted_and_left_out():
     [
         ({"kinds": "juggle"}, "There is no task kind 'juggle': give all, questions, or some of pick,"),
         ({"split": "exam"}, "There is no split 'exam'"),
-        ({"n": 0}, "n and jobs must be 1 or more"),
         ({"difficulty": 2.0}, "difficulty must be from 0 to 1"),
     ],
 )

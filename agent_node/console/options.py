@@ -1,0 +1,140 @@
+"""Options that several commands share: each is described in one place, and names come from what is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
+
+import tyro
+
+from agent_node.protocol import protocol_names
+from tool_nodes import registry
+from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
+from tool_nodes.results import invalid
+from tool_nodes.robot_names import DEFAULT_ROBOT
+
+T = TypeVar("T")
+Unprefixed = Annotated[T, tyro.conf.arg(name="")]
+"""A group of options that are typed without the group's name: `--segmenter`, not `--ports.segmenter`."""
+
+
+def listed(names: Mapping[str, str] | tuple[str, ...] | list[str]) -> str:
+    """Names as help shows them, one of a mapping with its description: "sim (truth with noise), pixels"."""
+    described = names if isinstance(names, Mapping) else dict.fromkeys(names, "")
+    return ", ".join(f"{name} ({words})" if words else name for name, words in described.items())
+
+
+def installed(port: str, known: Mapping[str, str]) -> str:
+    """Every installed name of a port, those of this project with a description, as help shows them.
+
+    Args:
+        port: A key of `registry.GROUPS`.
+        known: What is typed for a name, and what it is; a name that is not here stands as it is.
+    """
+    offered = registry.names(port)
+    return ", ".join(
+        [known[name] for name in known if name in offered] + [name for name in offered if name not in known]
+    )
+
+
+_PRESETS = {
+    "sim": "sim (simulator truth with noise)",
+    "pixels": "pixels (colour and depth only)",
+    "learned": "learned (as pixels, but a network points)",
+    "served": "served (what `toolhand serve` offers)",
+}
+_POLICIES = {
+    "scripted": "scripted (rules without a model)",
+    "openai": "openai:MODEL[@BASE_URL] (any OpenAI-compatible server)",
+    "anthropic": "anthropic:MODEL[@BASE_URL]",
+    "transformers": "transformers:FOLDER_OR_NAME",
+    "replay": "replay:RUN_FOLDER",
+    "tiny": "tiny or tiny:FILE (a small network that sees)",
+}
+
+Perception = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="PRESET",
+        help=f"What stands behind the perception ports: {installed('perception', _PRESETS)}; `toolhand doctor` lists "
+        "the backends of each port.",
+    ),
+]
+PolicySpec = Annotated[str, tyro.conf.arg(metavar="POLICY", help=f"Who decides: {installed('policy', _POLICIES)}.")]
+ProtocolName = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="PROTOCOL",
+        help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls.",
+    ),
+]
+RobotName = Annotated[
+    str,
+    tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {installed('robot', {})}, or a folder with its robot.yaml."),
+]
+PackagePath = Annotated[
+    str,
+    tyro.conf.arg(
+        metavar="DIR",
+        help="Folders in which the package:// meshes of a robot's URDF are looked for, separated as in PATH; without "
+        "them the ament index is asked.",
+    ),
+]
+PortOptions = Unprefixed[PortNames]
+"""--pointer, --segmenter and so on: a backend for a single port."""
+
+
+@dataclass(frozen=True)
+class BackendOptions:
+    """Backends of the ports: a preset, and others for single ports."""
+
+    perception: Perception = DEFAULT_PRESET
+    ports: PortOptions = AS_PRESET
+
+    def require_known(self) -> None:
+        """Raises ToolError INVALID_ARGUMENT for what names no preset or no backend; none is made."""
+        self.ports.require_known(self.perception)
+
+    def document(self) -> dict[str, Any]:
+        """The preset, and the backend of every port, as a report has them."""
+        return {"perception": self.perception, "ports": vars(self.ports.over(self.perception))}
+
+
+DEFAULT_BACKENDS = BackendOptions()
+COLOUR_AND_DEPTH = BackendOptions("pixels")
+"""Backends that see what a real camera sees."""
+
+
+@dataclass(frozen=True)
+class RobotOptions:
+    """The robot, and where the meshes of its URDF are."""
+
+    robot: RobotName = DEFAULT_ROBOT
+    package_path: PackagePath = ""
+
+    def require_known(self) -> None:
+        """Find the robot and its meshes. Raises ToolError INVALID_ARGUMENT where they are not there."""
+        from tool_nodes.motion.packages import use_packages
+        from tool_nodes.motion.robot_model import load_robot
+
+        use_packages(self.package_path)
+        load_robot(self.robot)
+
+
+DEFAULT_ROBOT_OPTIONS = RobotOptions()
+
+
+def require_at_least(least: int, **options: int) -> None:
+    """Refuse a whole number of the command line that is too small.
+
+    Args:
+        least: Smallest value that is allowed.
+        options: Values by the name of the option.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for the first that is smaller.
+    """
+    for name, value in options.items():
+        if value < least:
+            raise invalid(f"--{name.replace('_', '-')} must be {least} or more, got {value}.")
