@@ -25,9 +25,11 @@ TOOL_TEMPLATE = TEMPLATE.replace(
 
 
 def byte_tokenizer(
-    words: Sequence[str] = ("think tool_call answer name arguments",), size: int = 300,
-    control: Sequence[str] = CONTROL, template: str = TEMPLATE,
-) -> Any:  # fmt: skip
+    words: Sequence[str] = ("think tool_call answer name arguments",),
+    size: int = 300,
+    control: Sequence[str] = CONTROL,
+    template: str = TEMPLATE,
+) -> Any:
     """A tokenizer of bytes and control tokens, which learns up to `size` tokens from some words."""
     import transformers
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -56,10 +58,17 @@ def picture_ids(tokenizer: Any) -> dict[str, int]:
 def text_settings(tokenizer: Any, **more: Any) -> dict[str, Any]:
     """A language model's settings: two layers of width 32, and what is named."""
     return {
-        "vocab_size": len(tokenizer), "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-        "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 4096, "head_dim": 8,
-        "bos_token_id": None, "eos_token_id": tokenizer.eos_token_id,
-    } | more  # fmt: skip
+        "vocab_size": len(tokenizer),
+        "hidden_size": 32,
+        "intermediate_size": 48,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 4096,
+        "head_dim": 8,
+        "bos_token_id": None,
+        "eos_token_id": tokenizer.eos_token_id,
+    } | more
 
 
 def rope(*sections: int) -> dict[str, Any]:
@@ -68,9 +77,13 @@ def rope(*sections: int) -> dict[str, Any]:
 
 
 def random_qwen(
-    kind: str, tokenizer: Any, spread: float = 0.0, text: Mapping[str, Any] = {}, vision: Mapping[str, Any] = {},
+    kind: str,
+    tokenizer: Any,
+    spread: float = 0.0,
+    text: Mapping[str, Any] = {},
+    vision: Mapping[str, Any] = {},
     **more: Any,
-) -> Any:  # fmt: skip
+) -> Any:
     """A vision-language model, always of the same weights.
 
     Args:
@@ -88,8 +101,10 @@ def random_qwen(
     torch.manual_seed(0)
     sees = {"depth": 1, "hidden_size": 16, "intermediate_size": 24, "num_heads": 2, "out_hidden_size": 32}
     settings: dict[str, Any] = {
-        "text_config": text_settings(tokenizer, rope_parameters=rope(1, 1, 2)) | text, **picture_ids(tokenizer), **more
-    }  # fmt: skip
+        "text_config": text_settings(tokenizer, rope_parameters=rope(1, 1, 2)) | text,
+        **picture_ids(tokenizer),
+        **more,
+    }
     if kind == "qwen2_5_vl":
         settings["vision_config"] = sees | {"fullatt_block_indexes": [0]} | vision
         config: Any = transformers.Qwen2_5_VLConfig(**settings)

@@ -11,14 +11,30 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NUMERIC = (
-    "tool_nodes/grasp", "tool_nodes/language", "tool_nodes/models", "tool_nodes/perception",
+    "tool_nodes/grasp",
+    "tool_nodes/language",
+    "tool_nodes/models",
+    "tool_nodes/perception",
     "tool_nodes/workspace.py",
-    "tool_nodes/motion/approval.py", "tool_nodes/motion/guard.py", "tool_nodes/motion/limits.py",
-    "tool_nodes/motion/manipulation.py", "tool_nodes/motion/placing.py", "tool_nodes/motion/plans.py",
-    "tool_nodes/motion/planner.py", "tool_nodes/motion/rrt.py", "tool_nodes/motion/scene_change.py",
-    "tool_nodes/motion/scene_model.py", "tool_nodes/motion/targets.py", "tool_nodes/motion/timing.py",
-    "sim/camera", "sim/drawings", "sim/mock", "sim/perception.py", "sim/ros", "sim/scene",
-)  # fmt: skip
+    "tool_nodes/motion/approval.py",
+    "tool_nodes/motion/guard.py",
+    "tool_nodes/motion/limits.py",
+    "tool_nodes/motion/manipulation.py",
+    "tool_nodes/motion/placing.py",
+    "tool_nodes/motion/plans.py",
+    "tool_nodes/motion/planner.py",
+    "tool_nodes/motion/rrt.py",
+    "tool_nodes/motion/scene_change.py",
+    "tool_nodes/motion/scene_model.py",
+    "tool_nodes/motion/targets.py",
+    "tool_nodes/motion/timing.py",
+    "sim/camera",
+    "sim/drawings",
+    "sim/mock",
+    "sim/perception.py",
+    "sim/ros",
+    "sim/scene",
+)
 """Folders and files whose constants are physical quantities, thresholds and budgets."""
 FILES = sorted(file for name in NUMERIC for file in ((ROOT / name).rglob("*.py") if "." not in name else [ROOT / name]))
 

@@ -134,8 +134,10 @@ def test_the_metadata_say_what_it_is_without_links_into_a_repository(built: tupl
 def test_away_from_the_checkout_it_runs_in_process(installed: Path, elsewhere: Path) -> None:
     where = subprocess.run(
         [installed / "python", "-c", "import sim, rclpy_zenoh; print(sim.__path__[0], rclpy_zenoh.__path__[0])"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     assert all(path.startswith(str(installed.parent)) for path in where.stdout.split())
     assert "Picked up the red box." in toolhand(installed, "run", "pick up the red box", "--no-animation")
     assert list(elsewhere.glob("runs/*/report.html"))

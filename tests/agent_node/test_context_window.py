@@ -188,8 +188,11 @@ def test_a_record_keeps_its_words_and_its_code_but_no_arrays_and_no_traceback() 
     seen = without_arrays(box.call("robot.capture_image", {}, session))
     assert (seen.result.text, seen.image_index) == ("Picture 1.", 0)
     assert (seen.result.value, seen.result.image, dict(seen.result.variables), seen.result.source) == (
-        None, None, {}, None,
-    )  # fmt: skip
+        None,
+        None,
+        {},
+        None,
+    )
     error = without_arrays(box.call("test.fail", {}, session)).result.error
     assert error is not None
     assert (error.code, error.__traceback__, error.__cause__) == (ErrorCode.NO_DEPTH, None, None)

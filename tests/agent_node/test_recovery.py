@@ -29,10 +29,11 @@ from tool_nodes.types import Frame
 LOOK, GRASP, PLACE = (
     json.dumps({"name": name, "arguments": arguments})
     for name, arguments in (
-        ("robot.capture_image", {}), ("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}),
+        ("robot.capture_image", {}),
+        ("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}),
         ("robot.place_on", {"where": "table"}),
     )
-)  # fmt: skip
+)
 NEW_GRASP = json.dumps({"name": "grasp.compute", "arguments": {}})
 SAY = json.dumps({"name": "test.say", "arguments": {"text": "hello"}})
 

@@ -46,8 +46,13 @@ def test_rates_are_given_for_all_alone_clutter_and_every_kind() -> None:
     found = rows(HELD, SLIPPED, NOTHING, replace(HELD, job=CLUTTER))
     assert list(found) == ["all", "single", "clutter", "block", "jar", "false_success", "compute_grasp"]
     assert {name: (row["success"], row["n"]) for name, row in found.items() if "rate" in row} == {
-        "all": (2, 4), "single": (1, 1), "clutter": (1, 3), "block": (2, 2), "jar": (0, 2), "false_success": (1, 4),
-    }  # fmt: skip
+        "all": (2, 4),
+        "single": (1, 1),
+        "clutter": (1, 3),
+        "block": (2, 2),
+        "jar": (0, 2),
+        "false_success": (1, 4),
+    }
     assert (found["compute_grasp"]["n"], found["compute_grasp"]["p50_ms"]) == (3, 50.0)
 
 

@@ -37,8 +37,13 @@ def without_times(record: EpisodeRecord) -> EpisodeRecord:
 
 def test_the_documented_rows_are_there_in_their_order() -> None:
     assert list(rows())[:6] == [
-        "pick", "relational_pick", "pick_and_place", "all", "false_success", "time_to_first_motion",
-    ]  # fmt: skip
+        "pick",
+        "relational_pick",
+        "pick_and_place",
+        "all",
+        "false_success",
+        "time_to_first_motion",
+    ]
 
 
 def test_rates_count_the_simulators_truth_by_category() -> None:

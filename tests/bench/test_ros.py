@@ -17,18 +17,27 @@ NAMES = ["tiny_call", "rgb_720p_call", "rgbd_720p_call", "image_topic_30hz", "ac
 
 def test_a_row_has_percentiles_to_the_microsecond() -> None:
     assert latency_row("tiny_call", [0.0004567] * 3, shm=True) == {
-        "name": "tiny_call", "n": 3, "p50_ms": 0.457, "p95_ms": 0.457, "p99_ms": 0.457, "shm": True,
-    }  # fmt: skip
+        "name": "tiny_call",
+        "n": 3,
+        "p50_ms": 0.457,
+        "p95_ms": 0.457,
+        "p99_ms": 0.457,
+        "shm": True,
+    }
     assert latency_row("tiny_call", [], shm=False)["p50_ms"] is None
 
 
 def test_the_table_has_a_line_for_every_row_and_says_what_it_was_measured_on() -> None:
     document = {
-        "rows": [latency_row("tiny_call", [0.001], shm=True),
-                 latency_row("image_topic_30hz", [], shm=False, delivered=0, sent=5)],
+        "rows": [
+            latency_row("tiny_call", [0.001], shm=True),
+            latency_row("image_topic_30hz", [], shm=False, delivered=0, sent=5),
+        ],
         "machine": {"cpu": "c", "cores": 2, "system": "s", "python": "3"},
-        "load_before": 0.5, "warm_up": 10, "wall_s": 1.0,
-    }  # fmt: skip
+        "load_before": 0.5,
+        "warm_up": 10,
+        "wall_s": 1.0,
+    }
     lines = format_table(document).splitlines()
     assert lines[1].split() == ["tiny_call", "on", "1", *["1.00", "ms"] * 3]
     assert lines[2].split() == ["image_topic_30hz", "off", "0", "-", "-", "-", "0", "of", "5", "delivered"]

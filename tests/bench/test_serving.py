@@ -74,18 +74,26 @@ def test_targets_are_judged_where_both_sides_were_measured() -> None:
         made = {"payload": payload, "way": way, "callers": callers, "calls": 1, "calls_per_s": rate}
         return made | {"p50_ms": 1000.0 / rate}
 
-    rows = [row("busy", "serve", 64, 500.0), row("busy", "blocking", 64, 40.0), row("rgbd", "serve", 64, 500.0),
-            row("small", "in process", 1, 1e6), row("small", "serve", 1, 200.0)]  # fmt: skip
+    rows = [
+        row("busy", "serve", 64, 500.0),
+        row("busy", "blocking", 64, 40.0),
+        row("rgbd", "serve", 64, 500.0),
+        row("small", "in process", 1, 1e6),
+        row("small", "serve", 1, 200.0),
+    ]
     found = [(target["value"], target["met"]) for target in targets(rows)]
     assert found == [(12.5, True), (5.0, False)]
 
 
-@pytest.mark.parametrize(("words", "message"), [
-    ({"payloads": ("tall",)}, "There is no 'tall': small, rgb"),
-    ({"ways": ("by mail",)}, "There is no 'by mail': in process, actors"),
-    ({"callers": (0,)}, "callers must be 1 to 1000"),
-    ({"seconds": 0.0}, "seconds above 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"payloads": ("tall",)}, "There is no 'tall': small, rgb"),
+        ({"ways": ("by mail",)}, "There is no 'by mail': in process, actors"),
+        ({"callers": (0,)}, "callers must be 1 to 1000"),
+        ({"seconds": 0.0}, "seconds above 0"),
+    ],
+)
 def test_what_cannot_be_measured_is_refused(words: dict[str, Any], message: str) -> None:
     with pytest.raises(ToolError, match=message):
         bench_serving(**words)

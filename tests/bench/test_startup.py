@@ -24,8 +24,9 @@ def test_this_installation_is_measured_beside_another(
     assert bench_startup(n=1, graph=False, beside=other, as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
     assert [row["what"] for row in rows] == [
-        "toolhand --help", 'toolhand run "pick up the red box", until the arm moves',
-    ]  # fmt: skip
+        "toolhand --help",
+        'toolhand run "pick up the red box", until the arm moves',
+    ]
     assert all(row["this"] > 0 <= row["other"] for row in rows), "a clock tick may be longer than the other's run"
     assert ran.read_text().split() == ["--help", "run"]
 

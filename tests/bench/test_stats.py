@@ -39,8 +39,14 @@ def test_an_interval_holds_the_rate_and_mirrors_its_failures(counts: tuple[int, 
 
 def test_a_rate_row_has_the_documented_fields_and_whatever_else_is_given() -> None:
     assert rate_row("pick", 3, 4, points=7) == {
-        "name": "pick", "n": 4, "success": 3, "rate": 0.75, "low": 0.3006, "high": 0.9544, "points": 7,
-    }  # fmt: skip
+        "name": "pick",
+        "n": 4,
+        "success": 3,
+        "rate": 0.75,
+        "low": 0.3006,
+        "high": 0.9544,
+        "points": 7,
+    }
 
 
 def test_a_rate_of_nothing_is_no_figure_at_all() -> None:
@@ -52,8 +58,12 @@ def test_a_rate_of_nothing_is_no_figure_at_all() -> None:
 
 def test_a_timing_row_has_percentiles_in_milliseconds() -> None:
     assert timing_row("plan", [k / 1000 for k in range(101)]) == {
-        "name": "plan", "n": 101, "p50_ms": 50.0, "p95_ms": 95.0, "p99_ms": 99.0,
-    }  # fmt: skip
+        "name": "plan",
+        "n": 101,
+        "p50_ms": 50.0,
+        "p95_ms": 95.0,
+        "p99_ms": 99.0,
+    }
 
 
 def test_a_timing_of_nothing_has_no_percentiles_and_is_still_json() -> None:

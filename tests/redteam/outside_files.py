@@ -142,9 +142,18 @@ HARMLESS = {
     "what is served": ("null",),
     "times of an experiment": ("a link to nothing", "a link to itself"),
     "a set in tfrecord": ("nothing in it", "a link to a process's memory"),
-    "a set in tsv": ("nothing in it", "a text", "null", "zeros", "an infinite number", "no number",
-                     "a number of 400 digits", "deep lists", "deep mappings"),
-}  # fmt: skip
+    "a set in tsv": (
+        "nothing in it",
+        "a text",
+        "null",
+        "zeros",
+        "an infinite number",
+        "no number",
+        "a number of 400 digits",
+        "deep lists",
+        "deep mappings",
+    ),
+}
 """What is no file as it should be and holds nothing either, by its reader."""
 
 

@@ -12,19 +12,44 @@ from training.adapters.loopback_gate import LoopbackGate
 OWN = [[(b"host", host)] for host in (b"127.0.0.1:8000", b"localhost", b"LOCALHOST:8000", b"[::1]:8000", b"127.0.0.1")]
 STRANGE: list[list[tuple[bytes, bytes]]] = [
     [],
-    *([(b"host", host)] for host in (
-        b"evil.example", b"127.0.0.1.evil.example", b"evil.example:8000", b"localhost.evil.example", b"127.0.0.1@evil",
-        b"evil@127.0.0.1", b"127.0.0.1/evil", b"127.0.0.1?evil", b"0.0.0.0", b"192.0.2.2:8000", b"[::]:8000", b"",
-        b"\xff", b"[", b"127.1", b"2130706433", b"127.0.0.1 evil",
-    )),
+    *(
+        [(b"host", host)]
+        for host in (
+            b"evil.example",
+            b"127.0.0.1.evil.example",
+            b"evil.example:8000",
+            b"localhost.evil.example",
+            b"127.0.0.1@evil",
+            b"evil@127.0.0.1",
+            b"127.0.0.1/evil",
+            b"127.0.0.1?evil",
+            b"0.0.0.0",
+            b"192.0.2.2:8000",
+            b"[::]:8000",
+            b"",
+            b"\xff",
+            b"[",
+            b"127.1",
+            b"2130706433",
+            b"127.0.0.1 evil",
+        )
+    ),
     [(b"host", b"127.0.0.1"), (b"host", b"evil.example")],
     [(b"host", b"127.0.0.1"), (b"host", b"127.0.0.1")],
-    *([(b"host", b"127.0.0.1:8000"), (b"origin", origin)] for origin in (
-        b"https://evil.example", b"null", b"", b"http://localhost:3000", b"http://127.0.0.1:8000", b"file://",
-    )),
+    *(
+        [(b"host", b"127.0.0.1:8000"), (b"origin", origin)]
+        for origin in (
+            b"https://evil.example",
+            b"null",
+            b"",
+            b"http://localhost:3000",
+            b"http://127.0.0.1:8000",
+            b"file://",
+        )
+    ),
     [(b"host", b"localhost"), (b"Origin", b"https://evil.example")],
     [(b"host", b"localhost"), (b"sec-websocket-origin", b"https://evil.example")],
-]  # fmt: skip
+]
 
 
 def answered(kind: str, headers: list[tuple[bytes, bytes]]) -> tuple[bool, list[dict[str, Any]]]:

@@ -21,9 +21,19 @@ from tool_nodes.motion.guard import Mode, MotionGuard
 pytestmark = pytest.mark.anyio
 
 SPOOFED = (
-    "robot.execute_grasp", "Robot-Execute_Grasp", "robot-execute_gra\u0455p", "robot-execute_grasp ", "execute_grasp",
-    "approve_motion", "approve", "robot-return_to_park", "reset_stop", "__class__", "", "x" * 5000,
-)  # fmt: skip
+    "robot.execute_grasp",
+    "Robot-Execute_Grasp",
+    "robot-execute_gra\u0455p",
+    "robot-execute_grasp ",
+    "execute_grasp",
+    "approve_motion",
+    "approve",
+    "robot-return_to_park",
+    "reset_stop",
+    "__class__",
+    "",
+    "x" * 5000,
+)
 """The first is the toolbox's own name of a motion tool, which is as good as the client's."""
 
 

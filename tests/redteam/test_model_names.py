@@ -15,16 +15,63 @@ from tool_nodes.models.spec import parse_address, parse_model, parse_server
 from tool_nodes.results import ErrorCode, ToolError
 
 NAMES = [
-    "", ".", "..", "../x", "/etc", "/no/such", "a", "a/b/c", "a//b", "/a/b", "./a/b", "../a/b", "a/..", "-a/b", "a/b ",
-    "a b/c", "a/b\n", "a/b\0", "https://hub.example/a/b", "hf://a/b", "a/b@main", "a/b?x=1", "a\\b", "ä/b", "~/no/such",
-    "a" * 10_000, "a/" + "b" * 300, "file:a/b", "a/b;rm", "$(id)/b", "%2e%2e/b",
-]  # fmt: skip
+    "",
+    ".",
+    "..",
+    "../x",
+    "/etc",
+    "/no/such",
+    "a",
+    "a/b/c",
+    "a//b",
+    "/a/b",
+    "./a/b",
+    "../a/b",
+    "a/..",
+    "-a/b",
+    "a/b ",
+    "a b/c",
+    "a/b\n",
+    "a/b\0",
+    "https://hub.example/a/b",
+    "hf://a/b",
+    "a/b@main",
+    "a/b?x=1",
+    "a\\b",
+    "ä/b",
+    "~/no/such",
+    "a" * 10_000,
+    "a/" + "b" * 300,
+    "file:a/b",
+    "a/b;rm",
+    "$(id)/b",
+    "%2e%2e/b",
+]
 
 SERVERS = [
-    "", "m", "m@", "@http://h", "m@h", "m@ftp://h", "m@file:///etc/passwd", "m@http://", "m@http://u:p@h", "m@http://h#f",
-    "m@http://h:0", "m@http://h:99999", "m@http://h\n", "m@http://a b", "m@gopher://h", "m@javascript:x", "m@//h",
-    "m@http://h?x=1", "m@http://h?batch=0", "m@http://h?batch=1e999", "m@http://h?batch=nan", "m@http://[::1",
-]  # fmt: skip
+    "",
+    "m",
+    "m@",
+    "@http://h",
+    "m@h",
+    "m@ftp://h",
+    "m@file:///etc/passwd",
+    "m@http://",
+    "m@http://u:p@h",
+    "m@http://h#f",
+    "m@http://h:0",
+    "m@http://h:99999",
+    "m@http://h\n",
+    "m@http://a b",
+    "m@gopher://h",
+    "m@javascript:x",
+    "m@//h",
+    "m@http://h?x=1",
+    "m@http://h?batch=0",
+    "m@http://h?batch=1e999",
+    "m@http://h?batch=nan",
+    "m@http://[::1",
+]
 
 
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
@@ -82,7 +129,9 @@ WEIGHTS: dict[str, Callable[[Path], Any]] = {
     "an index that leads out": lambda folder: _index(folder, {"a": "../../secret.safetensors"}),
     "an index to an absolute name": lambda folder: _index(folder, {"a": "/etc/passwd"}),
     "an index to a pickle": lambda folder: (
-        (folder / "x.bin").write_bytes(b"\x80\x04."), _index(folder, {"a": "x.bin"})),
+        (folder / "x.bin").write_bytes(b"\x80\x04."),
+        _index(folder, {"a": "x.bin"}),
+    ),
     "an index of numbers": lambda folder: _index(folder, {"a": 7}),
     "an index of lists": lambda folder: _index(folder, [["a", "b"]]),
     "an index of mixed kinds": lambda folder: _index(folder, {"a": "x", "b": 7}),
@@ -91,20 +140,25 @@ WEIGHTS: dict[str, Callable[[Path], Any]] = {
     "a header of 2^63 bytes": lambda folder: (folder / "model.safetensors").write_bytes(b"\xff" * 8 + b"{}"),
     "a header that is a list": lambda folder: (folder / "model.safetensors").write_bytes(_safetensors([1])),
     "offsets of 400 digits": lambda folder: (folder / "model.safetensors").write_bytes(
-        _safetensors(b'{"a": {"data_offsets": [0, 1' + b"0" * 400 + b"]}}")),
+        _safetensors(b'{"a": {"data_offsets": [0, 1' + b"0" * 400 + b"]}}")
+    ),
     "offsets that are texts": lambda folder: (folder / "model.safetensors").write_bytes(
-        _safetensors({"a": {"data_offsets": ["0", "4"]}})),
+        _safetensors({"a": {"data_offsets": ["0", "4"]}})
+    ),
     "offsets below zero": lambda folder: (folder / "model.safetensors").write_bytes(
-        _safetensors({"a": {"data_offsets": [0, -9]}})),
+        _safetensors({"a": {"data_offsets": [0, -9]}})
+    ),
     "offsets of infinity": lambda folder: (folder / "model.safetensors").write_bytes(
-        _safetensors(b'{"a": {"data_offsets": [0, 1e999]}}')),
+        _safetensors(b'{"a": {"data_offsets": [0, 1e999]}}')
+    ),
     "a body that is cut": lambda folder: (folder / "model.safetensors").write_bytes(
-        _safetensors({"a": {"data_offsets": [0, 4]}}, b"xx")),
+        _safetensors({"a": {"data_offsets": [0, 4]}}, b"xx")
+    ),
     "a pipe": lambda folder: os.mkfifo(folder / "model.safetensors"),
     "a device": lambda folder: (folder / "model.safetensors").symlink_to("/dev/zero"),
     "an index that is a pipe": lambda folder: os.mkfifo(folder / "model.safetensors.index.json"),
     "an index to a pipe": lambda folder: (os.mkfifo(folder / "p.safetensors"), _index(folder, {"a": "p.safetensors"})),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", WEIGHTS)
@@ -121,10 +175,21 @@ def test_weights_that_are_none_are_refused_before_a_tensor_is_read(kind: str, tm
 
 @pytest.mark.parametrize(
     "config",
-    ["{}", "[]", "7", '{"model_type": null}', '{"model_type": ["qwen2_vl"]}', '{"model_type": "evil"}', "{", "NaN",
-     '{"auto_map": {"AutoModel": "evil.Model"}}', '{"model_type": "' + "x" * 10_000 + '"}', '{"model_type": 1e999}',
-     "[" * 100_000],
-)  # fmt: skip
+    [
+        "{}",
+        "[]",
+        "7",
+        '{"model_type": null}',
+        '{"model_type": ["qwen2_vl"]}',
+        '{"model_type": "evil"}',
+        "{",
+        "NaN",
+        '{"auto_map": {"AutoModel": "evil.Model"}}',
+        '{"model_type": "' + "x" * 10_000 + '"}',
+        '{"model_type": 1e999}',
+        "[" * 100_000,
+    ],
+)
 def test_a_configuration_of_another_model_is_refused(config: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(config)
     with pytest.raises(ToolError) as caught:

@@ -74,17 +74,45 @@ WHOLE = (
     "protocol",
 )
 WITHIN = (
-    ("truth", "success"), ("truth", "reasons"), ("truth", "picked_up"), ("truth", "meant"), ("truth", "meant", 0),
-    ("truth", "terms"), ("task", "kind"), ("task", "seed"), ("labels", "accepted"), ("labels", "rejected"),
-    ("labels", "method"), ("stages", "held"), ("terms", "picked"), ("seeds", "task"), ("messages",), ("turns",),
-    ("messages", 0, "role"), ("messages", 3, "text"), ("messages", 3, "picture"), ("messages", 3, "image_index"),
-    ("turns", 0, "calls"), ("turns", 1, "calls", 0), ("turns", 1, "calls", 0, "tool"), ("turns", 0, "ended_s"),
-    ("turns", 1, "calls", 0, "arguments"), ("turns", 1, "calls", 0, "arguments", "image_index"),
-    ("turns", 1, "calls", 0, "arguments", "obj_name"), ("turns", 1, "calls", 1, "error_code"),
-    ("turns", 1, "calls", 0, "picture"), ("turns", 1, "labels"), ("turns", 1, "labels", "things"),
-    ("turns", 1, "labels", "things", 0), ("turns", 1, "labels", "things", 0, 0), ("turns", 1, "thought"),
-    ("turns", 1, "times"), ("turns", 1, "prompt"), ("turns", 1, "prompt", "pictured"), ("turns", 1, "span"),
-)  # fmt: skip
+    ("truth", "success"),
+    ("truth", "reasons"),
+    ("truth", "picked_up"),
+    ("truth", "meant"),
+    ("truth", "meant", 0),
+    ("truth", "terms"),
+    ("task", "kind"),
+    ("task", "seed"),
+    ("labels", "accepted"),
+    ("labels", "rejected"),
+    ("labels", "method"),
+    ("stages", "held"),
+    ("terms", "picked"),
+    ("seeds", "task"),
+    ("messages",),
+    ("turns",),
+    ("messages", 0, "role"),
+    ("messages", 3, "text"),
+    ("messages", 3, "picture"),
+    ("messages", 3, "image_index"),
+    ("turns", 0, "calls"),
+    ("turns", 1, "calls", 0),
+    ("turns", 1, "calls", 0, "tool"),
+    ("turns", 0, "ended_s"),
+    ("turns", 1, "calls", 0, "arguments"),
+    ("turns", 1, "calls", 0, "arguments", "image_index"),
+    ("turns", 1, "calls", 0, "arguments", "obj_name"),
+    ("turns", 1, "calls", 1, "error_code"),
+    ("turns", 1, "calls", 0, "picture"),
+    ("turns", 1, "labels"),
+    ("turns", 1, "labels", "things"),
+    ("turns", 1, "labels", "things", 0),
+    ("turns", 1, "labels", "things", 0, 0),
+    ("turns", 1, "thought"),
+    ("turns", 1, "times"),
+    ("turns", 1, "prompt"),
+    ("turns", 1, "prompt", "pictured"),
+    ("turns", 1, "span"),
+)
 PLACES = [*((name,) for name in WHOLE), *WITHIN]
 KINDS = ("nothing", "null", "a list", "an object", "a whole number", "a text", "a huge number", "deep lists")
 
@@ -110,8 +138,23 @@ def test_a_record_with_something_else_in_a_field_is_no_fault_inside(
         _told(("data", "show", folder, "--html", tmp_path / "sample.html"), capsys)
         for form, layout in (("chat", "calls"), ("sharegpt", "text")):
             out = tmp_path / f"{form}-{layout}-{k}"
-            _told(("data", "export", "--from", folder, "--out", out, "--format", form, "--layout", layout,
-                   "--keep", "all"), capsys)  # fmt: skip
+            _told(
+                (
+                    "data",
+                    "export",
+                    "--from",
+                    folder,
+                    "--out",
+                    out,
+                    "--format",
+                    form,
+                    "--layout",
+                    layout,
+                    "--keep",
+                    "all",
+                ),
+                capsys,
+            )
 
 
 @pytest.mark.parametrize(
@@ -132,7 +175,7 @@ def test_a_record_with_something_else_in_a_field_is_no_fault_inside(
         (("turns", 0, "calls", 0, "arguments"), nested(501), "it is nested too deeply"),
         (("labels", "why"), nested(900, "a"), "it is nested too deeply"),
     ],
-)  # fmt: skip
+)
 def test_what_the_types_of_a_record_leave_open_is_checked(
     place: tuple[str | int, ...], odd: Any, told: str, tmp_path: Path
 ) -> None:
@@ -155,10 +198,18 @@ def test_a_point_that_no_float_can_hold_is_near_no_other(tmp_path: Path, capsys:
 PLAN = RolloutPlan(
     tasks=({"kind": "pick_and_place", "seed": 0, "split": "train"},),
     settings={
-        "temperature": 0.5, "max_tokens": 100, "deadline_s": 3.0, "token_budget": 5, "cost_budget": 1.0,
-        "price_prompt": 0.0, "price_completion": 0.0, "logprobs": False, "guided": "vllm", "led_by": "scripted",
+        "temperature": 0.5,
+        "max_tokens": 100,
+        "deadline_s": 3.0,
+        "token_budget": 5,
+        "cost_budget": 1.0,
+        "price_prompt": 0.0,
+        "price_completion": 0.0,
+        "logprobs": False,
+        "guided": "vllm",
+        "led_by": "scripted",
     },
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -183,11 +234,28 @@ def test_a_result_with_something_else_in_a_field_is_listed_and_replayed(
 
     monkeypatch.setattr(toolhand.options, "named_station", no_station)
     result = {
-        "task": "x", "answer": "a", "success": True, "error_code": None, "turns": 1, "tool_calls": 2, "wall_s": 3.0,
-        "truth": {"picked": True, "score": 1}, "judged_against": {"goal": "g", "source": "s"}, "scene": "example",
-        "perception": "sim", "policy": "scripted", "seed": 0, "scene_seed": 0, "suite": "spacetools", "turn_budget": 8,
-        "protocol": "spacetools", "approval": "auto", "role": "operator", "robot": "gen3", "ports": {"pointer": "sim"},
-    }  # fmt: skip
+        "task": "x",
+        "answer": "a",
+        "success": True,
+        "error_code": None,
+        "turns": 1,
+        "tool_calls": 2,
+        "wall_s": 3.0,
+        "truth": {"picked": True, "score": 1},
+        "judged_against": {"goal": "g", "source": "s"},
+        "scene": "example",
+        "perception": "sim",
+        "policy": "scripted",
+        "seed": 0,
+        "scene_seed": 0,
+        "suite": "spacetools",
+        "turn_budget": 8,
+        "protocol": "spacetools",
+        "approval": "auto",
+        "role": "operator",
+        "robot": "gen3",
+        "ports": {"pointer": "sim"},
+    }
     for number, place in enumerate(places(result)):
         run = tmp_path / "runs" / f"20261126-0000{number:02d}-1"
         run.mkdir(parents=True)
@@ -253,11 +321,20 @@ def test_a_document_is_read_where_it_can_be_written_again(depth: int, key: str) 
 
 @pytest.mark.parametrize(
     "words",
-    [("rollouts", "show"), ("rollouts", "measure"), ("rollouts", "group"), ("data", "show"), ("runs",), ("replay",),
-     ("rollouts", "branch", "--out", "out"), ("data", "export", "--out", "out", "--from"),
-     ("run", "pick up the red box", "--robot"), ("run", "pick up the red box", "--scene")],
+    [
+        ("rollouts", "show"),
+        ("rollouts", "measure"),
+        ("rollouts", "group"),
+        ("data", "show"),
+        ("runs",),
+        ("replay",),
+        ("rollouts", "branch", "--out", "out"),
+        ("data", "export", "--out", "out", "--from"),
+        ("run", "pick up the red box", "--robot"),
+        ("run", "pick up the red box", "--scene"),
+    ],
     ids=" ".join,
-)  # fmt: skip
+)
 def test_a_name_that_is_too_long_for_a_file_is_a_mistake_of_the_operator(
     words: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:

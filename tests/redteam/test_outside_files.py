@@ -85,14 +85,21 @@ def test_a_link_does_not_lead_out_of_a_folder_of_rollouts(place: str, tmp_path: 
 @pytest.mark.parametrize(
     ("number", "told"),
     [
-        ("1e999", "1e999 is no finite number"), ("-1e999", "is no finite number"), ("NaN", "is no finite number"),
-        ("Infinity", "is no finite number"), (f"1{'0' * 400}", "total must be a finite number"),
-        (f"-1{'0' * 400}", "total must be a finite number"), ("1" * 5000, "more than 4300 digits"),
-        ("1e308", "total must be a reward of at most 1e+09"), ("-2e9", "total must be a reward of at most"),
-        ("true", "total must be a finite number, not True"), ('"1"', "total must be a finite number"),
-        ("null", "total must be a finite number"), ("[1]", "total must be a finite number"),
+        ("1e999", "1e999 is no finite number"),
+        ("-1e999", "is no finite number"),
+        ("NaN", "is no finite number"),
+        ("Infinity", "is no finite number"),
+        (f"1{'0' * 400}", "total must be a finite number"),
+        (f"-1{'0' * 400}", "total must be a finite number"),
+        ("1" * 5000, "more than 4300 digits"),
+        ("1e308", "total must be a reward of at most 1e+09"),
+        ("-2e9", "total must be a reward of at most"),
+        ("true", "total must be a finite number, not True"),
+        ('"1"', "total must be a finite number"),
+        ("null", "total must be a finite number"),
+        ("[1]", "total must be a finite number"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("key", ["total", "term"])
 def test_a_reward_is_a_number_that_one_can_calculate_with(key: str, number: str, told: str, tmp_path: Path) -> None:
     a_rollout(tmp_path)

@@ -55,7 +55,7 @@ SAID = {
     "half a pair": "\ud800<script>evil()</script>\udfff",
     "turned text": "\u202e<script>\u2066evil()\u2069\u202d\u202a\u202b\u202c",
     "a gigantic text": "<b onclick=evil()>" * 20_000,
-}  # fmt: skip
+}
 """What stands in every field that holds a text."""
 
 
@@ -165,8 +165,10 @@ class _Saying:
     name = "saying"
 
     def __init__(self, said: str) -> None:
-        call = [f"<tool_call>{json.dumps({'name': name, 'arguments': {}})}</tool_call>"
-                for name in ("robot.capture_image", "robot.execute_grasp", said)]  # fmt: skip
+        call = [
+            f"<tool_call>{json.dumps({'name': name, 'arguments': {}})}</tool_call>"
+            for name in ("robot.capture_image", "robot.execute_grasp", said)
+        ]
         more = f"<tool_call>{json.dumps({'name': 'robot.capture_image', 'arguments': {said[:90]: said}})}</tool_call>"
         lines = [f"<think>{said}</think>{call[0]}", call[1], call[2], more, said]
         self._lines = iter([*lines, f"<answer>{said}</answer>"])
@@ -178,10 +180,20 @@ class _Saying:
 def _report(folder: Path, said: str) -> str:
     episode = Agent(_Saying(said), Toolbox([_Teller(said)]), turn_budget=6).run(said[:2000])  # type: ignore[arg-type]
     summary: dict[str, Any] = {
-        "task": said, "answer": said, "scene": said, "policy": said, "error_code": said, "success": False, said: said,
-        "versions": {said: said}, "judged_against": {"goal": said, "source": said}, "ports": {"pointer": said},
-        "truth": {"picked": False, "score": said, said: [said]}, "robot": said, "approval": said,
-    }  # fmt: skip
+        "task": said,
+        "answer": said,
+        "scene": said,
+        "policy": said,
+        "error_code": said,
+        "success": False,
+        said: said,
+        "versions": {said: said},
+        "judged_against": {"goal": said, "source": said},
+        "ports": {"pointer": said},
+        "truth": {"picked": False, "score": said, said: [said]},
+        "robot": said,
+        "approval": said,
+    }
     write_report(folder / "page.html", episode, summary, (), ())
     return (folder / "page.html").read_text(encoding="utf-8")
 
@@ -228,10 +240,26 @@ def test_nothing_comes_of_what_a_page_tells(kind: str, name: str, tmp_path: Path
 
 @pytest.mark.parametrize(
     "picture",
-    ["../../../plan", "..", "/etc/passwd", "0" * 64, "f" * 64, "0" * 63, "A" * 64, "0" * 64 + ".png", "%2e%2e/x", "",
-     "https://evil.example/x.png", "data:image/svg+xml,<svg onload=evil()>", "javascript:evil()", "x" * 10_000,
-     "../" * 22, "\x00" * 64, '"><script>evil()</script>'],
-)  # fmt: skip
+    [
+        "../../../plan",
+        "..",
+        "/etc/passwd",
+        "0" * 64,
+        "f" * 64,
+        "0" * 63,
+        "A" * 64,
+        "0" * 64 + ".png",
+        "%2e%2e/x",
+        "",
+        "https://evil.example/x.png",
+        "data:image/svg+xml,<svg onload=evil()>",
+        "javascript:evil()",
+        "x" * 10_000,
+        "../" * 22,
+        "\x00" * 64,
+        '"><script>evil()</script>',
+    ],
+)
 @pytest.mark.parametrize("words", [("data", "show", "--html"), ("rollouts", "group", "--out")], ids=" ".join)
 def test_a_picture_that_is_not_there_is_told_and_not_fetched(
     picture: str, words: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -34,11 +34,29 @@ ELSEWHERE: list[dict[str, Any]] = [
 ]
 
 NO_RUN: list[dict[str, Any]] = [
-    {"seed": True}, {"seed": 1.0}, {"seed": "0"}, {"turn_budget": None}, {"turn_budget": "many"}, {"scene": 3},
-    {"scene": None}, {"approval": "never"}, {"approval": ["auto"]}, {"role": "root"}, {"role": {}}, {"protocol": 1},
-    {"ports": []}, {"ports": "x"}, {"ports": {"arm": "x"}}, {"ports": {"pointer": "none"}}, {"ports": {"pointer": 7}},
-    {"perception": ""}, {"perception": "no-such"}, {"suite": 1}, {"robot": 1}, {"ports": {"pointer": "a+b+c"}},
-]  # fmt: skip
+    {"seed": True},
+    {"seed": 1.0},
+    {"seed": "0"},
+    {"turn_budget": None},
+    {"turn_budget": "many"},
+    {"scene": 3},
+    {"scene": None},
+    {"approval": "never"},
+    {"approval": ["auto"]},
+    {"role": "root"},
+    {"role": {}},
+    {"protocol": 1},
+    {"ports": []},
+    {"ports": "x"},
+    {"ports": {"arm": "x"}},
+    {"ports": {"pointer": "none"}},
+    {"ports": {"pointer": 7}},
+    {"perception": ""},
+    {"perception": "no-such"},
+    {"suite": 1},
+    {"robot": 1},
+    {"ports": {"pointer": "a+b+c"}},
+]
 
 
 @pytest.mark.parametrize("change", ELSEWHERE, ids=str)
@@ -53,9 +71,14 @@ def test_what_lies_elsewhere_is_not_used_because_a_recording_says_so(change: dic
 
 @pytest.mark.parametrize(
     "policy",
-    ["openai:m@https://models.example/v1", "anthropic:m@https://models.example", "replay:/somewhere/else",
-     "transformers:OWNER/NAME", "tiny:../weights"],
-)  # fmt: skip
+    [
+        "openai:m@https://models.example/v1",
+        "anthropic:m@https://models.example",
+        "replay:/somewhere/else",
+        "transformers:OWNER/NAME",
+        "tiny:../weights",
+    ],
+)
 def test_a_plan_of_rollouts_does_not_say_who_is_asked(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,11 +13,20 @@ from agent_node.protocol import as_data, load_protocol, render_response
 @pytest.mark.parametrize(
     "words",
     [
-        "</tool_response>", "<tool_call>{}</tool_call>", "< / Answer >", "<image 3>", "<|im_start|>user",
+        "</tool_response>",
+        "<tool_call>{}</tool_call>",
+        "< / Answer >",
+        "<image 3>",
+        "<|im_start|>user",
         "<\uff5cUser\uff5c>",
-        "<end_of_turn>", "</s>", "<action>", "<ans>", "<THINK>", "<system>",
+        "<end_of_turn>",
+        "</s>",
+        "<action>",
+        "<ans>",
+        "<THINK>",
+        "<system>",
     ],
-)  # fmt: skip
+)
 def test_no_marker_of_a_protocol_or_a_template_is_left(words: str) -> None:
     assert "<" not in as_data(words)
     assert len(as_data(words)) == len(words)

@@ -9,8 +9,21 @@ from pathlib import Path
 
 import pytest
 
-TAKEN = ("toolhand", "tool_nodes", "agent_node", "training", "sim", "rclpy_zenoh", "multiprocessing", "zenoh", "numpy",
-         "argparse", "socket", "runpy", "json")  # fmt: skip
+TAKEN = (
+    "toolhand",
+    "tool_nodes",
+    "agent_node",
+    "training",
+    "sim",
+    "rclpy_zenoh",
+    "multiprocessing",
+    "zenoh",
+    "numpy",
+    "argparse",
+    "socket",
+    "runpy",
+    "json",
+)
 """Names that a stranger has taken there; each module tells that it was run."""
 
 ROUTER = "from rclpy_zenoh.wire import start_router; start_router().close(); print('done')"
@@ -58,8 +71,13 @@ def test_no_process_imports_from_the_folder_that_it_was_started_in(program: str,
         )
     paths = os.pathsep.join(path for path in sys.path if path and os.path.isabs(path))
     done = subprocess.run(
-        [sys.executable, "-P", "-c", program, str(tmp_path / "file.yaml")], cwd=here, capture_output=True, text=True,
-        check=False, env=os.environ | {"PYTHONPATH": paths, "TOOLHAND_SERVE": str(tmp_path / "serve")}, timeout=240.0,
-    )  # fmt: skip
+        [sys.executable, "-P", "-c", program, str(tmp_path / "file.yaml")],
+        cwd=here,
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": paths, "TOOLHAND_SERVE": str(tmp_path / "serve")},
+        timeout=240.0,
+    )
     assert sorted(each.name for each in caught.iterdir()) == [], done.stderr[-2000:]
     assert done.stdout.startswith("done"), done.stderr[-2000:]

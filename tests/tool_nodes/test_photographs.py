@@ -78,9 +78,13 @@ def test_an_estimator_of_any_picture_gives_a_photograph_depth_cloud_points_and_b
     at = {"x": (LEFT + RIGHT) / 2 / WIDTH, "y": (TOP + BOTTOM) / 2 / HEIGHT}
     _call(station, session, "sam2.segment_from_point", image_index=0, **at)
     box = _call(
-        station, session, "bounding_box.compute_bbox",
-        point_cloud="$point_cloud", mask="$segmentation_mask", focal_length_px="$focal_length_px",
-    ).value  # fmt: skip
+        station,
+        session,
+        "bounding_box.compute_bbox",
+        point_cloud="$point_cloud",
+        mask="$segmentation_mask",
+        focal_length_px="$focal_length_px",
+    ).value
     pixel = NEAR / FOCAL
     middle = np.array([((LEFT + RIGHT) / 2 - WIDTH / 2) / FOCAL, ((TOP + BOTTOM) / 2 - HEIGHT / 2) / FOCAL, 1.0]) * NEAR
     assert sorted(box["extent"]) == pytest.approx([0.0, 20 * pixel, 30 * pixel], abs=4 * pixel)

@@ -113,11 +113,23 @@ def test_a_motion_that_nobody_can_approve_is_told_once(cli: Cli) -> None:
 
 def test_the_simulators_word_is_told_to_people(capsys: pytest.CaptureFixture[str]) -> None:
     basis = {"goal": "pick red_box_1", "source": "the sentence"}
-    Narrator().summary({"answer": "Done.", "success": True, "truth": {"picked": True, "placed": False, "score": 1},
-                        "judged_against": basis})  # fmt: skip
+    Narrator().summary(
+        {
+            "answer": "Done.",
+            "success": True,
+            "truth": {"picked": True, "placed": False, "score": 1},
+            "judged_against": basis,
+        }
+    )
     assert "simulator's judgement: picked, not placed (score 1 of 2)" in capsys.readouterr().out
-    Narrator().summary({"answer": "No.", "error_code": "AMBIGUOUS", "truth": None,
-                        "judged_against": {"goal": "nothing: which one?", "source": "x"}})  # fmt: skip
+    Narrator().summary(
+        {
+            "answer": "No.",
+            "error_code": "AMBIGUOUS",
+            "truth": None,
+            "judged_against": {"goal": "nothing: which one?", "source": "x"},
+        }
+    )
     told = capsys.readouterr().out
     assert "None" not in told
     assert "judged against" not in told

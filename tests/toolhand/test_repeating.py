@@ -21,13 +21,27 @@ DEFAULTS: dict[str, Any] = {
     name: parameter.default for name, parameter in inspect.signature(run).parameters.items() if name != "text"
 }
 OTHER: dict[str, Any] = {
-    "text": "don't \"drop\" it; $HOME `ls`", "scene": "my scenes/3.yaml", "perception": "pixels",
+    "text": 'don\'t "drop" it; $HOME `ls`',
+    "scene": "my scenes/3.yaml",
+    "perception": "pixels",
     "ports": PortNames(segmenter="drawings"),
-    "policy": "openai:m@http://127.0.0.1:1/v1", "protocol": "native", "seed": 7, "suite": "spacetools,last",
-    "role": "observer", "approval": "dry-run", "turns": 5, "runs_dir": Path("other"), "animation": False,
-    "record_depth": True, "transport": "ros", "own_graph": True, "robot": "jaco2_j2s7s300",
-    "package_path": "packages", "model": ModelSettings(max_tokens=99, cost_budget=0.5), "as_json": False,
-}  # fmt: skip
+    "policy": "openai:m@http://127.0.0.1:1/v1",
+    "protocol": "native",
+    "seed": 7,
+    "suite": "spacetools,last",
+    "role": "observer",
+    "approval": "dry-run",
+    "turns": 5,
+    "runs_dir": Path("other"),
+    "animation": False,
+    "record_depth": True,
+    "transport": "ros",
+    "own_graph": True,
+    "robot": "jaco2_j2s7s300",
+    "package_path": "packages",
+    "model": ModelSettings(max_tokens=99, cost_budget=0.5),
+    "as_json": False,
+}
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +63,13 @@ def test_what_is_recorded_is_what_was_given(observed: tuple[Path, dict[str, Any]
     _, result = observed
     told = {key: result[key] for key in ("role", "seed", "turn_budget", "animation", "transport", "policy")}
     assert told == {
-        "role": "observer", "seed": 2, "turn_budget": 9, "animation": False, "transport": "process",
+        "role": "observer",
+        "seed": 2,
+        "turn_budget": 9,
+        "animation": False,
+        "transport": "process",
         "policy": "scripted",
-    }  # fmt: skip
+    }
     assert result["model"]["max_tokens"] == ModelSettings().max_tokens
     assert result["command"].startswith("toolhand run 'pick up the red box' --seed 2 --role observer --turns 9")
 

@@ -15,9 +15,15 @@ from tool_nodes.results import ErrorCode, ToolError
 from toolhand.runs import runs
 
 RESULT = {
-    "task": "pick up the cinnamon", "answer": "Picked up the cinnamon.", "success": True, "error_code": None,
-    "turns": 5, "tool_calls": 7, "wall_s": 1.66, "policy": "scripted",
-}  # fmt: skip
+    "task": "pick up the cinnamon",
+    "answer": "Picked up the cinnamon.",
+    "success": True,
+    "error_code": None,
+    "turns": 5,
+    "tool_calls": 7,
+    "wall_s": 1.66,
+    "policy": "scripted",
+}
 
 
 def make(root: Path, name: str, **values: Any) -> Path:
@@ -32,9 +38,13 @@ def root(tmp_path: Path) -> Path:
     """Three runs of three days."""
     make(tmp_path, "20261120-100000-0")
     make(
-        tmp_path, "20261121-100000-0", task="put the red box in the bin", answer="No grasp was found.",
-        success=False, error_code="NO_GRASP",
-    )  # fmt: skip
+        tmp_path,
+        "20261121-100000-0",
+        task="put the red box in the bin",
+        answer="No grasp was found.",
+        success=False,
+        error_code="NO_GRASP",
+    )
     make(
         tmp_path,
         "20261122-100000-0",
@@ -55,9 +65,13 @@ def test_runs_are_listed_oldest_first_with_what_their_results_say(root: Path) ->
     entries = list_runs(root)
     assert [entry.id for entry in entries] == ["20261120-100000-0", "20261121-100000-0", "20261122-100000-0"]
     assert entries[0].document() == {
-        "id": "20261120-100000-0", "path": str(root / "20261120-100000-0"), "began": "2026-11-20T10:00:00+00:00",
-        "problem": None, "recorded": False, **RESULT,
-    }  # fmt: skip
+        "id": "20261120-100000-0",
+        "path": str(root / "20261120-100000-0"),
+        "began": "2026-11-20T10:00:00+00:00",
+        "problem": None,
+        "recorded": False,
+        **RESULT,
+    }
     assert entries[1].recorded
 
 

@@ -34,9 +34,13 @@ def toolhand(first: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 WORDS = {
-    "agent_node": ("tools",), "bench": ("bench", "startup"), "rclpy_zenoh": ("ros", "node", "list"),
-    "sim": ("scene", "3"), "tool_nodes": ("--version",), "training": ("rollouts", "show", "rollouts"),
-}  # fmt: skip
+    "agent_node": ("tools",),
+    "bench": ("bench", "startup"),
+    "rclpy_zenoh": ("ros", "node", "list"),
+    "sim": ("scene", "3"),
+    "tool_nodes": ("--version",),
+    "training": ("rollouts", "show", "rollouts"),
+}
 """A command that imports the package."""
 
 

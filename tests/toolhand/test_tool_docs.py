@@ -150,15 +150,17 @@ def test_a_picture_that_is_hard_to_compress_still_fits() -> None:
         (ImageArgument().schema(), "integer >= 0 or `$variable`"),
         (ArrayArgument("pose", (4, 4), literal=True).schema(), "list of 4 lists of 4 numbers or `$variable`"),
         (ArrayArgument("points", (None, 2), literal=True).schema(), "list of lists of 2 numbers or `$variable`"),
-        ({"type": "array", "items": {"type": "array", "items": {"type": "number"}, "minItems": 2}},
-         "list of lists of 2 or more numbers"),
+        (
+            {"type": "array", "items": {"type": "array", "items": {"type": "number"}, "minItems": 2}},
+            "list of lists of 2 or more numbers",
+        ),
         ({"type": "array", "items": {"type": "string", "maxLength": 9}}, "list of strings, at most 9 characters"),
         ({"type": "string", "pattern": r"^\\boxed\{[^{}]*\}$"}, r"string `\boxed{...}`"),
         ({"type": "string", "pattern": "^image-(0|[1-9][0-9]{0,5})$"}, "string `image-...`"),
         ({"enum": ["a", "b"]}, 'one of "a", "b"'),
         ({"type": "boolean"}, "boolean"),
     ],
-)  # fmt: skip
+)
 def test_a_schema_is_told_in_few_words(schema: dict[str, object], words: str) -> None:
     assert describe_schema(schema) == words
 

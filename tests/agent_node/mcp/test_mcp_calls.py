@@ -37,9 +37,15 @@ async def test_tools_are_listed_under_names_that_every_model_interface_takes(cli
     async with client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
     assert sorted(tools) == [
-        "fake-ask", "fake-keep", "fake-move", "fake-picture", "fake-shape", "fake-size", "fake-wait",
+        "fake-ask",
+        "fake-keep",
+        "fake-move",
+        "fake-picture",
+        "fake-shape",
+        "fake-size",
+        "fake-wait",
         "robot-capture_image",
-    ]  # fmt: skip
+    ]
     assert tools["fake-keep"].description == "Keep a variable."
     assert tools["fake-keep"].input_schema["required"] == ["name"]
     assert tools["fake-keep"].input_schema["additionalProperties"] is False

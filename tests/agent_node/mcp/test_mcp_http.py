@@ -298,9 +298,12 @@ async def test_a_connection_that_does_not_show_the_token_in_time_is_closed(
 async def test_a_request_of_a_known_client_has_a_deadline_too(robot: SharedRobot, http_server: Any, rest: str) -> None:
     async with http_server(robot, header_s=0.2, body_s=0.2) as server:
         lines = [
-            "POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{server.port}", "Content-Length: 20",
-            *(f"{name}: {value}" for name, value in (HEADERS | server.headers).items()), "",
-        ]  # fmt: skip
+            "POST /mcp HTTP/1.1",
+            f"Host: 127.0.0.1:{server.port}",
+            "Content-Length: 20",
+            *(f"{name}: {value}" for name, value in (HEADERS | server.headers).items()),
+            "",
+        ]
         stream = await half_open(server.port, ("\r\n".join(lines) + rest).encode())
         assert await ended(stream)
         await stream.aclose()
@@ -330,9 +333,13 @@ async def test_a_client_that_vanishes_in_a_motion_leaves_a_braked_arm(
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "fake-move", "arguments": {}}}
         body = json.dumps(call)
         lines = [
-            "POST /mcp HTTP/1.1", f"Host: 127.0.0.1:{server.port}", f"Content-Length: {len(body)}",
-            *(f"{name}: {value}" for name, value in (HEADERS | server.headers | session).items()), "", body,
-        ]  # fmt: skip
+            "POST /mcp HTTP/1.1",
+            f"Host: 127.0.0.1:{server.port}",
+            f"Content-Length: {len(body)}",
+            *(f"{name}: {value}" for name, value in (HEADERS | server.headers | session).items()),
+            "",
+            body,
+        ]
         stream = await anyio.connect_tcp("127.0.0.1", server.port)
         await stream.send("\r\n".join(lines).encode())
         await until(arm.moving.is_set)

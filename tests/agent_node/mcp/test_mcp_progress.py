@@ -60,9 +60,14 @@ async def test_each_stage_of_a_motion_is_told_once_and_further_on_than_the_one_b
         await client.call_tool("robot-look", {}, progress_callback=quiet.hear)
     heard.check()
     assert heard.words == [
-        "Planning begins.", "Opening begins.", "The approach begins.", "The retreat begins.", "Closing begins.",
-        "The approach begins.", "The motion is over.",
-    ]  # fmt: skip
+        "Planning begins.",
+        "Opening begins.",
+        "The approach begins.",
+        "The retreat begins.",
+        "Closing begins.",
+        "The approach begins.",
+        "The motion is over.",
+    ]
     assert not quiet.words
 
 
@@ -77,9 +82,15 @@ async def test_a_whole_grasp_is_told_stage_by_stage(closing: Any) -> None:
     assert (heard.words.pop(), heard.shares.pop()) == ("The motion is over.", 1.0)
     stages = [words.removesuffix(" begins.").lower() for words in heard.words]
     assert stages == [
-        "planning", "opening", "the move to the pre-grasp", "the approach", "closing", "the lift",
-        "the return to the park position", "the look at what was lifted",
-    ]  # fmt: skip
+        "planning",
+        "opening",
+        "the move to the pre-grasp",
+        "the approach",
+        "closing",
+        "the lift",
+        "the return to the park position",
+        "the look at what was lifted",
+    ]
     assert heard.shares == [SHARES[stage] for stage in stages]
 
 
@@ -121,14 +132,31 @@ SCHEMA = {
 @pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [
-        ("index", "0", 0), ("index", "-12", -12), ("index", 3, 3), ("index", "$picture", "$picture"),
-        ("index", "1.0", "1.0"), ("index", "0x1", "0x1"), ("index", " 1", " 1"), ("index", "1e3", "1e3"),
-        ("index", "", ""), ("index", "٣", "٣"), ("index", "9" * 5000, "9" * 5000), ("index", True, True),
-        ("index", None, None), ("index", ["0"], ["0"]),
-        ("length", "607.5", 607.5), ("length", "600", 600.0), ("length", "nan", "nan"), ("length", "1e9", "1e9"),
-        ("words", "0", "0"), ("count", "0", "0"), ("either", "0", "0"), ("points", "0", "0"), ("other", "0", "0"),
+        ("index", "0", 0),
+        ("index", "-12", -12),
+        ("index", 3, 3),
+        ("index", "$picture", "$picture"),
+        ("index", "1.0", "1.0"),
+        ("index", "0x1", "0x1"),
+        ("index", " 1", " 1"),
+        ("index", "1e3", "1e3"),
+        ("index", "", ""),
+        ("index", "٣", "٣"),
+        ("index", "9" * 5000, "9" * 5000),
+        ("index", True, True),
+        ("index", None, None),
+        ("index", ["0"], ["0"]),
+        ("length", "607.5", 607.5),
+        ("length", "600", 600.0),
+        ("length", "nan", "nan"),
+        ("length", "1e9", "1e9"),
+        ("words", "0", "0"),
+        ("count", "0", "0"),
+        ("either", "0", "0"),
+        ("points", "0", "0"),
+        ("other", "0", "0"),
     ],
-)  # fmt: skip
+)
 def test_digits_stand_for_a_number_where_a_string_could_only_be_a_variable(
     name: str, value: object, wanted: object
 ) -> None:

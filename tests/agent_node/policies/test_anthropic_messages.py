@@ -14,9 +14,15 @@ USAGE = {"input_tokens": 30, "cache_creation_input_tokens": 50, "cache_read_inpu
 
 def message(*content, stop_reason="end_turn", stop_sequence=None):
     return {
-        "id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": list(content), "usage": USAGE,
-        "stop_reason": stop_reason, "stop_sequence": stop_sequence,
-    }  # fmt: skip
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": list(content),
+        "usage": USAGE,
+        "stop_reason": stop_reason,
+        "stop_sequence": stop_sequence,
+    }
 
 
 def events(*blocks, stop_reason="end_turn", stop_sequence=None):
@@ -189,11 +195,15 @@ def test_a_stream_that_stands_still(refused, server):
 
 @pytest.mark.parametrize(
     "stream",
-    [[{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}], ["no json"], [{"no": "type"}],
-     [{"type": "content_block_delta", "index": 4, "delta": {"text": "x"}}],
-     [{"type": "content_block_start", "index": 0}],
-     [{"type": "message_start", "message": 3}, "[DONE]"]],
-)  # fmt: skip
+    [
+        [{"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}],
+        ["no json"],
+        [{"no": "type"}],
+        [{"type": "content_block_delta", "index": 4, "delta": {"text": "x"}}],
+        [{"type": "content_block_start", "index": 0}],
+        [{"type": "message_start", "message": 3}, "[DONE]"],
+    ],
+)
 def test_a_stream_of_garbage(refused, server, stream):
     assert refused(server.stream(stream), stream=True, attempts=1).code is ErrorCode.UNAVAILABLE
 

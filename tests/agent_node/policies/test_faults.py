@@ -142,9 +142,11 @@ def test_retry_after_is_waited_for(server, schemas, quick, conversation, monkeyp
     slept = []
     monkeypatch.setattr(transport.Client, "_rest", lambda self, pause: slept.append(pause))
     server.will(
-        server.json({}, 429, Retry_After="7"), server.json({}, 503, Retry_After=formatdate(0, usegmt=True)),
-        server.json({}, 503, Retry_After="soon"), server.completion("<answer>x"),
-    )  # fmt: skip
+        server.json({}, 429, Retry_After="7"),
+        server.json({}, 503, Retry_After=formatdate(0, usegmt=True)),
+        server.json({}, 503, Retry_After="soon"),
+        server.completion("<answer>x"),
+    )
     policy = OpenAIChat("m", f"{server.url}/v1", SPACETOOLS, schemas, replace(quick, deadline_s=60.0, backoff_s=0.5))
     policy.respond(conversation)
     assert slept[:2] == [7.0, 0.0]
@@ -208,12 +210,25 @@ def test_a_redirect_is_not_followed_with_the_key(refused, server):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"OK", b"[]", b"null", b"{}", b'{"choices": 3}', b'{"choices": [3]}', b'{"choices": [{}]}', b"\xff\xfe\x00",
-     b'{"choices": [{"message": {"content": {"a": 1}}}]}', b"[" * 100_000, b"<html><h1>502</h1></html>",
-     b'{"choices": [{"message": {"content": "x", "tool_calls": "y"}}]}',
-     b'{"choices": [{"message": {"content": "x", "tool_calls": [{"function": 1}]}}]}',
-     b'{"error": {"message": "out of memory"}}', b'{"error": "\\u001b[2J"}'],
-)  # fmt: skip
+    [
+        b"",
+        b"OK",
+        b"[]",
+        b"null",
+        b"{}",
+        b'{"choices": 3}',
+        b'{"choices": [3]}',
+        b'{"choices": [{}]}',
+        b"\xff\xfe\x00",
+        b'{"choices": [{"message": {"content": {"a": 1}}}]}',
+        b"[" * 100_000,
+        b"<html><h1>502</h1></html>",
+        b'{"choices": [{"message": {"content": "x", "tool_calls": "y"}}]}',
+        b'{"choices": [{"message": {"content": "x", "tool_calls": [{"function": 1}]}}]}',
+        b'{"error": {"message": "out of memory"}}',
+        b'{"error": "\\u001b[2J"}',
+    ],
+)
 def test_an_answer_that_is_none(refused, server, body):
     error = refused(server.raw(body), attempts=1)
     assert error.code is ErrorCode.UNAVAILABLE
@@ -222,9 +237,16 @@ def test_an_answer_that_is_none(refused, server, body):
 
 @pytest.mark.parametrize(
     "events",
-    [["not json"], ["{}"], ["[1]"], [b"data: \xff\xfe\n\n"], [{"error": {"message": "CUDA out of memory"}}],
-     [b"<html>\n", b"</html>\n"], ["[DONE"]],
-)  # fmt: skip
+    [
+        ["not json"],
+        ["{}"],
+        ["[1]"],
+        [b"data: \xff\xfe\n\n"],
+        [{"error": {"message": "CUDA out of memory"}}],
+        [b"<html>\n", b"</html>\n"],
+        ["[DONE"],
+    ],
+)
 def test_a_stream_of_garbage(refused, server, events):
     assert refused(server.stream(events), stream=True, attempts=1).code is ErrorCode.UNAVAILABLE
 

@@ -20,13 +20,17 @@ def bare_environment(monkeypatch):
     ("spec", "name", "url"),
     [
         ("openai:gpt-x", "openai:gpt-x", "https://api.openai.com/v1/chat/completions"),
-        ("openai:qwen2.5vl:7b@http://localhost:11434/v1/", "openai:qwen2.5vl:7b", "http://localhost:11434/v1/chat/completions"),
+        (
+            "openai:qwen2.5vl:7b@http://localhost:11434/v1/",
+            "openai:qwen2.5vl:7b",
+            "http://localhost:11434/v1/chat/completions",
+        ),
         ("openai:Qwen/Q@https://h/v1", "openai:Qwen/Q", "https://h/v1/chat/completions"),
         ("anthropic:claude-x", "anthropic:claude-x", "https://api.anthropic.com/v1/messages"),
         ("anthropic:claude-x@http://[::1]:9", "anthropic:claude-x", "http://[::1]:9/v1/messages"),
         ("anthropic:claude-x@https://h/v1", "anthropic:claude-x", "https://h/v1/messages"),
     ],
-)  # fmt: skip
+)
 def test_a_name_says_the_model_and_where_it_is(schemas, spec, name, url):
     policy = make_policy(spec, SPACETOOLS, schemas)
     assert policy.name == name
@@ -45,9 +49,21 @@ def test_the_scripted_policy_writes_the_protocol_that_is_asked_for(schemas, conv
 
 @pytest.mark.parametrize(
     "spec",
-    ["", "gpt", "openai", "openai:", "openai:@http://h", "anthropic:", "scripted:x", "replay:", "transformers:",
-     "\x1b[2J", "Scripted", "x" * 5000],
-)  # fmt: skip
+    [
+        "",
+        "gpt",
+        "openai",
+        "openai:",
+        "openai:@http://h",
+        "anthropic:",
+        "scripted:x",
+        "replay:",
+        "transformers:",
+        "\x1b[2J",
+        "Scripted",
+        "x" * 5000,
+    ],
+)
 def test_an_unknown_name_is_answered_with_the_known_ones(schemas, spec):
     with pytest.raises(ToolError) as error:
         make_policy(spec, SPACETOOLS, schemas)
@@ -59,9 +75,19 @@ def test_an_unknown_name_is_answered_with_the_known_ones(schemas, spec):
 
 @pytest.mark.parametrize(
     "url",
-    ["localhost:8000", "ftp://h/v1", "http://", "http://user:pass@h/v1", "http://h/v1?x=1", "http://h:99999/v1",
-     "http://h:x/v1", "http://h h/v1", "http://h/\r\nX: y", "file:///etc/passwd"],
-)  # fmt: skip
+    [
+        "localhost:8000",
+        "ftp://h/v1",
+        "http://",
+        "http://user:pass@h/v1",
+        "http://h/v1?x=1",
+        "http://h:99999/v1",
+        "http://h:x/v1",
+        "http://h h/v1",
+        "http://h/\r\nX: y",
+        "file:///etc/passwd",
+    ],
+)
 def test_a_base_url_that_is_none_is_told(schemas, url):
     for kind in ("openai", "anthropic"):
         with pytest.raises(ToolError) as error:

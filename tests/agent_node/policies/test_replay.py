@@ -82,10 +82,19 @@ def test_a_folder_without_a_record_is_told(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"{}", b"\xff", b'{"messages": []}', b'{"messages": [3]}', b'{"messages": [{"role": "user"}]}',
-     b'{"messages": [{"role": "user", "content": [{"type": "image", "image": "../../etc/passwd"}]}]}',
-     b'{"messages": [{"role": "user", "content": [{"type": "text", "text": 3}]}]}'],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b'{"messages": []}',
+        b'{"messages": [3]}',
+        b'{"messages": [{"role": "user"}]}',
+        b'{"messages": [{"role": "user", "content": [{"type": "image", "image": "../../etc/passwd"}]}]}',
+        b'{"messages": [{"role": "user", "content": [{"type": "text", "text": 3}]}]}',
+    ],
+)
 def test_a_damaged_record_is_told(tmp_path, content):
     (tmp_path / "trajectory.jsonl").write_bytes(content)
     with pytest.raises(ToolError, match="trajectory") as error:

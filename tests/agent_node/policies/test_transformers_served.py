@@ -33,8 +33,12 @@ def serve(tiny_model, tmp_path):
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
         [*command, "--host", "127.0.0.1", "--port", "0", "--device", "cpu"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
-    )  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     log = []
     for line in process.stderr:
         log.append(line)

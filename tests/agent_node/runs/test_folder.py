@@ -147,14 +147,27 @@ def test_a_refused_turn_is_an_exchange_without_a_call() -> None:
 
 def test_json_files_hold_numpy_values_and_paths_as_plain_json(tmp_path: Path) -> None:
     document = {
-        "f": np.float32(0.5), "i": np.int64(3), "b": np.bool_(True), "a": np.arange(3), "t": (1, None),
-        "p": Path("x/y"), "c": ErrorCode.NO_GRASP, 5: "ü\ud800",
-    }  # fmt: skip
+        "f": np.float32(0.5),
+        "i": np.int64(3),
+        "b": np.bool_(True),
+        "a": np.arange(3),
+        "t": (1, None),
+        "p": Path("x/y"),
+        "c": ErrorCode.NO_GRASP,
+        5: "ü\ud800",
+    }
     write_json(tmp_path / "result.json", document)
     text = (tmp_path / "result.json").read_text(encoding="utf-8")
     assert json.loads(text) == {
-        "f": 0.5, "i": 3, "b": True, "a": [0, 1, 2], "t": [1, None], "p": "x/y", "c": "NO_GRASP", "5": "ü?",
-    }  # fmt: skip
+        "f": 0.5,
+        "i": 3,
+        "b": True,
+        "a": [0, 1, 2],
+        "t": [1, None],
+        "p": "x/y",
+        "c": "NO_GRASP",
+        "5": "ü?",
+    }
     assert "ü" in text
     assert text.endswith("}\n")
 

@@ -280,9 +280,15 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, Any]]
     clock = Clock()
     recorder = Recorder("look", clock)
     script = (
-        call("robot.look"), call("view.over", image_index=0), call("view.part", image_index=1), call("view.depth"),
-        call("pencil.draw", label="nothing seen"), call("view.move"), call("robot.look"), "<answer>Seen.</answer>",
-    )  # fmt: skip
+        call("robot.look"),
+        call("view.over", image_index=0),
+        call("view.part", image_index=1),
+        call("view.depth"),
+        call("pencil.draw", label="nothing seen"),
+        call("view.move"),
+        call("robot.look"),
+        "<answer>Seen.</answer>",
+    )
     views = Views(clock)
     views.frame = replace(views.frame, K=np.array([[60.0, 0, 31.5], [0, 60.0, 23.5], [0, 0, 1]]), stamp=0.25)
     Agent(Lines(*script), Toolbox([views]), listener=recorder.listen).run("look")
@@ -301,8 +307,10 @@ def test_every_picture_that_a_camera_saw_has_its_frame_in_the_tree_at_its_stamp(
     pictures = [message for topic, _, message in seen if topic.endswith("/compressed")]
     placed = {
         (one.child_frame_id, stamp_of(one), one.header.frame_id, one.transform.translation.x)
-        for topic, _, message in seen if topic == "/tf" for one in message.transforms
-    }  # fmt: skip
+        for topic, _, message in seen
+        if topic == "/tf"
+        for one in message.transforms
+    }
     frame = OPTICAL_FRAMES["scene"]
     assert [p.header.frame_id for p in pictures] == [frame, frame, frame, frame, "", frame]
     assert [stamp_of(p) for p in pictures] == [250_000_000] * 4 + [500_000_000, 1_450_000_000]
@@ -386,11 +394,15 @@ def test_reading_gives_a_listener_what_it_heard_in_the_run(tmp_path: Path) -> No
         if isinstance(payload, CallRecord):
             again = step.payload
             assert (again.name, dict(again.arguments), again.image_index) == (
-                payload.name, payload.arguments, payload.image_index,
-            )  # fmt: skip
+                payload.name,
+                payload.arguments,
+                payload.image_index,
+            )
             assert (again.result.text, again.wall_s, again.motion) == (
-                payload.result.text, payload.wall_s, payload.motion,
-            )  # fmt: skip
+                payload.result.text,
+                payload.wall_s,
+                payload.motion,
+            )
             assert str(again.result.error) == str(payload.result.error)
             assert (again.image_index in read.pictures) == (payload.result.image is not None)
         else:

@@ -74,9 +74,12 @@ class Robot:
         """Place."""
         seen = how == "seen"
         fact = {
-            "wanted_m": [0.4, 0.1, 0.0], "wanted": [0.5, 0.5], "found_m": [0.4123, 0.1, 0.1] if seen else None,
-            "found": [0.55, 0.5] if seen else None, "off_mm": 12.3 if seen else None,
-        }  # fmt: skip
+            "wanted_m": [0.4, 0.1, 0.0],
+            "wanted": [0.5, 0.5],
+            "found_m": [0.4123, 0.1, 0.1] if seen else None,
+            "found": [0.55, 0.5] if seen else None,
+            "off_mm": 12.3 if seen else None,
+        }
         return ToolResult(text="Placed.", image=self._picture(), facts={"placed": fact})
 
 
@@ -97,10 +100,12 @@ def call(name: str, **arguments: Any) -> str:
 LOOK, CHOOSE, GRASP, PLACE = (
     call(name)
     for name in (
-        "robot.capture_image", "grasp_generator.compute_grasp", "robot.execute_grasp",
+        "robot.capture_image",
+        "grasp_generator.compute_grasp",
+        "robot.execute_grasp",
         "robot.place_object_at_2d_location",
     )
-)  # fmt: skip
+)
 
 
 def run(*lines: str, task: str = "Pick the box.", robot: Robot | None = None) -> Episode:
@@ -345,10 +350,18 @@ def test_what_the_agent_added_for_the_policy_is_shown_beside_the_tools_words(tmp
 # -- how the run was begun, and what was understood ---------------------------------------------------
 
 BEGUN = {
-    "began": "2026-11-22T10:30:00+00:00", "scene": "mine.yaml", "scene_seed": 7, "seed": 3, "perception": "pixels",
-    "policy": "scripted", "protocol": "spacetools", "transport": "process", "role": "operator", "version": "0.1.0",
+    "began": "2026-11-22T10:30:00+00:00",
+    "scene": "mine.yaml",
+    "scene_seed": 7,
+    "seed": 3,
+    "perception": "pixels",
+    "policy": "scripted",
+    "protocol": "spacetools",
+    "transport": "process",
+    "role": "operator",
+    "version": "0.1.0",
     "command": "toolhand run 'pick up the <can>' --seed 3",
-}  # fmt: skip
+}
 
 
 def rows(tmp_path: Path) -> dict[str, str]:
@@ -361,9 +374,13 @@ def test_the_head_says_when_where_and_with_what_and_how_to_do_it_again(tmp_path:
     page = report(tmp_path, run("<answer>a</answer>"), BEGUN)
     shown = rows(tmp_path)
     assert {key: shown[key] for key in ("Date (UTC)", "Scene", "Seed", "Perception", "Policy", "Transport")} == {
-        "Date (UTC)": "2026-11-22 10:30:00", "Scene": "mine.yaml (seed 7)", "Seed": "3", "Perception": "pixels",
-        "Policy": "scripted", "Transport": "process",
-    }  # fmt: skip
+        "Date (UTC)": "2026-11-22 10:30:00",
+        "Scene": "mine.yaml (seed 7)",
+        "Seed": "3",
+        "Perception": "pixels",
+        "Policy": "scripted",
+        "Transport": "process",
+    }
     assert shown["Toolhand"] == "0.1.0"
     assert "toolhand run 'pick up the <can>' --seed 3" in page.text
 
@@ -452,10 +469,17 @@ def test_a_report_that_is_completed_later_is_the_one_that_would_have_been_writte
     episode = run(LOOK, GRASP, "<answer>Done.</answer>", task=f"<!-- end of about -->{HOSTILE}")
     frames, times = [np.zeros((8, 8, 3), np.uint8)] * 3, [0.0, 0.25, 0.5]
     early = {"policy": "openai:m", "transport": "ros", "truth": None}
-    summary = BEGUN | early | {
-        "task": episode.task, "success": True, "truth": {"picked": True}, "sim_time_s": 3.0,
-        "judged_against": {"goal": "pick -->a", "source": "b"},
-    }  # fmt: skip
+    summary = (
+        BEGUN
+        | early
+        | {
+            "task": episode.task,
+            "success": True,
+            "truth": {"picked": True},
+            "sim_time_s": 3.0,
+            "judged_against": {"goal": "pick -->a", "source": "b"},
+        }
+    )
     at_once, later = tmp_path / "at_once.html", tmp_path / "later.html"
     write_report(at_once, episode, summary, frames, times)
     write_report(later, episode, early, (), ())

@@ -185,10 +185,17 @@ def test_a_question_is_told_what_can_be_done(sentence: str) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        "nimm die Banane", "prends la banane", "toma la manzana", "prendi la mela", "pak de banaan", "ta bananen",
-        "mets la pomme dans le bol", "leg den Apfel in die Schale", "pon la botella al lado del vaso",
+        "nimm die Banane",
+        "prends la banane",
+        "toma la manzana",
+        "prendi la mela",
+        "pak de banaan",
+        "ta bananen",
+        "mets la pomme dans le bol",
+        "leg den Apfel in die Schale",
+        "pon la botella al lado del vaso",
     ],
-)  # fmt: skip
+)
 def test_another_language_is_named(sentence: str) -> None:
     assert "English only" in refused(sentence)
 

@@ -32,15 +32,23 @@ FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
 TOGETHER = {
     "rows": [
-        {"workers": count, "rollouts": 6, "per_min_wall": 20.0 * count, "cpu_s": 1.5, "tool_calls_per_s": 3.0,
-         "busy": 0.97, "peak_mb": 190, "share": {"tools": 0.9, "policy": 0.1}}
+        {
+            "workers": count,
+            "rollouts": 6,
+            "per_min_wall": 20.0 * count,
+            "cpu_s": 1.5,
+            "tool_calls_per_s": 3.0,
+            "busy": 0.97,
+            "peak_mb": 190,
+            "share": {"tools": 0.9, "policy": 0.1},
+        }
         for count in (1, 2)
     ],
     "times": 1.9,
     "cpu_times": 1.05,
     "success": rate_row("true success, 2 workers", 4, 6),
     "unscored": 1,
-}  # fmt: skip
+}
 
 
 def test_an_episode_of_each_form_is_judged_and_its_stages_add_up_to_its_time() -> None:

@@ -160,9 +160,19 @@ def test_without_a_simulator_a_run_is_reported_but_not_judged(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[str] = []
     run = run_over_ros(
-        "move", "example", "sim", PortNames(), "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=True,
-        narrator=Hearing(lambda kind, payload: heard.append(kind)), more={"version": "test"},
-    )  # fmt: skip
+        "move",
+        "example",
+        "sim",
+        PortNames(),
+        "scripted",
+        0,
+        "spacetools",
+        24,
+        tmp_path / "elsewhere",
+        animation=True,
+        narrator=Hearing(lambda kind, payload: heard.append(kind)),
+        more={"version": "test"},
+    )
     assert run.success
     assert heard == ["thought", "call", "result", "thought"]
     assert (run.result["truth"], run.result["version"], run.result["tool_calls"]) == (None, "test", 1)
@@ -182,9 +192,19 @@ def test_a_step_whose_feedback_was_lost_is_told_all_the_same(
     monkeypatch.setenv("ROS_DOMAIN_ID", str(DOMAIN))
     heard: list[str] = []
     run = run_over_ros(
-        "move", "example", "sim", PortNames(), "scripted", 0, "spacetools", 24, tmp_path / "elsewhere", animation=False,
-        narrator=Hearing(lambda kind, payload: heard.append(kind)), more={},
-    )  # fmt: skip
+        "move",
+        "example",
+        "sim",
+        PortNames(),
+        "scripted",
+        0,
+        "spacetools",
+        24,
+        tmp_path / "elsewhere",
+        animation=False,
+        narrator=Hearing(lambda kind, payload: heard.append(kind)),
+        more={},
+    )
     assert run.success
     assert heard == ["thought", "call", "result", "thought"]
 

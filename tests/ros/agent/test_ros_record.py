@@ -48,14 +48,31 @@ def test_an_answer_that_is_none_is_a_value_error(message: str) -> None:
 
 def test_the_commands_start_such_a_graph_and_send_the_sentence() -> None:
     settings: dict[str, Any] = {
-        "scene": "my scene.yaml", "perception": "pixels", "seed": 0, "lockstep": True, "approval": "auto",
-        "policy": "openai:m", "protocol": "native", "role": "observer", "suite": "spacetools,last", "turn_budget": 9,
-    }  # fmt: skip
+        "scene": "my scene.yaml",
+        "perception": "pixels",
+        "seed": 0,
+        "lockstep": True,
+        "approval": "auto",
+        "policy": "openai:m",
+        "protocol": "native",
+        "role": "observer",
+        "suite": "spacetools,last",
+        "turn_budget": 9,
+    }
     up, run = up_command("don't", settings).splitlines()
     assert shlex.split(up) == [
-        "toolhand", "up", "sim", "scene:=my scene.yaml", "perception:=pixels", "lockstep:=true",
-        "policy:=openai:m", "protocol:=native", "role:=observer", "suites:=spacetools,last", "turns:=9",
-    ]  # fmt: skip
+        "toolhand",
+        "up",
+        "sim",
+        "scene:=my scene.yaml",
+        "perception:=pixels",
+        "lockstep:=true",
+        "policy:=openai:m",
+        "protocol:=native",
+        "role:=observer",
+        "suites:=spacetools,last",
+        "turns:=9",
+    ]
     assert shlex.split(run) == ["toolhand", "run", "don't", "--transport", "ros"]
 
 

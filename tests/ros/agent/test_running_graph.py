@@ -56,10 +56,13 @@ def run(*options: str) -> int:
         (("--suite", "all"), "suite all", "suite spacetools"),
         (("--turns", "5"), "turns 5", "turns 24"),
         (("--runs-dir", "mine"), "runs_dir mine", "runs_dir /"),
-        (("--scene", "example", "--robot", "gen3", "--perception", "sim"), "scene example and perception sim",
-         "scene 3 and perception pixels"),
+        (
+            ("--scene", "example", "--robot", "gen3", "--perception", "sim"),
+            "scene example and perception sim",
+            "scene 3 and perception pixels",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_graph_that_is_not_what_was_asked_for_is_left_alone(
     options: tuple[str, ...], asked: str, there: str, beside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,7 +84,7 @@ def test_a_graph_that_is_not_what_was_asked_for_is_left_alone(
         ("--perception", "pixels", "--segmenter", "pixels+drawings", "--seed", "0"),
         ("--turns", "24", "--policy", "scripted", "--suite", "spacetools"),
     ],
-)  # fmt: skip
+)
 def test_a_graph_that_is_what_was_asked_for_is_used_and_named(
     options: tuple[str, ...], beside: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -34,10 +34,19 @@ from training.env.episode import run_episode
 SENTENCE = "pick up the far coconut water"
 PATIENCE_S = 60.0
 ABOUT = {
-    "scene": "example", "scene_seed": 1, "seed": 0, "perception": "sim", "policy": "scripted", "protocol": "spacetools",
-    "suite": "spacetools", "role": "operator", "approval": "auto", "transport": "ros", "turn_budget": 24,
+    "scene": "example",
+    "scene_seed": 1,
+    "seed": 0,
+    "perception": "sim",
+    "policy": "scripted",
+    "protocol": "spacetools",
+    "suite": "spacetools",
+    "role": "operator",
+    "approval": "auto",
+    "transport": "ros",
+    "turn_budget": 24,
     "version": version(),
-}  # fmt: skip
+}
 """What the graph tells of itself, whatever its client was started with."""
 SAME_PLACE_M = 1e-4
 SAME_PICTURE = 0.005

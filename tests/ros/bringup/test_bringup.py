@@ -58,9 +58,17 @@ def test_launch_files_parameters_and_robot_are_installed(distribution) -> None: 
 def test_every_node_of_a_launch_file_has_a_name_and_comes_from_this_package(name: str) -> None:
     nodes = read_plan(ROOT / "launch" / name, {}).processes
     tools = {
-        "camera", "pointing", "segmentation", "depth", "bounding_box", "grasping", "text_reading", "code_executor",
-        "motion", "agent",
-    }  # fmt: skip
+        "camera",
+        "pointing",
+        "segmentation",
+        "depth",
+        "bounding_box",
+        "grasping",
+        "text_reading",
+        "code_executor",
+        "motion",
+        "agent",
+    }
     assert {node.label for node in nodes} == tools | ({"sim"} if name.startswith("sim") else set())
     assert all(node.node == f"/{node.label}" and node.command[4] in scripts().values() for node in nodes)
 
@@ -85,9 +93,13 @@ def test_topics_of_the_real_cameras_can_be_chosen() -> None:
 @pytest.mark.parametrize("name", ["sim.launch.yaml", "kinova.launch.yaml"])
 def test_each_port_has_an_argument_that_takes_any_name(name: str) -> None:
     served_by = {
-        "pointer": {"pointing"}, "detector": {"pointing", "segmentation"}, "segmenter": {"segmentation"},
-        "depth": {"depth"}, "reader": {"text_reading"}, "grasps": {"grasping"},
-    }  # fmt: skip
+        "pointer": {"pointing"},
+        "detector": {"pointing", "segmentation"},
+        "segmenter": {"segmentation"},
+        "depth": {"depth"},
+        "reader": {"text_reading"},
+        "grasps": {"grasping"},
+    }
     arguments = {port: f"my_{port}" for port in served_by} | {"perception": "mine"}
     nodes = {node.label: node for node in read_plan(ROOT / "launch" / name, arguments).processes}
     for port, labels in served_by.items():

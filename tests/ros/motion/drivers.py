@@ -88,9 +88,14 @@ class Drivers(Node):
             (gripper, "robotiq_gripper_controller/gripper_cmd", self._grip),
         ):
             ActionServer(
-                self, kind, name, execute, goal_callback=self._take, callback_group=group,
+                self,
+                kind,
+                name,
+                execute,
+                goal_callback=self._take,
+                callback_group=group,
                 cancel_callback=lambda goal: CancelResponse.REJECT if self.fault == "deaf" else CancelResponse.ACCEPT,
-            )  # fmt: skip
+            )
 
     def _show(self) -> None:
         if not self.frozen:

@@ -107,9 +107,13 @@ def test_the_guards_settings_cannot_be_changed_by_other_nodes(make_cell: Callabl
     cell.start_simulator(real_time_factor=8.0)
     before = cell.commands
     for name, value in {
-        "approval": "auto", "speed_limit": 1.0, "motions_per_minute": 100, "approval_token_file": "",
-        "workspace_low": [-9.0, -9.0, -9.0], "workspace_high": [9.0, 9.0, 9.0],
-    }.items():  # fmt: skip
+        "approval": "auto",
+        "speed_limit": 1.0,
+        "motions_per_minute": 100,
+        "approval_token_file": "",
+        "workspace_low": [-9.0, -9.0, -9.0],
+        "workspace_high": [9.0, 9.0, 9.0],
+    }.items():
         parameter = Parameter(name, value=value).to_parameter_msg()
         answer = cell.call(SetParameters, "motion/set_parameters", parameters=[parameter])
         assert not answer.results[0].successful, name

@@ -33,10 +33,16 @@ TOKEN = "the operator's own token"
 def a_message() -> MotionRequestMessage:
     header = Header(frame_id="base_link")
     return MotionRequestMessage(
-        header=header, hash="ab" * 32, plan_id="7", what="Grasp", summary=["first", "second"], duration=2.5,
-        end_pose=matrix_to_pose(np.eye(4)), deadline=60.0,
+        header=header,
+        hash="ab" * 32,
+        plan_id="7",
+        what="Grasp",
+        summary=["first", "second"],
+        duration=2.5,
+        end_pose=matrix_to_pose(np.eye(4)),
+        deadline=60.0,
         image=rgb_to_image(np.full((3, 4, 3), 7, np.uint8), header),
-    )  # fmt: skip
+    )
 
 
 def _set(path: str, value: Any) -> Callable[[Any], None]:
@@ -52,14 +58,27 @@ def _set(path: str, value: Any) -> Callable[[Any], None]:
 @pytest.mark.parametrize(
     "change",
     [
-        _set("header.stamp.sec", 1), _set("header.stamp.nanosec", 1), _set("header.frame_id", "world"),
-        _set("hash", "cd" * 32), _set("hash", ""), _set("plan_id", "8"), _set("what", "Wave"),
-        _set("summary", ["first"]), _set("summary", ["firstsecond"]), _set("summary", ["first", "second", ""]),
-        _set("duration", 0.1), _set("deadline", 1e9), _set("end_pose.position.z", 0.3),
-        _set("end_pose.orientation.w", 0.9), _set("image.data", bytes(36)), _set("image.width", 2),
-        _set("image.encoding", "bgr8"), _set("image.step", 6), _set("image.header.frame_id", "x"),
+        _set("header.stamp.sec", 1),
+        _set("header.stamp.nanosec", 1),
+        _set("header.frame_id", "world"),
+        _set("hash", "cd" * 32),
+        _set("hash", ""),
+        _set("plan_id", "8"),
+        _set("what", "Wave"),
+        _set("summary", ["first"]),
+        _set("summary", ["firstsecond"]),
+        _set("summary", ["first", "second", ""]),
+        _set("duration", 0.1),
+        _set("deadline", 1e9),
+        _set("end_pose.position.z", 0.3),
+        _set("end_pose.orientation.w", 0.9),
+        _set("image.data", bytes(36)),
+        _set("image.width", 2),
+        _set("image.encoding", "bgr8"),
+        _set("image.step", 6),
+        _set("image.header.frame_id", "x"),
     ],
-)  # fmt: skip
+)
 def test_a_proof_of_a_request_covers_all_that_is_shown(change: Callable[[Any], None]) -> None:
     proofs, message = Proofs(TOKEN), a_message()
     proof = proofs.of_request(message)

@@ -253,9 +253,12 @@ def test_raw_colours_beside_depth_of_the_rectified_picture_become_its_pixels() -
     where = NEW[:2, :2] @ (0.3, 0.2) + NEW[:2, 2]
     depth = (blob(*where) + 1.0).astype(np.float32)
     frame = make_frame(
-        rgb_to_image(rgb, Header()), depth_to_image(depth, Header()), info_of(*BENT, NEW), np.eye(4),
+        rgb_to_image(rgb, Header()),
+        depth_to_image(depth, Header()),
+        info_of(*BENT, NEW),
+        np.eye(4),
         rectified=Rectified(image=False, depth=True),
-    )  # fmt: skip
+    )
     assert np.array_equal(frame.K, NEW)
     assert np.array_equal(frame.depth, depth)
     assert math.dist(middle_of(frame.rgb), where) < 0.1
@@ -364,7 +367,7 @@ def k(*entries: float) -> dict[str, Any]:
         ({"roi": RegionOfInterest(x_offset=10, width=320, height=240)}, "interest of 320x240 pixels at (10, 0)"),
         ({"roi": RegionOfInterest(y_offset=10)}, "region of interest"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("rectified", [RAW, SEEN, Rectified()])
 def test_a_calibration_that_no_camera_has_is_refused(changed: dict[str, Any], said: str, rectified: Rectified) -> None:
     info = info_of(**changed)

@@ -82,8 +82,10 @@ def test_answers_and_errors_of_the_tool_come_back(capture: Callable[..., Any], s
     assert capture("ok") == "ok"
     error, _ = failing(lambda: capture("fail"))
     assert (error.code, error.message, error.hint) == (
-        ErrorCode.PLACE_BLOCKED, "There is something in the way.", "Choose another place.",
-    )  # fmt: skip
+        ErrorCode.PLACE_BLOCKED,
+        "There is something in the way.",
+        "Choose another place.",
+    )
     error, _ = failing(lambda: capture("no number"))
     assert error.code is ErrorCode.INTERNAL
     assert error.message.startswith("capture_image failed inside: ValueError")

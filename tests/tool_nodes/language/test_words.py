@@ -36,9 +36,19 @@ def test_any_order_of_the_words_of_the_grammar_is_read_or_refused(words: list[st
 
 @pytest.mark.parametrize(
     ("one", "many"),
-    [("box", "boxes"), ("cookie", "cookies"), ("berry", "berries"), ("plushie", "plushies"), ("tomato", "tomatoes"),
-     ("peach", "peaches"), ("glass", "glasses"), ("can", "cans"), ("shoe", "shoes"), ("knife", "knives")],
-)  # fmt: skip
+    [
+        ("box", "boxes"),
+        ("cookie", "cookies"),
+        ("berry", "berries"),
+        ("plushie", "plushies"),
+        ("tomato", "tomatoes"),
+        ("peach", "peaches"),
+        ("glass", "glasses"),
+        ("can", "cans"),
+        ("shoe", "shoes"),
+        ("knife", "knives"),
+    ],
+)
 def test_singular_and_plural_have_one_stem(one: str, many: str) -> None:
     assert stem(one) == stem(many)
 

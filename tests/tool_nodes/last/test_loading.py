@@ -276,9 +276,14 @@ def test_one_more_file_is_one_more_tool(tmp_path: Path, finder: Any) -> None:
 # -- whatever a file holds -------------------------------------------------------------------------
 
 DOCUMENTS = [yaml.safe_load(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.yaml"))]
-VALUES = st.none() | st.booleans() | st.integers(-2, 3) | st.sampled_from(
-    ["", "img_path", "objects", "detect", "{", "{label}", "depth", [], {}, ["crop"], {"image": "img_path"}, 0.5]
-)  # fmt: skip
+VALUES = (
+    st.none()
+    | st.booleans()
+    | st.integers(-2, 3)
+    | st.sampled_from(
+        ["", "img_path", "objects", "detect", "{", "{label}", "depth", [], {}, ["crop"], {"image": "img_path"}, 0.5]
+    )
+)
 
 
 def mutated(value: Any, path: list[int], new: Any) -> Any:

@@ -57,8 +57,14 @@ def test_depths_are_averages_over_the_detected_boxes(call: Call) -> None:
         "cup 2: average depth 2.00 m in box [120, 20, 160, 60].",
     ]
     assert record.result.value["depths"][0] == {
-        "label": "plate", "number": 1, "depth": 1.5, "left": 60, "top": 60, "right": 100, "bottom": 90
-    }  # fmt: skip
+        "label": "plate",
+        "number": 1,
+        "depth": 1.5,
+        "left": 60,
+        "top": 60,
+        "right": 100,
+        "bottom": 90,
+    }
 
 
 def test_the_depth_of_a_picture_needs_no_labels_and_looks_for_nothing(call: Call, finder: Any) -> None:

@@ -60,8 +60,11 @@ def test_captions_are_as_the_model_was_trained_on() -> None:
 
 def test_boxes_of_many_pictures_are_those_of_each(detector: GroundingDino) -> None:
     requests = [
-        (picture(), "red can"), (picture(33, 97, 1), "mug"), (picture(80, 60, 2), "the remote"), (picture(), "cat")
-    ]  # fmt: skip
+        (picture(), "red can"),
+        (picture(33, 97, 1), "mug"),
+        (picture(80, 60, 2), "the remote"),
+        (picture(), "cat"),
+    ]
     for request, answer in zip(requests, detector.many(requests), strict=True):
         assert not isinstance(answer, ToolError)
         alone = detector.one(*request).value

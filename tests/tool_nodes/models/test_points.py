@@ -90,5 +90,6 @@ def test_texts_have_the_boxes_of_their_corners() -> None:
 
 def test_lines_without_corners_are_somewhere_in_the_picture() -> None:
     assert [(span.text, span.box) for span in lines("one\n\n two <|LOC_3|>\n", 64, 48)] == [
-        ("one", (0.0, 0.0, 64.0, 48.0)), ("two", (0.0, 0.0, 64.0, 48.0)),
-    ]  # fmt: skip
+        ("one", (0.0, 0.0, 64.0, 48.0)),
+        ("two", (0.0, 0.0, 64.0, 48.0)),
+    ]

@@ -89,9 +89,13 @@ def test_one_point_has_up_to_three_answers_and_more_points_or_a_box_one(segmente
 def test_many_at_once_are_answered_as_one_by_one(segmenter: PromptableModel) -> None:
     first, second = picture(), picture(33, 97, 1)
     requests: list[tuple[Any, ...]] = [
-        (first, PointPrompt([WHERE[0]])), (second, BoxPrompt((3, 4, 30, 40))), (first, PointPrompt(WHERE)),
-        (first, PointPrompt([WHERE[1]])), (second, PointPrompt(WHERE[:2])), (first, BoxPrompt((0, 0, 80, 60))),
-    ]  # fmt: skip
+        (first, PointPrompt([WHERE[0]])),
+        (second, BoxPrompt((3, 4, 30, 40))),
+        (first, PointPrompt(WHERE)),
+        (first, PointPrompt([WHERE[1]])),
+        (second, PointPrompt(WHERE[:2])),
+        (first, BoxPrompt((0, 0, 80, 60))),
+    ]
     if TextPrompt in segmenter.takes:
         requests += [(first, TextPrompt("red can")), (second, TextPrompt("mug"))]
     together = segmenter.many(requests)

@@ -97,8 +97,10 @@ def test_the_server_is_shown_the_picture_and_asked_in_the_models_words(server: C
     assert (answer.value, answer.backend) == ([(0.25, 0.75), (0.5, 0.5)], "roborefer")
     (request,) = server.requests
     assert (request["path"], request["model"], request["temperature"]) == (
-        "/v1/chat/completions", "Zhoues/RoboRefer-2B-SFT", 0.0,
-    )  # fmt: skip
+        "/v1/chat/completions",
+        "Zhoues/RoboRefer-2B-SFT",
+        0.0,
+    )
     image, words = request["messages"][0]["content"]
     assert words["text"].startswith("Please point out the red can. Your answer should be formatted as a list of tuples")
     sent = Image.open(io.BytesIO(base64.b64decode(image["image_url"]["url"].removeprefix("data:image/png;base64,"))))
@@ -149,7 +151,7 @@ def test_many_at_once_are_asked_at_once_and_answered_each_on_its_own(server: Cha
         (answers(b"x" * 5_000_000), "the answer has more than 4,194,304 bytes"),
         (answers(b'{"error": "no\x07 such model"}', 404), 'answers with status 404: {"error": "no such model"}'),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_answer_is_said_in_a_sentence(server: ChatServer, reply: Reply, words: str) -> None:
     server.reply = reply
     error = refused(PointingServer(f"m@{server.url}"))
@@ -260,8 +262,9 @@ def from_above(request: dict[str, Any]) -> dict[str, Any]:
     return {
         "grasps": np.array([*poses, away, through], np.float32),
         "confidences": np.array([*scores, 0.99, 0.98], np.float32),
-        "num_grasps": len(poses) + 2, "timing": {"infer_ms": np.float64(12.5)},
-    }  # fmt: skip
+        "num_grasps": len(poses) + 2,
+        "timing": {"infer_ms": np.float64(12.5)},
+    }
 
 
 def test_grasps_come_back_in_the_cameras_frame_and_only_those_that_hold(

@@ -69,11 +69,19 @@ def test_an_address_has_a_port_of_its_own_or_the_usual_one() -> None:
 @pytest.mark.parametrize(
     ("port", "name"),
     [
-        ("pointer", "molmo2"), ("pointer", "qwen_vl"), ("pointer", "roborefer"), ("pointer", "pointing"),
-        ("detector", "grounding_dino"), ("segmenter", "sam2"), ("segmenter", "sam3"), ("depth", "depth_pro"),
-        ("depth", "depth_anything"), ("reader", "paddleocr_vl"), ("grasps", "graspgen"),
+        ("pointer", "molmo2"),
+        ("pointer", "qwen_vl"),
+        ("pointer", "roborefer"),
+        ("pointer", "pointing"),
+        ("detector", "grounding_dino"),
+        ("segmenter", "sam2"),
+        ("segmenter", "sam3"),
+        ("depth", "depth_pro"),
+        ("depth", "depth_anything"),
+        ("reader", "paddleocr_vl"),
+        ("grasps", "graspgen"),
     ],
-)  # fmt: skip
+)
 def test_every_model_is_found_by_name_and_wants_to_know_which_weights(port: str, name: str) -> None:
     assert not {offer.name: offer.missing for offer in registry.offers(port)}[name]
     assert f"{name}:MODEL" in error_of(registry.make, port, name).message

@@ -42,17 +42,32 @@ def station(folder: Folder) -> Station:
 
 
 ASKED = {
-    "roborefer.detect_one": "qwen_vl", "roborefer.detect_all": "qwen_vl", "vlm.detect_one": "qwen_vl",
-    "vlm.detect_all": "qwen_vl", "sam2.segment_from_point": "sam2", "sam2.segment_from_points": "sam2",
+    "roborefer.detect_one": "qwen_vl",
+    "roborefer.detect_all": "qwen_vl",
+    "vlm.detect_one": "qwen_vl",
+    "vlm.detect_all": "qwen_vl",
+    "sam2.segment_from_point": "sam2",
+    "sam2.segment_from_points": "sam2",
     "depth_estimator.estimate_depth": "depth_anything",
     "depth_estimator.estimate_depth_with_pointcloud": "depth_anything",
-    "text_ocr": "paddleocr_vl", "text_spotting": "paddleocr_vl", "map_text_ocr": "paddleocr_vl",
-    "formula_ocr": "paddleocr_vl", "table_ocr": "paddleocr_vl",
-    "grounding_dino": "grounding_dino", "auto_segment": "sam2", "bbox_segment": "sam2", "exemplar_segment": "sam2",
-    "text_segment": "sam2", "concept_count": "sam2", "presence_check": "sam2",
-    "EstimateDepth": "depth_anything", "EstimateSize": "sam2", "SegmentObjects": "sam2",
-    "CountObjects": "grounding_dino", "Get3DPoint": "depth_anything",
-}  # fmt: skip
+    "text_ocr": "paddleocr_vl",
+    "text_spotting": "paddleocr_vl",
+    "map_text_ocr": "paddleocr_vl",
+    "formula_ocr": "paddleocr_vl",
+    "table_ocr": "paddleocr_vl",
+    "grounding_dino": "grounding_dino",
+    "auto_segment": "sam2",
+    "bbox_segment": "sam2",
+    "exemplar_segment": "sam2",
+    "text_segment": "sam2",
+    "concept_count": "sam2",
+    "presence_check": "sam2",
+    "EstimateDepth": "depth_anything",
+    "EstimateSize": "sam2",
+    "SegmentObjects": "sam2",
+    "CountObjects": "grounding_dino",
+    "Get3DPoint": "depth_anything",
+}
 """The tools that ask a port, and which backend signs each one's answer, alone or with others."""
 
 

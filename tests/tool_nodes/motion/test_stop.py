@@ -29,13 +29,26 @@ GRASP = pose(np.diag([1.0, -1.0, -1.0]), (0.45, 0.0, 0.025 + pad_depth(0.046)))
 PLACE = np.array([0.45, 0.12, 0.0])
 
 GRASP_STAGES = (
-    "planning", "waiting for approval", "opening", "the move to the pre-grasp", "the approach", "closing", "the lift",
-    "the return to the park position", "the look at what was lifted",
-)  # fmt: skip
+    "planning",
+    "waiting for approval",
+    "opening",
+    "the move to the pre-grasp",
+    "the approach",
+    "closing",
+    "the lift",
+    "the return to the park position",
+    "the look at what was lifted",
+)
 PLACE_STAGES = (
-    "planning", "waiting for approval", "the move above the place", "the descent", "the release", "the retreat",
-    "opening", "the return to the park position",
-)  # fmt: skip
+    "planning",
+    "waiting for approval",
+    "the move above the place",
+    "the descent",
+    "the release",
+    "the retreat",
+    "opening",
+    "the return to the park position",
+)
 
 
 class Cell:
@@ -188,8 +201,13 @@ def test_a_stop_while_the_policy_thinks_ends_the_command_whatever_is_reset(turn:
     assert "Stopped by the operator" in episode.answer
     assert policy.asked == turn + 1
     assert station.world.time == before
-    assert Agent(Told([call("robot.execute_grasp", grasp_pose=T), "<answer>Done.</answer>"], lambda _: None),
-                 station.toolbox).run("pick up the toy block").success  # fmt: skip
+    assert (
+        Agent(
+            Told([call("robot.execute_grasp", grasp_pose=T), "<answer>Done.</answer>"], lambda _: None), station.toolbox
+        )
+        .run("pick up the toy block")
+        .success
+    )
 
 
 def test_a_motion_that_is_stopped_ends_the_command_though_the_policy_would_go_on(

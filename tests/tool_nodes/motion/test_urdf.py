@@ -333,8 +333,14 @@ def _swap_link(rng: np.random.Generator, root: ET.Element, element: ET.Element) 
 
 
 CHANGES: tuple[Callable[[np.random.Generator, ET.Element, ET.Element], None], ...] = (
-    _drop_attribute, _alter_attribute, _alter_attribute, _rename_attribute, _drop_element, _repeat_element, _swap_link,
-)  # fmt: skip
+    _drop_attribute,
+    _alter_attribute,
+    _alter_attribute,
+    _rename_attribute,
+    _drop_element,
+    _repeat_element,
+    _swap_link,
+)
 
 
 @pytest.mark.parametrize("source", [GEN3.folder, JACO2], ids=["gen3", "jaco2"])

@@ -110,9 +110,16 @@ def test_words_that_were_never_trained_on_are_named() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["second can from the left", "the tallest can", "the can between the box and the bowl", "the can with a red lid",
-     "the middle can", "the can that is not red", "the left can behind the box"],
-)  # fmt: skip
+    [
+        "second can from the left",
+        "the tallest can",
+        "the can between the box and the bowl",
+        "the can with a red lid",
+        "the middle can",
+        "the can that is not red",
+        "the left can behind the box",
+    ],
+)
 def test_a_grammar_that_was_never_trained_on_is_refused(text: str) -> None:
     assert error_of(text).code is ErrorCode.NOT_RECOGNISED
 

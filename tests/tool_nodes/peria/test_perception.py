@@ -44,8 +44,11 @@ def check_segment(one: dict[str, Any], mask: np.ndarray) -> None:
     assert x1 <= one["centroid"][0] <= x2
     assert y1 <= one["centroid"][1] <= y2
     rows, columns = np.nonzero(mask)
-    assert np.allclose(in_space((columns.min(), rows.min(), columns.max() + 1, rows.max() + 1), mask.shape[::-1]),
-                       [x1, y1, x2, y2], atol=0.51)  # fmt: skip
+    assert np.allclose(
+        in_space((columns.min(), rows.min(), columns.max() + 1, rows.max() + 1), mask.shape[::-1]),
+        [x1, y1, x2, y2],
+        atol=0.51,
+    )
 
 
 # -- camera pictures, by `sim` and by `pixels` -----------------------------------------------------------

@@ -26,8 +26,11 @@ def test_a_file_says_what_is_served_and_how(tmp_path: Path) -> None:
     assert (pointer.run, pointer.replicas_min, pointer.replicas_max, pointer.batch) == ("serve", 1, 4, 16)
     assert pointer.env == ("pillow==11.0.0",)
     assert (segmenter.port, segmenter.backend, segmenter.run, segmenter.batch) == (
-        "segmenter", "pixels+drawings", "actor", 1,
-    )  # fmt: skip
+        "segmenter",
+        "pixels+drawings",
+        "actor",
+        1,
+    )
     assert (second.name, second.port, second.method, second.deadline_s) == ("second", "pointer", "point", 2.0)
     assert config.local == Local(cpus=4.0, store_gb=0.2)
 

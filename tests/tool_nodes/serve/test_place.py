@@ -174,14 +174,36 @@ def test_what_is_large_does_not_lie_in_memory(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     "note",
     [
-        "{", "[]", "null", "1e999", "[" * 100_000, "x" * 20_000, json.dumps(document() | {"folder": "/"}),
-        json.dumps({"id": "x"}), *(json.dumps(document(**{name: value})) for name, value in [
-            ("id", ""), ("id", "../../x"), ("id", 7), ("address", "auto"), ("address", "198.51.100.7:6379"),
-            ("address", "127.0.0.1:6379\n"), ("address", 6379), ("keeper", 1), ("keeper", -1), ("keeper", True),
-            ("keeper", "7"), ("own", 1), ("ready", "yes"), ("began", "1"), ("began", 1.0),
-        ]),
+        "{",
+        "[]",
+        "null",
+        "1e999",
+        "[" * 100_000,
+        "x" * 20_000,
+        json.dumps(document() | {"folder": "/"}),
+        json.dumps({"id": "x"}),
+        *(
+            json.dumps(document(**{name: value}))
+            for name, value in [
+                ("id", ""),
+                ("id", "../../x"),
+                ("id", 7),
+                ("address", "auto"),
+                ("address", "198.51.100.7:6379"),
+                ("address", "127.0.0.1:6379\n"),
+                ("address", 6379),
+                ("keeper", 1),
+                ("keeper", -1),
+                ("keeper", True),
+                ("keeper", "7"),
+                ("own", 1),
+                ("ready", "yes"),
+                ("began", "1"),
+                ("began", 1.0),
+            ]
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_note_is_one_sentence(here: Path, note: str) -> None:
     (here / "service.json").write_text(note)
     with pytest.raises(ToolError, match=r"service\.json cannot be read") as caught:
@@ -278,9 +300,13 @@ def test_the_commands_say_it_in_one_sentence_and_touch_nothing(here: Path) -> No
     here.chmod(0o755)
     for words in (["serve", "status"], ["serve", "down"], ["run", "pick up the red box", "--perception", "served"]):
         done = subprocess.run(
-            [sys.executable, "-m", "toolhand", *words], capture_output=True, text=True, check=False, cwd=here.parent,
+            [sys.executable, "-m", "toolhand", *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=here.parent,
             env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])},
-        )  # fmt: skip
+        )
         assert done.returncode == 1
         assert "is open to other users" in done.stderr
         assert "Traceback" not in done.stderr

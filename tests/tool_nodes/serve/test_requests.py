@@ -38,10 +38,14 @@ def test_a_frame_has_the_key_of_its_content_here_and_elsewhere() -> None:
     assert elsewhere is not first
     assert elsewhere.key == first.key == frame().key
     others = [
-        frame(1), replace(first, stamp=0.6), replace(first, camera="wrist"), replace(first, depth=first.depth + 1),
-        replace(first, ids=np.zeros(first.depth.shape, np.int32)), replace(first, labels=("box",)),
+        frame(1),
+        replace(first, stamp=0.6),
+        replace(first, camera="wrist"),
+        replace(first, depth=first.depth + 1),
+        replace(first, ids=np.zeros(first.depth.shape, np.int32)),
+        replace(first, labels=("box",)),
         replace(first, T_base_camera=np.diag([1.0, 1.0, -1.0, 1.0])),
-    ]  # fmt: skip
+    ]
     assert len({first.key, *(other.key for other in others)}) == 8
 
 

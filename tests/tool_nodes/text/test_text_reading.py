@@ -192,8 +192,9 @@ def test_what_is_uncertain_and_how_much_is_unread_is_said() -> None:
     expected = {"task": "ocr", "text": "Kiel\nBonm", "uncertain": ["Bonm"], "unread": 1}
     assert told("text_ocr", Told(*DOUBTS)) == expected
     assert told("map_text_ocr", Told(*DOUBTS, span("200 rn", 10, 120, score=0.4))) == expected | {
-        "text": "Kiel\nBonm\n200 rn", "uncertain": ["Bonm", "200 rn"]
-    }  # fmt: skip
+        "text": "Kiel\nBonm\n200 rn",
+        "uncertain": ["Bonm", "200 rn"],
+    }
     formula = told("formula_ocr", Told(span("a=b", 10, 10, score=0.5), span("", 10, 50)))
     assert formula == {"task": "formula", "text": "a=b", "uncertain": ["a=b"], "unread": 1}
 
@@ -234,15 +235,19 @@ def test_neighbours_that_were_taken_for_one_line_are_read_apart() -> None:
 
 def test_a_text_outside_of_the_grid_is_told() -> None:
     assert told("table_ocr", Told(span("Bonn", 40, 35), span("Cities", 40, 0)), grid(("Bonn", 40, 50))) == {
-        "task": "table", "rows": [["Bonn", ""], ["", ""]], "outside": ["Cities"]
-    }  # fmt: skip
+        "task": "table",
+        "rows": [["Bonn", ""], ["", ""]],
+        "outside": ["Cities"],
+    }
 
 
 def test_prose_is_neither_a_formula_nor_a_table_without_saying_so() -> None:
     prose = Told(span("Region based segmentation", 10, 10, 250), span("These markers are pixels", 10, 50, 250))
     assert told("formula_ocr", prose) == {
-        "task": "formula", "text": "", "not_formula": ["Region based segmentation", "These markers are pixels"]
-    }  # fmt: skip
+        "task": "formula",
+        "text": "",
+        "not_formula": ["Region based segmentation", "These markers are pixels"],
+    }
     assert "neither ruled lines nor columns" in told("table_ocr", prose)["note"]
 
 

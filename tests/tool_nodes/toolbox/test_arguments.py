@@ -18,9 +18,18 @@ from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.evic.visual_tools import PictureNumberArgument
 
 ALL_KINDS = [
-    kinds.Text, kinds.Unit, kinds.FocalLength, kinds.ImageIndex, kinds.Data, kinds.Mask, kinds.PointCloud,
-    kinds.Points2D, kinds.Point2D, kinds.Point3D, kinds.Pose,
-]  # fmt: skip
+    kinds.Text,
+    kinds.Unit,
+    kinds.FocalLength,
+    kinds.ImageIndex,
+    kinds.Data,
+    kinds.Mask,
+    kinds.PointCloud,
+    kinds.Points2D,
+    kinds.Point2D,
+    kinds.Point3D,
+    kinds.Pose,
+]
 
 
 def kind_of(annotation: Any) -> ArgumentType:

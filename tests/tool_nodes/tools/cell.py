@@ -42,9 +42,12 @@ class Cell:
         (point,) = self.call("roborefer.detect_one", obj_name=name, image_index=0).variables.values()
         self.call("sam2.segment_from_point", x=point[0], y=point[1], image_index=0)
         self.call(
-            "grasp_generator.compute_grasp", point_cloud="$point_cloud", mask="$segmentation_mask",
-            focal_length_px="$focal_length_px", image_index=0,
-        )  # fmt: skip
+            "grasp_generator.compute_grasp",
+            point_cloud="$point_cloud",
+            mask="$segmentation_mask",
+            focal_length_px="$focal_length_px",
+            image_index=0,
+        )
         return self.call("robot.execute_grasp", grasp_pose="$grasp_pose")
 
     def put(self, item: str, x: float, y: float, z: float) -> None:

@@ -90,18 +90,26 @@ WRONG: list[tuple[str, dict[str, Any], ErrorCode, str]] = [
     ("bounding_box.compute_bbox", {**CLOUD, "mask": "$empty"}, ErrorCode.EMPTY_MASK, "the mask is empty"),
     ("bounding_box.compute_bbox", {**CLOUD, "focal_length_px": -5}, ErrorCode.INVALID_ARGUMENT, "greater than 0"),
     ("bounding_box.compute_bbox", {**CLOUD, "point_cloud": "$unknown"}, ErrorCode.NO_DEPTH, "Only 0 masked points"),
-    ("grasp_generator.compute_grasp", {**CLOUD, "mask": "$small", "image_index": 0}, ErrorCode.INVALID_ARGUMENT,
-     "argument 'mask' has 6 pixels (2x3) but 'point_cloud' has 307200 points"),
+    (
+        "grasp_generator.compute_grasp",
+        {**CLOUD, "mask": "$small", "image_index": 0},
+        ErrorCode.INVALID_ARGUMENT,
+        "argument 'mask' has 6 pixels (2x3) but 'point_cloud' has 307200 points",
+    ),
     ("grasp_generator.compute_grasp", {**CLOUD, "mask": "$empty", "image_index": 0}, ErrorCode.EMPTY_MASK, "is empty"),
-    ("grasp_generator.compute_grasp", {**CLOUD, "point_cloud": "$depth_map", "image_index": 0},
-     ErrorCode.INVALID_ARGUMENT, "must be a point cloud (N, 3), got shape (480, 640)"),
+    (
+        "grasp_generator.compute_grasp",
+        {**CLOUD, "point_cloud": "$depth_map", "image_index": 0},
+        ErrorCode.INVALID_ARGUMENT,
+        "must be a point cloud (N, 3), got shape (480, 640)",
+    ),
     ("robot.execute_grasp", {"grasp_pose": "$grasp_pose"}, ErrorCode.INVALID_ARGUMENT, "which does not exist"),
     ("robot.execute_grasp", {"grasp_pose": [[1, 2], [3, 4]]}, ErrorCode.INVALID_ARGUMENT, "must be a pose (4, 4)"),
     ("robot.place_object_at_2d_location", {"point_2d": [0.5]}, ErrorCode.INVALID_ARGUMENT, "must be a point [x, y]"),
     ("robot.place_object_at_2d_location", {"point_2d": [0.5, 1.5]}, ErrorCode.INVALID_ARGUMENT, "between 0 and 1"),
     ("robot.place_object_at_3d_location", {"point_3d": [0, NAN, 1]}, ErrorCode.INVALID_ARGUMENT, "NaN or infinite"),
     ("robot.place_object_at_3d_location", {"point_3d": "here"}, ErrorCode.INVALID_ARGUMENT, "a point [x, y, z]"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("name", "arguments", "code", "sentence"), WRONG)

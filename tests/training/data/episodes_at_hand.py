@@ -32,18 +32,24 @@ def outlined(thing: str, at: float = 0.5, y: float = 0.0) -> Call:
 
 
 def episode(
-    tmp_path: Path, *turns: Sequence[Call], answer: str = "Done.", success: bool = True, true: bool = True,
+    tmp_path: Path,
+    *turns: Sequence[Call],
+    answer: str = "Done.",
+    success: bool = True,
+    true: bool = True,
     picked_up: Sequence[str] = (),
-) -> RolloutRecord:  # fmt: skip
+) -> RolloutRecord:
     """An episode of these calls, turn by turn, and an answer."""
     record = rollout(PictureStore(tmp_path / "rollouts"))
     made = [
         TurnRecord(
-            PromptRecord(1), PROTOCOL.render_turn("", [ToolCall(c.tool, c.arguments) for c, _ in calls]),
-            calls=tuple(call for call, _ in calls), labels={"things": [things for _, things in calls]},
+            PromptRecord(1),
+            PROTOCOL.render_turn("", [ToolCall(c.tool, c.arguments) for c, _ in calls]),
+            calls=tuple(call for call, _ in calls),
+            labels={"things": [things for _, things in calls]},
         )
         for calls in turns
-    ]  # fmt: skip
+    ]
     made.append(TurnRecord(PromptRecord(1), PROTOCOL.render_turn("", (), answer)))
     truth = {"terms": {}, "success": true, "reasons": [], "picked_up": list(picked_up), "meant": [TARGET]}
     return replace(record, turns=tuple(made), truth=truth, success=success)

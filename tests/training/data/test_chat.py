@@ -60,8 +60,15 @@ def test_the_picture_that_comes_with_a_question_is_there_before_its_words(layout
 def test_calls_are_in_the_function_calling_form(store: PictureStore) -> None:
     example = example_of(rollout(store), "calls")
     assert [entry.role for entry in example.entries] == [
-        "system", "user", "assistant", "tool", "assistant", "tool", "tool", "assistant",
-    ]  # fmt: skip
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
     pointing = example.entries[4]
     assert [call.name for call in pointing.calls] == ["roborefer__detect_one"] * 2
     assert pointing.calls[1].arguments == {"image_index": 0, "obj_name": HOSTILE}

@@ -67,8 +67,14 @@ def test_meta_has_what_the_reader_asks_for(tmp_path: Path) -> None:
     assert (info["total_episodes"], info["total_frames"], info["total_tasks"]) == (2, 7, 2)
     assert info["splits"] == {"train": "0:2"}
     assert set(info["features"]) == {
-        CAMERA, "observation.state", "action", "next.reward", "next.done", "next.success", *STEPS,
-    }  # fmt: skip
+        CAMERA,
+        "observation.state",
+        "action",
+        "next.reward",
+        "next.done",
+        "next.success",
+        *STEPS,
+    }
     assert info["features"][CAMERA] == {
         "dtype": "image",
         "shape": [12, 16, 3],
@@ -80,8 +86,9 @@ def test_meta_has_what_the_reader_asks_for(tmp_path: Path) -> None:
     assert (tmp_path / info["data_path"].format(**place)).is_file()
     assert (first["meta/episodes/chunk_index"], first["meta/episodes/file_index"]) == (0, 0)
     assert [(row["episode_index"], row["tasks"], row["length"]) for row in (first, second)] == [
-        (0, ["pick it"], 4), (1, ["place it"], 3),
-    ]  # fmt: skip
+        (0, ["pick it"], 4),
+        (1, ["place it"], 3),
+    ]
     assert [(row["dataset_from_index"], row["dataset_to_index"]) for row in (first, second)] == [(0, 4), (4, 7)]
     tasks = parquet().read_table(tmp_path / "meta" / "tasks.parquet")
     assert tasks.to_pylist() == [{"task_index": 0, "task": "pick it"}, {"task_index": 1, "task": "place it"}]
@@ -98,8 +105,11 @@ def test_statistics_are_those_of_all_frames_and_pixels(tmp_path: Path) -> None:
     pixels = np.concatenate([episode.pictures for episode in episodes]).reshape(-1, 3) / 255
     for values, statistics in ((states, found["observation.state"]), (pixels, found[CAMERA])):
         for name, expected in (
-            ("min", values.min(0)), ("max", values.max(0)), ("mean", values.mean(0)), ("std", values.std(0)),
-        ):  # fmt: skip
+            ("min", values.min(0)),
+            ("max", values.max(0)),
+            ("mean", values.mean(0)),
+            ("std", values.std(0)),
+        ):
             assert np.allclose(np.ravel(statistics[name]), expected), name
         for q in (1, 10, 50, 90, 99):
             assert np.allclose(np.ravel(statistics[f"q{q:02d}"]), np.quantile(values, q / 100, axis=0), atol=0.01), q

@@ -72,8 +72,18 @@ def test_every_rollout_is_there_with_its_calls_results_pictures_and_terms(store:
     cards = page.all("details", class_="card rollout")
     known = [(card["data-kind"], card["data-truth"], card["data-verdict"], card["data-total"]) for card in cards]
     assert known == [("pick", "done", "accepted", "0.75"), ("place", "not done", "rejected", "-0.25")]
-    for words in ("put it in the bin", "It rests beside the bin.", "a false success", "I point.", "At (0.31, 0.52).",
-                  "roborefer.detect_one", "OBJECT_NOT_FOUND", "not reached", "picked", "It is held."):  # fmt: skip
+    for words in (
+        "put it in the bin",
+        "It rests beside the bin.",
+        "a false success",
+        "I point.",
+        "At (0.31, 0.52).",
+        "roborefer.detect_one",
+        "OBJECT_NOT_FOUND",
+        "not reached",
+        "picked",
+        "It is held.",
+    ):
         assert words in page.text, words
     pictures = page.all("img")
     assert len(pictures) == 4
@@ -98,10 +108,19 @@ def test_nothing_that_was_written_becomes_markup_or_loads_anything(store: Pictur
     call = CallEntry(bad, {bad: bad}, bad, bad, None, bad)
     turns = tuple(replace(turn, thought=bad, problem=bad, labels={bad: bad}, calls=(call,)) for turn in record.turns)
     hostile = replace(
-        record, id=bad, turns=turns, task={"kind": bad}, policy=bad, protocol=bad, answer=bad, error_code=bad,
-        terms={bad: 1.0}, stages={bad: None}, labels={bad: bad, "accepted": False, "rejected": bad},
+        record,
+        id=bad,
+        turns=turns,
+        task={"kind": bad},
+        policy=bad,
+        protocol=bad,
+        answer=bad,
+        error_code=bad,
+        terms={bad: 1.0},
+        stages={bad: None},
+        labels={bad: bad, "accepted": False, "rejected": bad},
         truth={"success": False, "reasons": [bad]},
-    )  # fmt: skip
+    )
     page = page_of(store, tmp_path / "page.html", hostile)
     assert len(page.all("script")) == 1
     assert page.all("img") == []

@@ -204,9 +204,17 @@ def test_the_table_counts_what_is_kept_and_why_the_rest_is_not() -> None:
     document = summary(entries)
     rows = {(row["method"], row["kind"]): row for row in document["rows"]}
     assert rows["tools", "point"] == {
-        "method": "tools", "kind": "point", "accepted": 2, "rejected": 0, "why": {}, "turns": 4.0, "calls": 2.0,
-        "tools": 2, "tokens": 15.0, "cpu_s": 2.0,
-    }  # fmt: skip
+        "method": "tools",
+        "kind": "point",
+        "accepted": 2,
+        "rejected": 0,
+        "why": {},
+        "turns": 4.0,
+        "calls": 2.0,
+        "tools": 2,
+        "tokens": 15.0,
+        "cpu_s": 2.0,
+    }
     assert rows["all", "all"]["why"] == {"wrong": 1}
     assert document["calls_per_tool"] == {"a": 3, "b": 1}
     assert "wrong 1" in table(document)

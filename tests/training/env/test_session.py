@@ -142,9 +142,14 @@ def test_after_its_end_a_session_says_one_sentence_and_keeps_its_record() -> Non
     session.close()
     session.close()
     verbs: list[Callable[[], object]] = [
-        session.messages, session.tools, session.score, session.save, lambda: session.say(ANSWER),
-        lambda: session.call("robot.capture_image", {}), lambda: session.abort(ToolError(ErrorCode.UNAVAILABLE, "No.")),
-    ]  # fmt: skip
+        session.messages,
+        session.tools,
+        session.score,
+        session.save,
+        lambda: session.say(ANSWER),
+        lambda: session.call("robot.capture_image", {}),
+        lambda: session.abort(ToolError(ErrorCode.UNAVAILABLE, "No.")),
+    ]
     assert {refusal(verb).message for verb in verbs} == {"The session is closed."}
     assert session.episode.task == PICK.text
 

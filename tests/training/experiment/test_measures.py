@@ -46,10 +46,15 @@ def test_other_words_and_what_is_asked_once_something_is_held_are_no_checks(tmp_
 def test_each_attempt_counts_for_itself(tmp_path: Path) -> None:
     found = episode(
         tmp_path,
-        [pointed("roborefer", [OTHER])], [outlined(OTHER)], [SLIPPED],
-        [LOOK], [pointed("roborefer", [TARGET], image=1)], [pointed("vlm", [TARGET], image=1)], [outlined(TARGET)],
+        [pointed("roborefer", [OTHER])],
+        [outlined(OTHER)],
+        [SLIPPED],
+        [LOOK],
+        [pointed("roborefer", [TARGET], image=1)],
+        [pointed("vlm", [TARGET], image=1)],
+        [outlined(TARGET)],
         [HELD],
-    )  # fmt: skip
+    )
     assert measure(found).checks == CheckCounts(needed=1, idle=1, idle_made=1)
 
 

@@ -216,8 +216,10 @@ def test_sizes_are_scaled_but_never_below_a_smoke() -> None:
 
 def test_recipes_differ_in_their_stages() -> None:
     assert {name: (arm.stage1, arm.rl) for name, arm in OF_RECIPE.items()} == {
-        "dirl": (True, "grpo"), "peria": (False, "or_gigpo"), "last": (False, "grpo"),
-    }  # fmt: skip
+        "dirl": (True, "grpo"),
+        "peria": (False, "or_gigpo"),
+        "last": (False, "grpo"),
+    }
     assert run.ARMS is ARMS
 
 

@@ -144,8 +144,9 @@ def test_weights_that_were_written_out_are_read_back_into_the_same_network(pictu
 
 def replace_phrases(pictures: PictureSet, scene: int, text: str) -> PictureSet:
     """The set, in which one phrase is all that is said of a scene."""
-    kept = [[p for p in phrases if p.text == text] if k == scene else phrases
-            for k, phrases in enumerate(pictures.phrases)]  # fmt: skip
+    kept = [
+        [p for p in phrases if p.text == text] if k == scene else phrases for k, phrases in enumerate(pictures.phrases)
+    ]
     return replace(pictures, phrases=kept)
 
 

@@ -43,8 +43,9 @@ class _Cluster:
         return {"CPU": 2.0}
 
     def remote(self, made: Any) -> Any:
-        return types.SimpleNamespace(options=lambda **options: types.SimpleNamespace(
-            remote=lambda *arguments: _Handle(self, made(*arguments))))  # fmt: skip
+        return types.SimpleNamespace(
+            options=lambda **options: types.SimpleNamespace(remote=lambda *arguments: _Handle(self, made(*arguments)))
+        )
 
     def wait(self, asked: list[Any], num_returns: int = 1, timeout: float | None = None) -> tuple[list[Any], list[Any]]:
         return asked[:1], asked[1:]

@@ -131,10 +131,14 @@ def test_what_is_no_answer_scores_0(answer: object) -> None:
 @pytest.mark.parametrize(
     ("reward", "truth"),
     [
-        (evic.region, REGION[:3]), (evic.region, [[0.1, 0.2]] * 4), (evic.single_point, [[0, 0], [1, 1]]),
-        (evic.path_coverage, []), (evic.path_ends, None), (evic.iou, [0.2, 0.2, 0.1, 0.3]),
+        (evic.region, REGION[:3]),
+        (evic.region, [[0.1, 0.2]] * 4),
+        (evic.single_point, [[0, 0], [1, 1]]),
+        (evic.path_coverage, []),
+        (evic.path_ends, None),
+        (evic.iou, [0.2, 0.2, 0.1, 0.3]),
     ],
-)  # fmt: skip
+)
 def test_a_truth_that_is_none_is_an_error(reward, truth: object) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(ToolError) as caught:
         reward([[0.1, 0.1]], truth)
@@ -154,11 +158,18 @@ CALL, DONE = "Look.<tool_call>{}</tool_call>", r"So \boxed{A}"
 @pytest.mark.parametrize(
     ("turns", "reward"),
     [
-        ([DONE], 1), ([CALL, CALL, DONE], 1), (["I wonder.", CALL, DONE], 1),
-        ([], 0), ([CALL], 0), ([CALL + CALL, DONE], 0), ([CALL, DONE + CALL], 0), (["<tool_call>{}", DONE], 0),
-        ([DONE, DONE], 0), ([DONE + DONE], 0),
+        ([DONE], 1),
+        ([CALL, CALL, DONE], 1),
+        (["I wonder.", CALL, DONE], 1),
+        ([], 0),
+        ([CALL], 0),
+        ([CALL + CALL, DONE], 0),
+        ([CALL, DONE + CALL], 0),
+        (["<tool_call>{}", DONE], 0),
+        ([DONE, DONE], 0),
+        ([DONE + DONE], 0),
     ],
-)  # fmt: skip
+)
 def test_format(turns: list[str], reward: float) -> None:
     assert evic.format_reward(turns) == reward
 

@@ -101,11 +101,21 @@ def test_format(text: str, reward: float) -> None:
 @pytest.mark.parametrize(
     ("answer", "truth"),
     [
-        ("Yes.", "yes"), ("true", "Yes"), ("incorrect", "No"), (r"\boxed{A}", "a"),
-        ("60%", "60"), ("1,000", "1000"), ("7.0", "7"), ("-3", "-3.0"), ("23.8 billion euros", "23.8 Billion  euros"),
-        ("3-5", "3 – 5"), ("3% to 5%", "3-5"), ("red, blue,green", "green, red, blue"), ("a, a, b", "a, b, a"),
+        ("Yes.", "yes"),
+        ("true", "Yes"),
+        ("incorrect", "No"),
+        (r"\boxed{A}", "a"),
+        ("60%", "60"),
+        ("1,000", "1000"),
+        ("7.0", "7"),
+        ("-3", "-3.0"),
+        ("23.8 billion euros", "23.8 Billion  euros"),
+        ("3-5", "3 – 5"),
+        ("3% to 5%", "3-5"),
+        ("red, blue,green", "green, red, blue"),
+        ("a, a, b", "a, b, a"),
     ],
-)  # fmt: skip
+)
 def test_answers_that_mean_the_same(answer: str, truth: str) -> None:
     assert peria.answers_match(answer, truth) == peria.answers_match(truth, answer) == 1.0
 
@@ -113,10 +123,19 @@ def test_answers_that_mean_the_same(answer: str, truth: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "truth"),
     [
-        ("yes", "no"), ("", "no"), ("8", "7"), ("12", "1, 2"), ("3-5", "3-6"), ("5-3", "3-5"), ("nan", "inf"),
-        ("red, blue", "red, blue, green"), ("a, b, b", "a, a, b"), ("3-5", "-2"), ("the answer is 7", "7"),
+        ("yes", "no"),
+        ("", "no"),
+        ("8", "7"),
+        ("12", "1, 2"),
+        ("3-5", "3-6"),
+        ("5-3", "3-5"),
+        ("nan", "inf"),
+        ("red, blue", "red, blue, green"),
+        ("a, b, b", "a, a, b"),
+        ("3-5", "-2"),
+        ("the answer is 7", "7"),
     ],
-)  # fmt: skip
+)
 def test_answers_that_do_not(answer: str, truth: str) -> None:
     assert peria.answers_match(answer, truth) == peria.answers_match(truth or "x", answer or "y") == 0.0
 

@@ -15,9 +15,14 @@ from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import PLAN_FILE, RolloutPlan, tasks_of
 
 PLAN = RolloutPlan(
-    tasks_of(["pick"], 1, seed=3), group=2, policy="careful:varied", perception="pixels", image_size=(160, 120),
-    timestep=0.004, reward="stages",
-)  # fmt: skip
+    tasks_of(["pick"], 1, seed=3),
+    group=2,
+    policy="careful:varied",
+    perception="pixels",
+    image_size=(160, 120),
+    timestep=0.004,
+    reward="stages",
+)
 
 
 def test_rollouts_go_on_from_one_state_and_are_one_group(tmp_path: Path) -> None:

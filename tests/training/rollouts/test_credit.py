@@ -16,8 +16,14 @@ from training.rewards.stages import WEIGHTS, stage_credit, stage_reward
 from training.rollouts.credit import credited, turn_credit
 from training.rollouts.record import MessageRecord, PromptRecord, RolloutRecord, TurnRecord
 
-PICK = {"hand_at_target": 2.0, "jaws_touch_target": 2.5, "held": 3.0, "lifted": 4.0, "carried": 9.0,
-        "nothing_else_moved": 9.0}  # fmt: skip
+PICK = {
+    "hand_at_target": 2.0,
+    "jaws_touch_target": 2.5,
+    "held": 3.0,
+    "lifted": 4.0,
+    "carried": 9.0,
+    "nothing_else_moved": 9.0,
+}
 
 
 def record(stages: dict[str, float | None], ends: list[float | None], total: float) -> RolloutRecord:
@@ -27,9 +33,22 @@ def record(stages: dict[str, float | None], ends: list[float | None], total: flo
         turns.append(TurnRecord(PromptRecord(len(messages)), "turn", ended_s=end))
         messages = (*messages, MessageRecord("assistant", "turn"), MessageRecord("tool", "answer"))
     return RolloutRecord(
-        "00000-000", {"kind": "pick"}, "pick", 1, 0, 0, "spacetools", "tiny", "[]", messages, tuple(turns), {}, total,
-        {}, stages,
-    )  # fmt: skip
+        "00000-000",
+        {"kind": "pick"},
+        "pick",
+        1,
+        0,
+        0,
+        "spacetools",
+        "tiny",
+        "[]",
+        messages,
+        tuple(turns),
+        {},
+        total,
+        {},
+        stages,
+    )
 
 
 def test_each_stage_belongs_to_the_turn_in_which_it_was_first_reached() -> None:

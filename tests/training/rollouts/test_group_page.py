@@ -61,11 +61,16 @@ def group(folder: Path) -> tuple[list[RolloutRecord], PictureStore]:
     lost = {**whole, "carried": None, "nothing_else_moved": None}
     records = [
         replace(
-            first, id=f"00000-{k:03d}", rollout=k, turns=turns, stages=stages, total=total,
+            first,
+            id=f"00000-{k:03d}",
+            rollout=k,
+            turns=turns,
+            stages=stages,
+            total=total,
             truth={"terms": {}, "success": total == 1.0, "reasons": []},
         )
         for k, (stages, total) in enumerate(((whole, 1.0), (lost, 0.6), (dict.fromkeys(STAGES), 0.0)))
-    ]  # fmt: skip
+    ]
     return records, store
 
 
@@ -75,8 +80,10 @@ def test_grpo_gives_all_turns_of_a_rollout_one_number_and_or_gigpo_tells_them_ap
     assert credit.grpo[0] > credit.grpo[1] > credit.grpo[2]
     assert [turn.reward for turn in credit.rollouts[0].turns] == pytest.approx([0.0, 1.0, 0.0])
     assert len(set(np.round(credit.steps.total[0], 6))) > 1
-    assert all(total == pytest.approx(whole + own) for total, whole, own in
-               zip(credit.steps.total, credit.grpo, credit.steps.turns, strict=True))  # fmt: skip
+    assert all(
+        total == pytest.approx(whole + own)
+        for total, whole, own in zip(credit.steps.total, credit.grpo, credit.steps.turns, strict=True)
+    )
 
 
 def test_the_page_has_a_column_a_rollout_and_a_row_a_turn_with_pictures_credit_and_advantages(tmp_path: Path) -> None:

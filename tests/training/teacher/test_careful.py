@@ -86,9 +86,12 @@ def test_unchecked_asks_nobody_else_and_never_looks_again() -> None:
 
 @pytest.mark.parametrize(
     ("sentence", "first"),
-    [("Pick up the left can", points(HERE)), ("Pick up the red box", points(HERE, THERE)),
-     ("Pick up the red box", "Error OBJECT_NOT_FOUND: nothing.")],
-)  # fmt: skip
+    [
+        ("Pick up the left can", points(HERE)),
+        ("Pick up the red box", points(HERE, THERE)),
+        ("Pick up the red box", "Error OBJECT_NOT_FOUND: nothing."),
+    ],
+)
 def test_in_doubt_the_other_pointer_is_asked(sentence: str, first: str) -> None:
     def answers(tool: str, arguments: dict[str, Any], before: int) -> str:
         if tool == "roborefer.detect_all" and before == 0:
@@ -106,9 +109,7 @@ def test_where_pointers_disagree_it_looks_again_and_goes_on_with_what_was_said_t
         return points(HERE) if tool == "vlm.detect_all" else well(tool, arguments, before)
 
     moves = play("Pick up the left can", "always", answers)
-    assert kinds(moves)[:7] == [
-        "look", "point roborefer", "point vlm", "look", "point roborefer", "point vlm", "take",
-    ]  # fmt: skip
+    assert kinds(moves)[:7] == ["look", "point roborefer", "point vlm", "look", "point roborefer", "point vlm", "take"]
     assert moves[6].register == 1
 
 
@@ -172,9 +173,17 @@ def test_a_thing_is_put_where_room_was_found_and_elsewhere_where_that_is_blocked
 
     moves = play("Put the red box left of the can", "unchecked", answers)
     assert kinds(moves) == [
-        "look", "point roborefer", "take", "grasp", "room roborefer", "place",
-        "look", "room roborefer", "place", "done",
-    ]  # fmt: skip
+        "look",
+        "point roborefer",
+        "take",
+        "grasp",
+        "room roborefer",
+        "place",
+        "look",
+        "room roborefer",
+        "place",
+        "done",
+    ]
     assert (moves[4].relation, moves[4].words) == ("left_of", ("can",))
     assert (moves[0].plan and moves[0].plan.relation, moves[5].register, moves[8].register) == ("left_of", 2, 1)
 

@@ -159,9 +159,12 @@ def test_tokens_that_count_less_than_nothing_are_refused(weights: TinyWeights, r
 
 
 def test_events_for_tensorboard_are_optional(
-    weights: TinyWeights, rows: list[Row], tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    weights: TinyWeights,
+    rows: list[Row],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     supervise(weights, rows[:20], replace(SETTINGS, epochs=1), tmp_path, seed=1)
     assert "tensorboardX is not installed" in capsys.readouterr().err
@@ -206,14 +209,24 @@ def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeig
 @pytest.mark.parametrize(
     ("kind", "field", "value"),
     [
-        (SupervisedSettings, "epochs", 0), (SupervisedSettings, "warm_up", 1.0), (SupervisedSettings, "dropout", 1.0),
+        (SupervisedSettings, "epochs", 0),
+        (SupervisedSettings, "warm_up", 1.0),
+        (SupervisedSettings, "dropout", 1.0),
         (SupervisedSettings, "held_out", -0.1),
-        (SupervisedSettings, "learning_rate", 0.0), (PolicySettings, "clip_low", 0.0), (PolicySettings, "kl", -1.0),
-        (PolicySettings, "gamma", 1.1), (PolicySettings, "delta", 0.0), (PolicySettings, "advantages", "ppo"),
-        (PolicySettings, "optimiser", "adam"), (PolicySettings, "largest_kl", 0.0), (SupervisedSettings, "beta2", 1.0),
-        (ReinforceSettings, "group", 1), (ReinforceSettings, "iterations", 0), (ReinforceSettings, "keep", 0),
+        (SupervisedSettings, "learning_rate", 0.0),
+        (PolicySettings, "clip_low", 0.0),
+        (PolicySettings, "kl", -1.0),
+        (PolicySettings, "gamma", 1.1),
+        (PolicySettings, "delta", 0.0),
+        (PolicySettings, "advantages", "ppo"),
+        (PolicySettings, "optimiser", "adam"),
+        (PolicySettings, "largest_kl", 0.0),
+        (SupervisedSettings, "beta2", 1.0),
+        (ReinforceSettings, "group", 1),
+        (ReinforceSettings, "iterations", 0),
+        (ReinforceSettings, "keep", 0),
     ],
-)  # fmt: skip
+)
 def test_settings_out_of_range_are_refused(kind: type, field: str, value: Any) -> None:
     with pytest.raises(ToolError, match=f"{kind.__name__}: .*{field}") as caught:
         kind(**{field: value})

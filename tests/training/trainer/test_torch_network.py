@@ -60,9 +60,13 @@ def test_rows_of_any_length_that_are_read_piece_by_piece_are_read_as_whole_ones(
             tokens[line, :n], eyes[line, :n] = (part[read[k] : read[k] + n] for part in rows[k])
         with torch.no_grad():
             hidden = network.extend(
-                kept, None if len(some) == 3 else torch.tensor(some), torch.from_numpy(tokens), torch.from_numpy(eyes),
-                torch.tensor([read[k] for k in some]), torch.tensor(counts),
-            )  # fmt: skip
+                kept,
+                None if len(some) == 3 else torch.tensor(some),
+                torch.from_numpy(tokens),
+                torch.from_numpy(eyes),
+                torch.tensor([read[k] for k in some]),
+                torch.tensor(counts),
+            )
             logits = network.logits(hidden).numpy()
         for line, (k, n) in enumerate(zip(some, counts, strict=True)):
             expected = TinyNetwork(weights).read(*rows[k])[read[k] : read[k] + n]

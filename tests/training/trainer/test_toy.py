@@ -18,7 +18,7 @@ from training.trainer.toy import (
     form_examples,
     toy_weights,
     train_toy,
-)  # fmt: skip
+)
 
 
 def test_who_asks_the_right_tool_and_passes_on_what_it_says_has_it_all() -> None:

@@ -73,12 +73,35 @@ def test_any_tokens_read_back_as_themselves(tokens: list[str]) -> None:
 
 @pytest.mark.parametrize(
     "tokens",
-    ["", "LOOK", "END", "LOOK LOOK END", "POINT ROBOREFER END", "POINT cola END", "POINT ROBOREFER LOOK END",
-     "ROOM VLM cola END", "ROOM VLM LEFT_OF END", "ROOM VLM ANYWHERE box END", "ROOM VLM BETWEEN pony and END",
-     "TAKE END", "TAKE p3 END", "TAKE p1 p2 END", "PLACE box END", "REFUSE END", "REFUSE INTERNAL END", "DONE box END",
-     "PLAN cola END", "PLAN LOOK END", "PLAN NEXT_TO box LOOK END", "POINT VLM [w3] END", "box END",
-     "PLAN box PLAN LOOK END", "[see] END", "LOOK END END"],
-)  # fmt: skip
+    [
+        "",
+        "LOOK",
+        "END",
+        "LOOK LOOK END",
+        "POINT ROBOREFER END",
+        "POINT cola END",
+        "POINT ROBOREFER LOOK END",
+        "ROOM VLM cola END",
+        "ROOM VLM LEFT_OF END",
+        "ROOM VLM ANYWHERE box END",
+        "ROOM VLM BETWEEN pony and END",
+        "TAKE END",
+        "TAKE p3 END",
+        "TAKE p1 p2 END",
+        "PLACE box END",
+        "REFUSE END",
+        "REFUSE INTERNAL END",
+        "DONE box END",
+        "PLAN cola END",
+        "PLAN LOOK END",
+        "PLAN NEXT_TO box LOOK END",
+        "POINT VLM [w3] END",
+        "box END",
+        "PLAN box PLAN LOOK END",
+        "[see] END",
+        "LOOK END END",
+    ],
+)
 def test_what_is_no_move_calls_nothing(tokens: str) -> None:
     text = render_turn(tokens.split(), REGISTERS)
     assert SPACETOOLS.parse(text).problem == "a turn needs a <tool_call> or an <answer>"
@@ -121,11 +144,21 @@ def test_a_refusal_says_its_code_and_a_sentence() -> None:
 
 @pytest.mark.parametrize(
     "move",
-    [Move("take", register=3), Move("place"), Move("point", "vlm"), Move("point", "molmo", ("box",)),
-     Move("point", "vlm", ("LOOK",)), Move("point", "vlm", ("[w3]",)), Move("room", "vlm", ("box",)),
-     Move("room", "vlm", ("box",), "under"), Move("refuse"), Move("refuse", why="INTERNAL"),
-     Move("look", plan=Plan(())), Move("look", plan=Plan(("box",), "in", ("NEXT",)))],
-)  # fmt: skip
+    [
+        Move("take", register=3),
+        Move("place"),
+        Move("point", "vlm"),
+        Move("point", "molmo", ("box",)),
+        Move("point", "vlm", ("LOOK",)),
+        Move("point", "vlm", ("[w3]",)),
+        Move("room", "vlm", ("box",)),
+        Move("room", "vlm", ("box",), "under"),
+        Move("refuse"),
+        Move("refuse", why="INTERNAL"),
+        Move("look", plan=Plan(())),
+        Move("look", plan=Plan(("box",), "in", ("NEXT",))),
+    ],
+)
 def test_a_move_that_cannot_be_written_is_refused(move: Move) -> None:
     with pytest.raises(ToolError) as error:
         render_move(move, REGISTERS)

@@ -46,12 +46,18 @@ def allows(grammar: TurnGrammar, before: tuple[str, ...], said: tuple[str, ...])
 @pytest.mark.parametrize(
     "move",
     [
-        Move("look"), Move("next"), Move("grasp"),
-        Move("point", "vlm", ("left", "[w1]")), Move("room", "roborefer", (), "anywhere"),
-        Move("room", "vlm", ("tea", "box"), "on"), Move("room", "vlm", ("tea", "box", "and", "red", "box"), "between"),
-        Move("take", register=2), Move("place", register=3), Move("refuse", why="AMBIGUOUS"),
+        Move("look"),
+        Move("next"),
+        Move("grasp"),
+        Move("point", "vlm", ("left", "[w1]")),
+        Move("room", "roborefer", (), "anywhere"),
+        Move("room", "vlm", ("tea", "box"), "on"),
+        Move("room", "vlm", ("tea", "box", "and", "red", "box"), "between"),
+        Move("take", register=2),
+        Move("place", register=3),
+        Move("refuse", why="AMBIGUOUS"),
     ],
-)  # fmt: skip
+)
 def test_every_kind_of_move_is_allowed(move: Move) -> None:
     assert allows(GRAMMAR, (*ROOMY, "+ROOM VLM ON tea box END", "EMPTY [go]"), spell_move(move))
 
@@ -66,14 +72,36 @@ def test_a_plan_comes_before_anything_else() -> None:
 @pytest.mark.parametrize(
     "said",
     [
-        "TAKE p3", "PLACE", "TAKE p1 p2", "PLAN LOOK", "PLAN box", "LOOK LOOK", "POINT box", "POINT VLM", "REFUSE box",
-        "REFUSE TIMEOUT", "ROOM VLM box", "ROOM VLM ANYWHERE box", "ROOM VLM BETWEEN box", "ROOM VLM ON and box",
-        "ROOM VLM BETWEEN box and", "POINT VLM [w2]", "POINT VLM cola", "PLAN box ON cola LOOK",
-        "box", "OK", "[see]", "POINT VLM left box", "POINT VLM red box tea", "POINT VLM box and",
+        "TAKE p3",
+        "PLACE",
+        "TAKE p1 p2",
+        "PLAN LOOK",
+        "PLAN box",
+        "LOOK LOOK",
+        "POINT box",
+        "POINT VLM",
+        "REFUSE box",
+        "REFUSE TIMEOUT",
+        "ROOM VLM box",
+        "ROOM VLM ANYWHERE box",
+        "ROOM VLM BETWEEN box",
+        "ROOM VLM ON and box",
+        "ROOM VLM BETWEEN box and",
+        "POINT VLM [w2]",
+        "POINT VLM cola",
+        "PLAN box ON cola LOOK",
+        "box",
+        "OK",
+        "[see]",
+        "POINT VLM left box",
+        "POINT VLM red box tea",
+        "POINT VLM box and",
         "ROOM VLM ON tea box and red",
-        "ROOM VLM BETWEEN box and tea", "ROOM VLM BETWEEN red and box", "ROOM VLM BETWEEN tea and red and box",
+        "ROOM VLM BETWEEN box and tea",
+        "ROOM VLM BETWEEN red and box",
+        "ROOM VLM BETWEEN tea and red and box",
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_called_is_not_allowed(said: str) -> None:
     assert not allows(GRAMMAR, POINTED, tuple(said.split()))
 
@@ -92,7 +120,7 @@ PLANNED = (LOOKED[0], "+PLAN left box ON tea box LOOK END", "[see] OK [go]")
         ("box BETWEEN tea", "POINT VLM box; ROOM VLM BETWEEN tea and box; ROOM VLM ON tea", "POINT VLM tea"),
         ("box ON", "POINT VLM box; ROOM VLM ON tea box", "POINT VLM tea"),
     ],
-)  # fmt: skip
+)
 def test_what_is_asked_for_is_what_was_planned(plan: str, asked: str, else_: str) -> None:
     planned = (LOOKED[0], f"+PLAN {plan} LOOK END", "[see] OK [go]", "+LOOK END", "[see] OK [go]")
     for question in asked.split("; "):
@@ -113,11 +141,17 @@ def test_another_sentence_has_another_plan() -> None:
 @pytest.mark.parametrize(
     "plan",
     [
-        "PLAN left box LOOK", "PLAN box ON LOOK", "PLAN box ANYWHERE box LOOK", "PLAN box BETWEEN tea LOOK",
-        "PLAN box BETWEEN tea and tea box LOOK", "PLAN box BETWEEN tea and red and box LOOK", "PLAN LOOK",
-        "PLAN box ON tea and red LOOK", "PLAN box PLAN box LOOK",
+        "PLAN left box LOOK",
+        "PLAN box ON LOOK",
+        "PLAN box ANYWHERE box LOOK",
+        "PLAN box BETWEEN tea LOOK",
+        "PLAN box BETWEEN tea and tea box LOOK",
+        "PLAN box BETWEEN tea and red and box LOOK",
+        "PLAN LOOK",
+        "PLAN box ON tea and red LOOK",
+        "PLAN box PLAN box LOOK",
     ],
-)  # fmt: skip
+)
 def test_a_plan_that_cannot_be_asked_for_is_not_written(plan: str) -> None:
     assert not allows(GRAMMAR, LOOKED[:1], tuple(plan.split()))
     for right in ("PLAN box LOOK", "PLAN left [w1] box ANYWHERE LOOK", "PLAN tea BETWEEN tea and red box LOOK"):
@@ -148,7 +182,7 @@ def test_what_was_said_before_can_still_be_quoted() -> None:
 
 @pytest.mark.parametrize(
     ("answered", "pictures"), [("p1 p2", 1), ("p1 SAME p2", 1), ("MORE", 1), ("OBJECT_NOT_FOUND", 0), ("", 0)]
-)  # fmt: skip
+)
 def test_no_question_is_about_a_picture_that_is_kept_no_more(answered: str, pictures: int) -> None:
     old = [*POINTED]
     for pointer in ("VLM", "ROBOREFER") * 5:
@@ -219,13 +253,20 @@ PLAN_PLACE = (LOOKED[0], "+PLAN box ON tea box LOOK END", "[see] OK [go]", *ROOM
 @pytest.mark.parametrize(
     ("told", "may_be_done"),
     [
-        (LOOKED, False), (TAKEN, False), ((*TAKEN, *PICKED), True), ((*ROOMY, *PICKED, *PLACED), True),
-        (PLAN_PICK, False), ((*PLAN_PICK, *PICKED), True), ((*PLAN_PICK, "+GRASP END", "GRIPPER_EMPTY [go]"), False),
-        ((*PLAN_PLACE, *PICKED), False), ((*PLAN_PLACE, *PICKED, "+PLACE p3 END", "OBJECT_DROPPED [go]"), False),
-        ((*PLAN_PLACE, *PICKED, *PLACED), True), ((*PLAN_PLACE, *PICKED, *PLACED, *TAKEN[-2:], *PICKED), False),
+        (LOOKED, False),
+        (TAKEN, False),
+        ((*TAKEN, *PICKED), True),
+        ((*ROOMY, *PICKED, *PLACED), True),
+        (PLAN_PICK, False),
+        ((*PLAN_PICK, *PICKED), True),
+        ((*PLAN_PICK, "+GRASP END", "GRIPPER_EMPTY [go]"), False),
+        ((*PLAN_PLACE, *PICKED), False),
+        ((*PLAN_PLACE, *PICKED, "+PLACE p3 END", "OBJECT_DROPPED [go]"), False),
+        ((*PLAN_PLACE, *PICKED, *PLACED), True),
+        ((*PLAN_PLACE, *PICKED, *PLACED, *TAKEN[-2:], *PICKED), False),
         ((*ROOMY, *PICKED, *PLACED, "+DONE END", LOOKED[0]), False),  # another sentence
     ],
-)  # fmt: skip
+)
 def test_nothing_is_done_that_the_tools_have_not_said(told: tuple[str, ...], may_be_done: bool) -> None:
     assert allows(GRAMMAR, told, ("DONE",)) == may_be_done
 

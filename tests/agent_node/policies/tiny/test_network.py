@@ -208,12 +208,24 @@ def damaged(path: Path, change: str) -> None:
 
 @pytest.mark.parametrize(
     ("change", "words"),
-    [("cut", "cut short|does not fit"), ("empty", "cut short"), ("text", "cut short"),
-     ("large", "longer than 20,000,000 bytes"), ("nan", "no numbers"), ("missing", "layer.1.out.bias"),
-     ("shape", "norm.bias"), ("dialect", "another version of the dialect"), ("words", "lower-case"),
-     ("fewer words", "another network"), ("config", "another network"), ("heads", "multiple of heads"),
-     ("size", "positions"), ("eyes", "do not fit each other"), ("no eyes", "eyes.anything")],
-)  # fmt: skip
+    [
+        ("cut", "cut short|does not fit"),
+        ("empty", "cut short"),
+        ("text", "cut short"),
+        ("large", "longer than 20,000,000 bytes"),
+        ("nan", "no numbers"),
+        ("missing", "layer.1.out.bias"),
+        ("shape", "norm.bias"),
+        ("dialect", "another version of the dialect"),
+        ("words", "lower-case"),
+        ("fewer words", "another network"),
+        ("config", "another network"),
+        ("heads", "multiple of heads"),
+        ("size", "positions"),
+        ("eyes", "do not fit each other"),
+        ("no eyes", "eyes.anything"),
+    ],
+)
 def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, change: str, words: str) -> None:
     path = tmp_path / "tiny.safetensors"
     damaged(path, change)

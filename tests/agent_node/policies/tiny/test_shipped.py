@@ -15,10 +15,12 @@ from training.teacher.careful import plan_of
 PLANNED = [
     f"{verb} the {thing}{where}"
     for verb, where in (
-        ("Pick up", ""), ("Grab", " and put it left of the milk"), ("Take", " and place it behind the pasta box"),
+        ("Pick up", ""),
+        ("Grab", " and put it left of the milk"),
+        ("Take", " and place it behind the pasta box"),
     )
     for thing in ("red box", "tuna can", "apple", "left mustard")
-]  # fmt: skip
+]
 
 
 def test_it_is_the_one_of_its_card() -> None:

@@ -109,9 +109,12 @@ def test_a_harness_gets_the_same_rewards_for_the_same_replies(
         session_factory=EpisodeSessions(episodes),
         harness_adapter=MCPHarnessAdapter(),
         model_step_builder=lambda trainer, session: model_step(next(waiting), []),
-        limits=type("Limits", (), {"max_turns": 30, "sampling": {}, "max_tool_calls_per_turn": None,
-                                   "max_total_tool_calls": None})(),
-    )  # fmt: skip
+        limits=type(
+            "Limits",
+            (),
+            {"max_turns": 30, "sampling": {}, "max_tool_calls_per_turn": None, "max_total_tool_calls": None},
+        )(),
+    )
     made = rollout([ROW] * len(scripts), None)
     assert made["env_reward"] == pytest.approx(expected)
     assert [metrics["success"] for metrics in made["verify_metrics"]] == [1.0, 0.0, 0.0, 0.0]

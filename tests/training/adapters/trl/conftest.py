@@ -63,8 +63,13 @@ def processor(tokenizer: Any) -> Any:
 def model(tokenizer: Any) -> Any:
     """Qwen3-VL with about a million random weights."""
     text = {
-        "hidden_size": 128, "intermediate_size": 256, "num_hidden_layers": 3, "head_dim": 32,
-        "max_position_embeddings": 16384, "tie_word_embeddings": True, "rope_parameters": rope(4, 6, 6),
-    }  # fmt: skip
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_hidden_layers": 3,
+        "head_dim": 32,
+        "max_position_embeddings": 16384,
+        "tie_word_embeddings": True,
+        "rope_parameters": rope(4, 6, 6),
+    }
     vision = {"depth": 2, "hidden_size": 64, "intermediate_size": 128, "out_hidden_size": 128}
     return random_qwen("qwen3_vl", tokenizer, 0.0, text, vision, tie_word_embeddings=True)

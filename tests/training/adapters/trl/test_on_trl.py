@@ -102,14 +102,27 @@ def make(model: Any, processor: Any, tmp_path: Path) -> Any:
     def made(kind: Any, episodes: Episodes, n: int = 4, row: Any = ROW, **settings: Any) -> Any:
         config = {"max_completion_length": 6000, "max_steps": 1, "learning_rate": 1e-3} | settings
         args = GRPOConfig(
-            output_dir=str(tmp_path), per_device_train_batch_size=n, num_generations=n, report_to="none",
-            use_cpu=True, bf16=False, save_strategy="no", logging_steps=1, disable_tqdm=True, seed=0, **config,
-        )  # fmt: skip
+            output_dir=str(tmp_path),
+            per_device_train_batch_size=n,
+            num_generations=n,
+            report_to="none",
+            use_cpu=True,
+            bf16=False,
+            save_strategy="no",
+            logging_steps=1,
+            disable_tqdm=True,
+            seed=0,
+            **config,
+        )
         rewards = {} if kind is not GRPOTrainer else {"reward_funcs": hear_answers}
         return kind(
-            model=model, args=args, train_dataset=Dataset.from_list([row] * 2), processing_class=processor,
-            environment_factory=environment_factory(episodes, row), **rewards,
-        )  # fmt: skip
+            model=model,
+            args=args,
+            train_dataset=Dataset.from_list([row] * 2),
+            processing_class=processor,
+            environment_factory=environment_factory(episodes, row),
+            **rewards,
+        )
 
     return made
 

@@ -82,9 +82,15 @@ def worker(config: Any, tokenizer: Any, processor: Any, queue: None, tmp_path: A
 def prompt(uid: str, n: int) -> dict[str, Any]:
     task = {"kind": "point", "seed": 5, "split": "train"}
     return {
-        "uid": uid, "agent_name": "toolhand", "extra_info": {"index": 0, "task": task, "seed": 5}, "global_steps": 3,
-        "raw_prompt": [], "index": 0, "data_source": "toolhand/point", "__rollout_n__": n,
-    }  # fmt: skip
+        "uid": uid,
+        "agent_name": "toolhand",
+        "extra_info": {"index": 0, "task": task, "seed": 5},
+        "global_steps": 3,
+        "raw_prompt": [],
+        "index": 0,
+        "data_source": "toolhand/point",
+        "__rollout_n__": n,
+    }
 
 
 def collect(worker: Any, uid: str, server: Any, n: int) -> Any:
@@ -181,9 +187,12 @@ def test_the_trainer_is_verls_synchronous_one_with_its_buffer(compose_config: An
     trainer = get_trainer_cls("or_gigpo_sync")
     assert issubclass(trainer, PPOTrainerSync)
     config = compose_config(
-        "trainer.v1.trainer_mode=or_gigpo_sync", "+trainer.v1.or_gigpo_sync.omega=0.5",
-        "algorithm.adv_estimator=grpo", "actor_rollout_ref.model.path=tiny", "actor_rollout_ref.rollout.name=vllm",
-    )  # fmt: skip
+        "trainer.v1.trainer_mode=or_gigpo_sync",
+        "+trainer.v1.or_gigpo_sync.omega=0.5",
+        "algorithm.adv_estimator=grpo",
+        "actor_rollout_ref.model.path=tiny",
+        "actor_rollout_ref.rollout.name=vllm",
+    )
     made = trainer(config)
     assert type(made.replay_buffer) is ReplayBuffer
     assert not isinstance(made.replay_buffer, ReplayBufferAsync)

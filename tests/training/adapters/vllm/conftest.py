@@ -61,12 +61,20 @@ def make_model(folder: Path, words: list[str]) -> Path:
     tokenizer = byte_tokenizer(words * 3, 1500, template=TOOL_TEMPLATE)
     # vLLM's attention on processors wants heads of 32, 64 ... numbers.
     text = {
-        "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2, "head_dim": 64,
-        "max_position_embeddings": 32768, "rope_parameters": rope(8, 12, 12),
-    }  # fmt: skip
+        "hidden_size": 128,
+        "intermediate_size": 256,
+        "num_attention_heads": 2,
+        "head_dim": 64,
+        "max_position_embeddings": 32768,
+        "rope_parameters": rope(8, 12, 12),
+    }
     vision = {
-        "depth": 2, "hidden_size": 128, "intermediate_size": 128, "out_hidden_size": 128, "fullatt_block_indexes": [1],
-    }  # fmt: skip
+        "depth": 2,
+        "hidden_size": 128,
+        "intermediate_size": 128,
+        "out_hidden_size": 128,
+        "fullatt_block_indexes": [1],
+    }
     random_qwen("qwen2_5_vl", tokenizer, 0.1, text, vision).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     # With the mean and deviation of the pixels, as every checkpoint has them: vLLM takes them from this file alone.
@@ -77,11 +85,16 @@ def make_model(folder: Path, words: list[str]) -> Path:
 def serve_command(folder: Path, port: int) -> list[str]:
     """How the server is started."""
     options = {
-        "--host": "127.0.0.1", "--port": str(port), "--served-model-name": "tiny", "--dtype": "float32",
-        "--max-model-len": "16000", "--max-num-seqs": "64", "--tool-call-parser": "hermes",
+        "--host": "127.0.0.1",
+        "--port": str(port),
+        "--served-model-name": "tiny",
+        "--dtype": "float32",
+        "--max-model-len": "16000",
+        "--max-num-seqs": "64",
+        "--tool-call-parser": "hermes",
         "--max-num-batched-tokens": "16000",
         "--limit-mm-per-prompt": '{"image": 32}',
-    }  # fmt: skip
+    }
     given = [part for option in options.items() for part in option]
     server = [str(Path(sys.executable).with_name("vllm")), "serve", str(folder)]
     # On a processor, a seeded request whose prompt is read in several parts would end the server (vLLM 0.32.0).
@@ -123,9 +136,13 @@ def server(tmp_path_factory: pytest.TempPathFactory, schemas: list[dict[str, Any
     with log.open("wb") as written:
         # A session of its own: its engine is another process, and both must end.
         process = subprocess.Popen(
-            serve_command(folder, port), stdin=subprocess.DEVNULL, stdout=written, stderr=subprocess.STDOUT,
-            env=os.environ | ENVIRONMENT, start_new_session=True,
-        )  # fmt: skip
+            serve_command(folder, port),
+            stdin=subprocess.DEVNULL,
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            env=os.environ | ENVIRONMENT,
+            start_new_session=True,
+        )
     try:
         _wait(f"http://127.0.0.1:{port}/health", process, log)
         yield Served(f"http://127.0.0.1:{port}/v1", folder)

@@ -119,9 +119,13 @@ def test_led_they_work_whole_picks(server: Served, options: Options) -> None:
 
 def test_rollouts_keep_the_tokens_that_were_sampled(server: Served, tmp_path: Path) -> None:
     settings = {
-        "temperature": 1.0, "max_tokens": 400, "deadline_s": 900.0, "logprobs": True, "guided": "vllm",
+        "temperature": 1.0,
+        "max_tokens": 400,
+        "deadline_s": 900.0,
+        "logprobs": True,
+        "guided": "vllm",
         "led_by": "scripted",
-    }  # fmt: skip
+    }
     plan = RolloutPlan(({"kind": "pick", "seed": 3, "split": "train"},), 2, policy=server.spec, settings=settings)
     report = collect(plan, tmp_path / "rollouts", workers=2, deadline_s=3000.0)
     assert not report.dropped

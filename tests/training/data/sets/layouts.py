@@ -102,9 +102,15 @@ def refspatial(folder: Path) -> None:
         put(folder / split / "image" / "0.png", png())
         put(folder / split / "mask" / "0.png", half_mask())
         row = {
-            "id": 0, "object": "the red box", "prompt": "Please point out the red box.", "suffix": "Answer [(x1, y1)].",
-            "rgb_path": "image/0.png", "mask_path": "mask/0.png", "category": split, "step": 2,
-        }  # fmt: skip
+            "id": 0,
+            "object": "the red box",
+            "prompt": "Please point out the red box.",
+            "suffix": "Answer [(x1, y1)].",
+            "rgb_path": "image/0.png",
+            "mask_path": "mask/0.png",
+            "category": split,
+            "step": 2,
+        }
         put(folder / split / "question.json", [row])
 
 
@@ -123,9 +129,12 @@ def where2place(folder: Path) -> None:
 
 def cvbench(folder: Path) -> None:
     row = {
-        "type": "2D", "image": image(), "question": "Where is the cup?", "choices": ["left", "right"],
+        "type": "2D",
+        "image": image(),
+        "question": "Where is the cup?",
+        "choices": ["left", "right"],
         "prompt": "Where is the cup?\n(A) left\n(B) right",
-    }  # fmt: skip
+    }
     flat = [
         row | {"idx": 0, "task": "Relation", "answer": "(A)", "source": "ADE20K"},
         row | {"idx": 1, "task": "Relation", "answer": "(B)", "source": "COCO"},
@@ -137,9 +146,14 @@ def cvbench(folder: Path) -> None:
 
 def embspatial(folder: Path) -> None:
     row = {
-        "data_source": "mp3d", "scene_id": "a", "question": "Which is nearest?", "relation": "close",
-        "image": base64_png(), "answer_options": ["garage door", "cabinet", "table", "cart"], "objects": [],
-    }  # fmt: skip
+        "data_source": "mp3d",
+        "scene_id": "a",
+        "question": "Which is nearest?",
+        "relation": "close",
+        "image": base64_png(),
+        "answer_options": ["garage door", "cabinet", "table", "cart"],
+        "objects": [],
+    }
     rows = [row | {"question_id": "mp3d_57", "answer": 2}, row | {"question_id": "mp3d_58", "answer": 0}]
     put(folder / "embspatial_bench.json", rows)
 
@@ -203,11 +217,15 @@ def sparbench(folder: Path) -> None:
 def mmsi(folder: Path) -> None:
     rows = [
         {
-            "id": k, "images": [png(), png()], "question_type": "Motion (Cam.)", "thought": "...",
-            "question": "Which way? Options: A: left, B: right, C: up, D: down", "answer": answer,
+            "id": k,
+            "images": [png(), png()],
+            "question_type": "Motion (Cam.)",
+            "thought": "...",
+            "question": "Which way? Options: A: left, B: right, C: up, D: down",
+            "answer": answer,
         }
         for k, answer in enumerate("BD")
-    ]  # fmt: skip
+    ]
     parquet(folder / "MMSI_Bench.parquet", rows)
 
 
@@ -240,11 +258,14 @@ def msmu(folder: Path) -> None:
     ]
     named = [
         {
-            "image_base64": base64_png(), "image_size": [20, 10], "image_mode": "RGB", "type": kind,
+            "image_base64": base64_png(),
+            "image_size": [20, 10],
+            "image_mode": "RGB",
+            "type": kind,
             "conversations": [{"from": "human", "value": f"<image>\n{q}"}, {"from": "gpt", "value": a}],
         }
         for kind, q, a in rows
-    ]  # fmt: skip
+    ]
     parquet(folder / "test.parquet", named)
 
 
@@ -294,10 +315,16 @@ def reasonmap(folder: Path) -> None:
         "Downtown Line": ["Stevens Station", "Newton Station (Transfer Station)"],
     }
     row = {
-        "country": "singapore", "city": "singapore", "json": lines, "station_1": "Stevens Station",
-        "station_2": "Orchard Station", "question_short": "How do I get there?", "question_long": "?",
-        "figure": base64_png(), "difficulty_city": "easy",
-    }  # fmt: skip
+        "country": "singapore",
+        "city": "singapore",
+        "json": lines,
+        "station_1": "Stevens Station",
+        "station_2": "Orchard Station",
+        "question_short": "How do I get there?",
+        "question_long": "?",
+        "figure": base64_png(),
+        "difficulty_city": "easy",
+    }
     parquet(folder / "data" / "validation-00000-of-00001.parquet", [row])
 
 

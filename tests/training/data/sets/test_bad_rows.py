@@ -113,9 +113,14 @@ def test_a_truncated_parquet_file_is_one_problem_and_the_others_are_read(tmp_pat
 
 def test_pictures_in_parquet_files_must_have_bytes(tmp_path: Path) -> None:
     row = {
-        "idx": 0, "task": "Depth", "answer": "(A)", "source": "Omni3D", "choices": ["a", "b"], "prompt": "?",
+        "idx": 0,
+        "task": "Depth",
+        "answer": "(A)",
+        "source": "Omni3D",
+        "choices": ["a", "b"],
+        "prompt": "?",
         "image": image() | {"bytes": b""},
-    }  # fmt: skip
+    }
     parquet(tmp_path / "test_3d.parquet", [row])
     ids, said = problems("cvbench", tmp_path)
     assert not ids

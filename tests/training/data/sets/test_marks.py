@@ -204,10 +204,19 @@ def test_an_unknown_kind_is_named() -> None:
 
 
 TRUTHS = {
-    "choice": "A", "yes_no": "yes", "mask": half_mask(), "soft_mask": half_mask(), "number": 2.0, "last_number": 2.0,
-    "polygon": ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)), "view": "move_up:1", "path": [[0.0, 0.0], [1.0, 1.0]],
-    "text": "cup", "measures": [1.0], "route": ROUTE.truth,
-}  # fmt: skip
+    "choice": "A",
+    "yes_no": "yes",
+    "mask": half_mask(),
+    "soft_mask": half_mask(),
+    "number": 2.0,
+    "last_number": 2.0,
+    "polygon": ((0.0, 0.0), (1.0, 0.0), (1.0, 1.0)),
+    "view": "move_up:1",
+    "path": [[0.0, 0.0], [1.0, 1.0]],
+    "text": "cup",
+    "measures": [1.0],
+    "route": ROUTE.truth,
+}
 
 
 @given(st.sampled_from(sorted(MARKS)), st.text(alphabet="AB()[],.:- 0123456789eyesnmd\n<>answer/", max_size=80))
