@@ -46,10 +46,9 @@ class StationConfig:
 
     Attributes:
         perception: Preset of the perception ports, e.g. "sim" (simulator truth with noise).
-        ports: Backends that stand behind single ports instead, by name.
-        camera: "ray" (no GL), "gl", "auto" (GL where a GPU draws it), or another name of the registry.
-        planner: Name of the planner.
-        seed: Seeds perception noise, grasp sampling and planning.
+        ports: Backends that stand behind single ports instead, by name; the planner and the sensor of the cameras.
+        renderer: "ray" (no GL), "gl", "auto" (GL where a GPU draws it), or another name of the registry.
+        seed: Seeds sensors, perception noise, grasp sampling and planning.
         noise: Noise and failures of the simulator's truth.
         suites: Whose tools are offered.
         role: "operator" has all tools, "observer" none that moves the robot.
@@ -64,8 +63,7 @@ class StationConfig:
 
     perception: str = DEFAULT_PRESET
     ports: PortNames = AS_PRESET
-    camera: str = "ray"
-    planner: str = "embedded"
+    renderer: str = "ray"
     seed: int = 0
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
     suites: tuple[str, ...] = ("spacetools",)
@@ -144,6 +142,7 @@ class Station:
     ) -> None:
         self.config = config = config or StationConfig()
         self.robot = load_robot(config.robot)
+        self._names = config.ports.over(config.perception)
         self._guard, self._on_stage, self._wrap_planner = guard, on_stage, wrap_planner
         self._own_planner: Planner | None = None
         self._set_up(scene)
@@ -175,7 +174,7 @@ class Station:
         if self._own_planner is not None and hasattr(self._own_planner, "reseed"):
             self._own_planner.reseed(seed)
             return
-        own: Planner = registry.make("planner", self.config.planner, Setting(seed, robot=self.robot))
+        own: Planner = registry.make("planner", self._names.planner, Setting(seed, robot=self.robot))
         self._own_planner, self.planner = own, self._wrap_planner(own)
 
     # -- moments -----------------------------------------------------------------------------------
@@ -301,6 +300,8 @@ class Station:
 
     def make_camera(self, model: CameraModel) -> Camera:
         """A camera in this world, also after `world.change_objects`."""
-        camera = FollowingCamera(self.config.camera, self.world, model, self.scene, self.config.seed)
+        seed = self.config.seed
+        sensor = registry.make("sensor", self._names.sensor, Setting(seed))
+        camera = FollowingCamera(self.config.renderer, self.world, model, self.scene, seed, sensor)
         self._cameras.append(weakref.ref(camera))
         return camera

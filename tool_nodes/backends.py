@@ -8,7 +8,7 @@ from typing import Any
 
 from tool_nodes import registry
 from tool_nodes.perception.prompts import BY_PICTURE, WordsToBoxes, sees_photographs
-from tool_nodes.port_names import PORTS, PortNames
+from tool_nodes.port_names import PERCEPTION_PORTS, PortNames
 from tool_nodes.ports import DepthEstimator, Detector, GraspGenerator, Perceiving, Pointer, Segmenter, TextReader
 from tool_nodes.registry import Setting
 from tool_nodes.types import TextPrompt
@@ -49,7 +49,7 @@ def make_ports(preset: str, chosen: PortNames | None = None, setting: Setting | 
     """
     setting = setting or Setting()
     named = (chosen or PortNames()).over(preset)
-    made = {port: make_port(port, named, setting) for port in PORTS if port != "second_pointer"}
+    made = {port: make_port(port, named, setting) for port in PERCEPTION_PORTS if port != "second_pointer"}
     alike = named.second_pointer == named.pointer
     made["second_pointer"] = made["pointer"] if alike else make_port("second_pointer", named, setting)
     return Ports(**made)
@@ -59,7 +59,7 @@ def make_port(port: str, named: PortNames, setting: Setting) -> Any:
     """What stands behind one port. A segmenter that takes no words gets those of the detector.
 
     Args:
-        port: One of `PORTS`.
+        port: One of `PERCEPTION_PORTS`.
         named: A name for each port, see `PortNames.over`.
         setting: What the backend may ask for.
 

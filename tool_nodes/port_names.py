@@ -1,4 +1,4 @@
-"""The ports by name: a preset names one backend for each port, and each can be chosen on its own."""
+"""The ports by name: a preset names one backend for each port of perception, and each port can be chosen on its own."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class PortNames:
         reader: What reads text.
         grasps: What proposes grasps.
         second_pointer: What the tools vlm.* ask; the pointer where neither it nor the preset's is named.
+        planner: What plans motions; embedded where it is left out.
+        sensor: What a simulated camera measures of the ideal picture; stereo where it is left out.
     """
 
     pointer: str = ""
@@ -29,6 +31,8 @@ class PortNames:
     reader: str = ""
     grasps: str = ""
     second_pointer: str = ""
+    planner: str = ""
+    sensor: str = ""
 
     @property
     def chosen(self) -> dict[str, str]:
@@ -39,7 +43,12 @@ class PortNames:
         """A name for each port: one's own, or the preset's. Raises ToolError INVALID_ARGUMENT."""
         preset_names: PortNames = registry.load("perception", preset)
         named = replace(preset_names, **self.chosen)
-        return replace(named, second_pointer=named.second_pointer or named.pointer)
+        return replace(
+            named,
+            second_pointer=named.second_pointer or named.pointer,
+            planner=named.planner or DEFAULT_PLANNER,
+            sensor=named.sensor or DEFAULT_SENSOR,
+        )
 
     def require_known(self, preset: str) -> None:
         """Refuse what names no preset or no backend, without making one. Raises ToolError INVALID_ARGUMENT."""
@@ -83,7 +92,16 @@ def presets() -> tuple[str, ...]:
     return tuple(sorted(known, key=lambda name: (name != DEFAULT_PRESET, name)))
 
 
+DEFAULT_PLANNER, DEFAULT_SENSOR = "embedded", "stereo"
+
 PORTS = tuple(entry.name for entry in fields(PortNames))
+"""Every port that has a name of its own."""
+
+OF_THE_ROBOT = ("planner", "sensor")
+"""Ports that only a robot which moves, or its simulation, has: recorded pictures have neither."""
+
+PERCEPTION_PORTS = tuple(port for port in PORTS if port not in OF_THE_ROBOT)
+"""Ports that every station has, see `tool_nodes.backends.make_ports`."""
 
 AS_PRESET = PortNames()
 """Every port has what the preset names."""

@@ -35,7 +35,10 @@ GROUPS: Mapping[str, str] = {
     "policy": "toolhand.policy",
     "planner": "toolhand.planner",
     "robot": "toolhand.robot",
+    "arm": "toolhand.arm",
     "camera": "toolhand.camera",
+    "renderer": "toolhand.renderer",
+    "sensor": "toolhand.sensor",
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 

@@ -40,7 +40,7 @@ def doctor(as_json: AsJson = False) -> int:
     except Exception as error:
         problems.append(f"{type(error).__name__}: {error}")
     try:
-        options.named_station("example", camera="gl")
+        options.named_station("example", renderer="gl")
         findings["gl_camera"] = "available"
     except Exception:
         findings["gl_camera"] = "not available (not needed)"

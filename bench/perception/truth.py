@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sim.camera.ray import make_camera
+from sim.camera.sensor import ideal
 from sim.perception import MIN_VISIBLE_PX
 from sim.scene.objects import hull_points
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, distances
@@ -60,13 +61,13 @@ def truth_of(station: Station) -> PictureTruth:
     """What the simulator knows of the station's present picture."""
     world, lamp = station.world, np.asarray(station.scene.light_position_m)
     clean = make_camera(
-        station.config.camera,
+        station.config.renderer,
         world.model,
         world.data,
         station.scene_camera(),
         world.body_index,
         lamp_position=lamp,
-        depth_noise=0.0,
+        sensor=ideal(),
     ).capture()
     return PictureTruth(station.scene, world.snapshot().objects, clean, clean.depth)
 

@@ -7,10 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from sim.camera.ray import CameraModel, CameraState, StampedCamera, make_camera
+from sim.camera.sensor import SensorModel
 from sim.scene.scenes import Scene
 from sim.world import World
 from tool_nodes.ports import Camera
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import Frame
 
 
@@ -18,19 +19,23 @@ class FollowingCamera:
     """A camera of a world as it is now: it is made again with the world's model.
 
     Args:
-        kind: Name of the camera, see `sim.camera.ray.make_camera`.
+        renderer: Name of the renderer, see `sim.camera.ray.make_camera`.
         world: What it sees.
         model: Calibration and pose.
         scene: Whose objects the ids in its frames mean where the frames have no labels; once others stand in the world,
             the frames say what is what. Its lamp lights the pictures.
-        seed: Of the noise.
+        seed: Seed of the sensor.
+        sensor: What it measures of the ideal picture.
 
     Raises:
         ToolError: See `sim.camera.ray.make_camera`.
     """
 
-    def __init__(self, kind: str, world: World, model: CameraModel, scene: Scene, seed: int) -> None:
-        self._kind, self._world, self._camera_model, self._scene, self._seed = kind, world, model, scene, seed
+    def __init__(
+        self, renderer: str, world: World, model: CameraModel, scene: Scene, seed: int, sensor: SensorModel
+    ) -> None:
+        self._renderer, self._world, self._camera_model, self._scene = renderer, world, model, scene
+        self._seed, self._sensor = seed, sensor
         self._labelled: tuple[Frame, Frame] | None = None
         self._make()
 
@@ -40,7 +45,14 @@ class FollowingCamera:
         lamp = np.asarray(self._scene.light_position_m)
         index = world.body_index
         self._camera: Camera = make_camera(
-            self._kind, world.model, world.data, self._camera_model, index, seed=self._seed, lamp_position=lamp
+            self._renderer,
+            world.model,
+            world.data,
+            self._camera_model,
+            index,
+            sensor=self._sensor,
+            seed=self._seed,
+            lamp_position=lamp,
         )
 
     def capture(self) -> Frame:
@@ -77,8 +89,8 @@ class FollowingCamera:
         if self._world.model is not self._seen:
             self._make()
         if not isinstance(self._camera, StampedCamera):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"The camera {self._kind!r} cannot be saved: only sim.camera.ray.StampedCamera and what is made of it.",
+            raise invalid(
+                f"A camera of the renderer {self._renderer!r} cannot be saved: only subclasses of "
+                "sim.camera.ray.StampedCamera can.",
             )
         return self._camera

@@ -10,7 +10,8 @@ import mujoco
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sim.camera.ray import LAMP_POSITION, CameraModel, SensorNoise, StampedCamera, camera_pose, object_of_geom
+from sim.camera.ray import LAMP_POSITION, CameraModel, StampedCamera, camera_pose, object_of_geom
+from sim.camera.sensor import STEREO, SensorModel
 from sim.camera.shading import FloatImage
 from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
@@ -45,12 +46,11 @@ class GlCamera(StampedCamera):
         camera: CameraModel,
         body_index: Mapping[int, int],
         *,
-        depth_noise: float = 0.0005,
-        rgb_noise: float = 0.0,
+        sensor: SensorModel = STEREO,
         seed: int = 0,
         lamp_position: ArrayLike = LAMP_POSITION,
     ) -> None:
-        super().__init__(data, camera, SensorNoise(depth_noise, rgb_noise), seed)
+        super().__init__(data, camera, sensor, seed)
         camera_pose(model, data, camera)
         self._model = model.__copy__()
         self._data = mujoco.MjData(self._model)
@@ -143,7 +143,7 @@ def _renderer(model: mujoco.MjModel, width: int, height: int) -> mujoco.Renderer
             ErrorCode.UNAVAILABLE,
             "The GL camera needs an OpenGL library, and none could be opened on this machine.",
             f"Run `{install_extra('gl')}`, install libEGL or OSMesa and set MUJOCO_GL=egl or osmesa, "
-            "or use the camera 'ray'.",
+            "or use the renderer 'ray'.",
         ) from error
 
 

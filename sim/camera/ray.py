@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import ndimage
 from scipy.spatial.transform import Rotation
 
-from sim.camera.ray_casting import MAX_DEPTH, OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
+from sim.camera.ray_casting import OPAQUE, TRANSPARENT, Hits, PixelIndex, RayView, RayWorld
+from sim.camera.sensor import STEREO, SensorModel, measured
 from sim.camera.shading import (
     FloatImage,
     Lamp,
@@ -125,32 +126,6 @@ def object_of_geom(model: mujoco.MjModel, body_index: Mapping[int, int]) -> NDAr
 
 
 @dataclass(frozen=True)
-class SensorNoise:
-    """Noise of a depth camera; every picture draws from (seed, number of the picture).
-
-    Attributes:
-        depth: k of the depth noise, sigma = k * z^2 [1/m].
-        rgb: Standard deviation of the colour noise [grey levels].
-    """
-
-    depth: float = 0.0005
-    rgb: float = 0.0
-
-    def add(
-        self, rgb: NDArray[np.uint8], depth: FloatImage, seed: int, picture: int
-    ) -> tuple[NDArray[np.uint8], FloatImage]:
-        """Noisy (rgb (H, W, 3), depth (H, W)); depth beyond `MAX_DEPTH` becomes NaN."""
-        rng = np.random.default_rng((seed, picture))
-        depth = np.where(depth < MAX_DEPTH, depth, np.float32(np.nan))
-        if self.depth > 0.0:
-            depth += np.float32(self.depth) * depth**2 * rng.standard_normal(depth.shape, dtype=np.float32)
-        if self.rgb > 0.0:
-            noisy = rgb + np.float32(self.rgb) * rng.standard_normal(rgb.shape, dtype=np.float32)
-            rgb = np.clip(np.rint(noisy), 0, 255).astype(np.uint8)
-        return rgb, depth
-
-
-@dataclass(frozen=True)
 class CameraState:
     """What the next pictures of a camera depend on, beside the physics.
 
@@ -174,14 +149,14 @@ class StampedCamera:
     Args:
         data: The state, read at every capture and never written.
         camera: Calibration and pose.
-        noise: Added to every picture.
-        seed: Seed of the noise.
+        sensor: What it measures of every picture.
+        seed: Seed of the sensor; every picture draws from (seed, number of the picture).
     """
 
-    def __init__(self, data: mujoco.MjData, camera: CameraModel, noise: SensorNoise, seed: int) -> None:
+    def __init__(self, data: mujoco.MjData, camera: CameraModel, sensor: SensorModel, seed: int) -> None:
         self._source = data
         self._camera = camera
-        self._noise = noise
+        self._sensor = sensor
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
@@ -195,7 +170,8 @@ class StampedCamera:
         state = self._state()
         if self._last is None or self._last[0] != state:
             rgb, depth, ids, T_base_camera = self._render()
-            rgb, depth = self._noise.add(rgb, depth, self._seed, self._pictures)
+            rng = np.random.default_rng((self._seed, self._pictures))
+            rgb, depth = measured(self._sensor, rgb, depth, rng)
             for array in (rgb, depth, ids):
                 array.setflags(write=False)
             stamp = float(self._source.time)
@@ -228,7 +204,7 @@ class StampedCamera:
         ).tobytes()
 
     def _render(self) -> tuple[NDArray[np.uint8], FloatImage, NDArray[np.int32], FloatArray]:
-        """rgb (H, W, 3), depth (H, W), object ids (H, W) and T_base_camera, without noise."""
+        """Ideal rgb (H, W, 3), depth (H, W), object ids (H, W) and T_base_camera."""
         raise NotImplementedError
 
 
@@ -243,9 +219,8 @@ class RayCamera(StampedCamera):
         data: Its state, read at every capture and never written.
         camera: Calibration and pose.
         body_index: Object index of each object's root body id.
-        depth_noise: k of the depth noise, sigma = k * z^2 [1/m].
-        rgb_noise: Standard deviation of the colour noise [grey levels].
-        seed: Seed of the noise.
+        sensor: What it measures of the ideal picture.
+        seed: Seed of the sensor.
         lamp_position: (3,) where the light comes from, in the base frame [m].
 
     Raises:
@@ -259,12 +234,11 @@ class RayCamera(StampedCamera):
         camera: CameraModel,
         body_index: Mapping[int, int],
         *,
-        depth_noise: float = 0.0005,
-        rgb_noise: float = 0.0,
+        sensor: SensorModel = STEREO,
         seed: int = 0,
         lamp_position: ArrayLike = LAMP_POSITION,
     ) -> None:
-        super().__init__(data, camera, SensorNoise(depth_noise, rgb_noise), seed)
+        super().__init__(data, camera, sensor, seed)
         camera_pose(model, data, camera)
         self._world = RayWorld(model)
         self._objects = object_of_geom(model, body_index)
@@ -307,40 +281,40 @@ AUTO = "auto"
 
 
 def make_camera(
-    kind: str,
+    renderer: str,
     model: mujoco.MjModel,
     data: mujoco.MjData,
     camera: CameraModel,
     body_index: Mapping[int, int],
     **options: Any,
 ) -> Camera:
-    """A camera of the simulated world by name.
+    """A camera of the simulated world, drawn by a renderer.
 
     Args:
-        kind: A name of the entry points `toolhand.camera`, such as "ray" (no graphics library) and "gl" (OpenGL); or
-            "auto": OpenGL where a graphics processor draws it, else rays. Pictures of the two differ a little, so that
-            another machine may see another picture; for the same bytes everywhere ask for "ray".
+        renderer: A name of the entry points `toolhand.renderer`, such as "ray" (no graphics library) and "gl" (OpenGL);
+            or "auto": OpenGL where a graphics processor draws it, else rays. Pictures of the two differ a little, so
+            that another machine may see another picture; for the same bytes everywhere ask for "ray".
         model: The physics model.
         data: Its state.
         camera: Calibration and pose.
         body_index: Object index of each object's root body id.
-        options: `depth_noise`, `rgb_noise`, `seed`, `lamp_position`, as `RayCamera` has them.
+        options: `sensor`, `seed`, `lamp_position`, as `RayCamera` has them.
 
     Returns:
         What is called with all of these.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for another kind, UNAVAILABLE for "gl" without a graphics library.
+        ToolError: INVALID_ARGUMENT for another name, UNAVAILABLE for "gl" without a graphics library.
     """
-    if kind == AUTO:
-        kind = "gl" if _gl_is_faster() else "ray"
-    made: Camera = registry.load("camera", kind)(model, data, camera, body_index, **options)
+    if renderer == AUTO:
+        renderer = "gl" if _gl_is_faster() else "ray"
+    made: Camera = registry.load("renderer", renderer)(model, data, camera, body_index, **options)
     return made
 
 
 def _gl_is_faster() -> bool:
     try:
-        return bool(registry.load("camera", "gl").accelerated())
+        return bool(registry.load("renderer", "gl").accelerated())
     except ToolError as error:
         if error.code is not ErrorCode.UNAVAILABLE:
             raise

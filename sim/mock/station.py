@@ -9,9 +9,10 @@ from sim.mock.data import MockFrame
 from sim.station import StationConfig
 from tool_nodes.backends import make_ports
 from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.port_names import OF_THE_ROBOT
 from tool_nodes.ports import Camera
 from tool_nodes.registry import Setting
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.sandbox.executor import CodeExecutor
 from tool_nodes.tools.spacetools.bounding_box import BoundingBoxTools
 from tool_nodes.tools.spacetools.grasping import GraspTools
@@ -40,19 +41,21 @@ class MockStation:
             truth knows things by the recorded ids and labels.
 
     Raises:
-        ToolError: INVALID_ARGUMENT for an unknown backend, or one that needs ids for a frame that was recorded without.
+        ToolError: INVALID_ARGUMENT for an unknown backend, one that needs ids for a frame that was recorded without, a
+            planner or a sensor.
     """
 
     def __init__(self, recorded: MockFrame, config: StationConfig | None = None) -> None:
         self.config = config = config or StationConfig()
+        if wrong := [port for port in OF_THE_ROBOT if port in config.ports.chosen]:
+            raise invalid(f"The mock robot has no {wrong[0]}: leave it out.")
         self.recorded = recorded
         self.robot = load_robot(config.robot)
         setting = Setting(config.seed, truth=Truth((), config.noise), robot=self.robot)
         self.ports = make_ports(config.perception, config.ports, setting)
         frame, truth = recorded.frame, next(self.ports.over_truth, None)
         if truth is not None and frame.ids is None:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"The perception backend {truth.backend!r} needs object ids, and this frame was recorded without.",
                 "Use the perception backend 'pixels'.",
             )

@@ -31,9 +31,11 @@ from sim.ros.settings import Settings
 from sim.ros.state import StatePublisher, stamp_ns
 from sim.scene.scenes import Scene
 from sim.world import World
+from tool_nodes import registry
 from tool_nodes.camera_names import WRIST, ZED, CameraNames
 from tool_nodes.motion.robot_model import RobotModel
 from tool_nodes.ports import Camera
+from tool_nodes.registry import Setting
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import depth_to_image, intrinsics_to_info, rgb_to_image, time_message
 from tool_nodes.types import FloatArray, Frame
@@ -201,9 +203,9 @@ class CameraServer:
         """Begin.
 
         Raises:
-            ToolError: UNAVAILABLE where there is no library for the kind of camera.
+            ToolError: UNAVAILABLE where there is no library for the renderer, or the sensor cannot be loaded.
         """
-        if self._settings().camera != AUTO:
+        if self._settings().renderer != AUTO:
             world = self._physics.world
             self._camera("scene", mujoco.MjData(world.model), self._moment_of(world))
         self._thread.start()
@@ -255,15 +257,16 @@ class CameraServer:
         )
 
     def _camera(self, name: str, data: mujoco.MjData, moment: Moment) -> Camera:
-        kind = self._settings().camera
-        size = self._settings().image_size
+        settings = self._settings()
+        size = settings.image_size
         model = jittered(scene_camera(size), moment.scene) if name == "scene" else wrist_camera(moment.robot, size)
         return make_camera(
-            kind,
+            settings.renderer,
             moment.model,
             data,
             model,
             moment.body_index,
-            seed=self._settings().seed,
+            sensor=registry.make("sensor", settings.sensor, Setting(settings.seed)),
+            seed=settings.seed,
             lamp_position=np.asarray(moment.scene.light_position_m),
         )

@@ -13,7 +13,7 @@ from simulation_interfaces.srv import GetCurrentWorld
 
 from sim.scene.files import named_scene, scene_yaml
 from tool_nodes.motion.robot_model import find_robot
-from tool_nodes.port_names import PortNames
+from tool_nodes.port_names import OF_THE_ROBOT, PortNames
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.ros.link import RosLink
 
@@ -23,7 +23,8 @@ _PARAMETERS = {
     "depth": ("depth",),
     "grasping": ("grasps",),
     "text_reading": ("reader",),
-    "motion": ("robot", "approval"),
+    "motion": ("robot", "approval", "planner"),
+    "sim": ("sensor",),
     "agent": ("policy", "protocol", "suites", "role", "turns", "runs_dir"),
 }
 """Node to its parameters that say what a command meets there."""
@@ -33,6 +34,10 @@ _NAMED = {"suite": "suites"}
 
 _TOLD = ("scene", "robot", "perception", "seed", "policy", "approval")
 """What an operator is told of a graph that is used as it is."""
+
+_OWN = ("reader", "second_pointer", *OF_THE_ROBOT)
+"""Ports that a graph has by its own launch file where none is named, whatever the preset; it asks one pointer
+everything."""
 
 _WORLD = "/get_current_world"
 
@@ -120,8 +125,7 @@ class RunningGraph:
             there = told
         wanted = PortNames(**chosen).over(asked_preset) if asked_preset == preset else PortNames(**chosen)
         for port, name in vars(wanted).items():
-            # A graph reads with what its launch file says where none is named, and asks one pointer everything.
-            if name and (port in chosen or port not in ("reader", "second_pointer")) and name != getattr(there, port):
+            if name and (port in chosen or port not in _OWN) and name != getattr(there, port):
                 yield port, name, f"{port} {getattr(there, port) or 'unknown'}"
 
 

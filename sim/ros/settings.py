@@ -18,6 +18,7 @@ from sim.scene.scenes import Scene
 from tool_nodes import registry
 from tool_nodes.camera_names import ZED
 from tool_nodes.motion.robot_model import DEFAULT_ROBOT
+from tool_nodes.port_names import DEFAULT_SENSOR
 from tool_nodes.results import ToolError, invalid
 
 FAULTS = (
@@ -56,7 +57,7 @@ class Settings:
         robot: Which robot, or the folder of its files.
         scene: "example", a seed, or the path of a YAML file.
         scene_yaml: Text of a scene file; wins over `scene` unless it is empty.
-        seed: Seed of the cameras' noise; counts from the next world on.
+        seed: Seed of the cameras' sensors; counts from the next world on.
         real_time_factor: Simulated seconds per second; 0 is as fast as possible.
         lockstep: True: time passes only by step_simulation and simulate_steps.
         gripper_action: Type of the gripper's action.
@@ -65,7 +66,8 @@ class Settings:
         camera_rate: Pictures per second while there is a subscriber [Hz].
         image_width: [px].
         image_height: [px].
-        camera: A name that `sim.camera.ray.make_camera` knows.
+        renderer: A name that `sim.camera.ray.make_camera` knows.
+        sensor: What the cameras measure of the ideal picture, a name of the group `toolhand.sensor`.
         zed_names: Names of zed-ros2-wrapper for the scene camera's topics and frame: "new" (5.1 and later) or "old".
         fault: One of `FAULTS`.
     """
@@ -82,7 +84,8 @@ class Settings:
     camera_rate: float = 10.0
     image_width: int = 640
     image_height: int = 480
-    camera: str = "ray"
+    renderer: str = "ray"
+    sensor: str = DEFAULT_SENSOR
     zed_names: str = "new"
     fault: str = ""
 
@@ -124,9 +127,11 @@ def checked(name: str, value: Any) -> Any:
         raise _invalid(
             name, {str: "text", int: "a whole number", float: "a number", bool: "true or false"}[kind], value
         )
-    choices = (*registry.names("camera"), AUTO) if name == "camera" else _CHOICES.get(name)
+    choices = (*registry.names("renderer"), AUTO) if name == "renderer" else _CHOICES.get(name)
     if choices is not None and value not in choices:
         raise _invalid(name, " or ".join(choice or "empty" for choice in choices), value)
+    if name == "sensor":
+        registry.find("sensor", value)
     if name in _RANGES:
         low, high = _RANGES[name]
         if not (math.isfinite(value) and low <= value <= high):
@@ -140,6 +145,9 @@ def _invalid(name: str, allowed: str, value: Any) -> ToolError:
 
 def declare(node: Node) -> Settings:
     """Declare the parameters of a node and read them. Raises ToolError INVALID_ARGUMENT."""
+    if node.declare_parameter("camera", "", ParameterDescriptor(dynamic_typing=True)).value != "":
+        raise invalid("Parameter camera of sim is called renderer since version 0.2.0.")
+    node.undeclare_parameter("camera")
     values = {}
     for field in fields(Settings):
         # Of any type, because 1 is a rate and a seed is a scene, and a wrong type deserves a sentence.

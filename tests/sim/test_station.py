@@ -14,6 +14,7 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from sim.station import Station, StationConfig
+from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import Session
 from tool_nodes.tools.suites import SUITES
@@ -112,7 +113,9 @@ def test_the_planner_can_be_wrapped(scene: Scene) -> None:
     ("config", "sentence"),
     [
         ({"perception": "magic"}, "There is no perception 'magic': it must be learned or pixels or served or sim."),
-        ({"camera": "pinhole"}, "camera"),
+        ({"renderer": "pinhole"}, "There is no renderer 'pinhole'"),
+        ({"ports": PortNames(sensor="eye")}, "There is no sensor 'eye': it must be ideal or stereo."),
+        ({"ports": PortNames(planner="stars")}, "There is no planner 'stars': it must be embedded."),
         ({"seed": -1}, "The seed must be 0 or greater, got -1."),
     ],
 )

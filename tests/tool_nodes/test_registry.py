@@ -18,7 +18,7 @@ from sim.station import Station, StationConfig
 from tests.plugged_in import install
 from tool_nodes import registry
 from tool_nodes.backends import make_port, make_ports
-from tool_nodes.port_names import PORTS, PortNames, presets
+from tool_nodes.port_names import PERCEPTION_PORTS, PortNames, presets
 from tool_nodes.registry import GROUPS, Setting
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -61,7 +61,7 @@ def test_what_pyproject_declares_is_installed_and_can_be_loaded() -> None:
 @pytest.mark.parametrize("preset", presets())
 def test_a_preset_names_a_backend_for_every_port(preset: str) -> None:
     ports = make_ports(preset)
-    assert all(getattr(ports, port).backend for port in PORTS)
+    assert all(getattr(ports, port).backend for port in PERCEPTION_PORTS)
     PortNames().require_known(preset)
 
 

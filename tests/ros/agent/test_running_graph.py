@@ -27,7 +27,8 @@ NONSENSE = "what a lovely day"
 def stranger(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LaunchedGraph, Path]]:
     """(graph, its folder of runs): not as anything is by default."""
     runs = tmp_path_factory.mktemp("runs")
-    with started_graph({"scene": "3", "perception": "pixels", "lockstep": "true", "runs_dir": str(runs)}) as graph:
+    arguments = {"scene": "3", "perception": "pixels", "sensor": "ideal", "lockstep": "true", "runs_dir": str(runs)}
+    with started_graph(arguments) as graph:
         yield graph, runs
 
 
@@ -52,6 +53,7 @@ def run(*options: str) -> int:
         (("--robot", "jaco2_j2s7s300"), "robot jaco2_j2s7s300", "robot gen3"),
         (("--perception", "sim"), "perception sim", "perception pixels"),
         (("--pointer", "sim"), "pointer sim", "pointer pixels"),
+        (("--sensor", "stereo"), "sensor stereo", "sensor ideal"),
         (("--seed", "1"), "seed 1", "seed 0"),
         (("--suite", "all"), "suite all", "suite spacetools"),
         (("--turns", "5"), "turns 5", "turns 24"),
@@ -82,6 +84,7 @@ def test_a_graph_that_is_not_what_was_asked_for_is_left_alone(
         ("--scene", "my.yaml"),
         ("--robot", str(ROOT / "urdf" / "gen3_robotiq_2f_85")),
         ("--perception", "pixels", "--segmenter", "pixels+drawings", "--seed", "0"),
+        ("--sensor", "ideal", "--planner", "embedded"),
         ("--turns", "24", "--policy", "scripted", "--suite", "spacetools"),
     ],
 )

@@ -14,6 +14,7 @@ from sim.camera import gl
 from sim.camera import ray as cameras
 from sim.camera.gl import GlCamera
 from sim.camera.ray import CameraModel, RayCamera, make_camera, scene_camera
+from sim.camera.sensor import SensorNoise
 from tool_nodes import geometry, workspace
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Frame
@@ -62,7 +63,7 @@ class World:
         self.body_index = {self.model.body(name).id: index for index, name in enumerate(names)}
 
     def camera(self, camera: CameraModel | None = None, **options: Any) -> RayCamera:
-        options = {"depth_noise": 0.0} | options
+        options = {"sensor": SensorNoise(0.0)} | options
         return RayCamera(self.model, self.data, camera or scene_camera(SIZE), self.body_index, **options)
 
 
@@ -193,7 +194,7 @@ def test_things_beyond_the_range_have_no_depth() -> None:
 
 def test_one_state_gives_one_frame_and_a_changed_state_another() -> None:
     world = World()
-    camera = world.camera(depth_noise=0.0005)
+    camera = world.camera(sensor=SensorNoise(0.0005))
     first = camera.capture()
     assert camera.capture() is first
     world.data.time = 0.5
@@ -221,7 +222,7 @@ def test_looking_leaves_the_physics_as_it_was() -> None:
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_noise() -> None:
     def pictures(seed: int) -> list[Frame]:
         world = World()
-        camera = world.camera(depth_noise=0.0005, rgb_noise=2.0, seed=seed)
+        camera = world.camera(sensor=SensorNoise(0.0005, 2.0), seed=seed)
         first = camera.capture()
         world.data.time = 1.0
         return [first, camera.capture()]
@@ -236,10 +237,36 @@ def test_the_same_seed_gives_the_same_bytes_and_another_seed_other_noise() -> No
 
 def test_depth_noise_grows_with_the_square_of_the_distance() -> None:
     world = World()
-    clean, noisy = world.camera().capture(), world.camera(depth_noise=0.001).capture()
+    clean, noisy = world.camera().capture(), world.camera(sensor=SensorNoise(0.001)).capture()
     error = (noisy.depth - clean.depth) / clean.depth**2
     assert np.nanstd(error) == pytest.approx(0.001, rel=0.02)
     assert abs(np.nanmean(error)) < 2e-5
+
+
+class Overwide:
+    """A sensor whose depth has one more column than its colour."""
+
+    def measure(self, rgb: Any, depth: Any, rng: np.random.Generator) -> Any:
+        return rgb, np.hstack([depth, depth[:, :1]])
+
+
+class Blinded:
+    """A sensor without depth in the left half, and with all light in the colours."""
+
+    def measure(self, rgb: Any, depth: Any, rng: np.random.Generator) -> Any:
+        depth[:, : depth.shape[1] // 2] = np.inf
+        return np.full_like(rgb, 255), depth
+
+
+def test_a_sensor_decides_what_is_measured_of_the_ideal_picture() -> None:
+    frame, clean = World().camera(sensor=Blinded()).capture(), World().camera().capture()
+    left, right = np.hsplit(frame.depth, 2)
+    assert np.isnan(left).all()
+    assert np.array_equal(right, np.hsplit(clean.depth, 2)[1], equal_nan=True)
+    assert (frame.rgb == 255).all()
+    with pytest.raises(ToolError, match=r"float32 depth \(240, 320\), but .* float32 \(240, 321\)") as caught:
+        World().camera(sensor=Overwide()).capture()
+    assert caught.value.code is ErrorCode.UNAVAILABLE
 
 
 def test_a_small_picture_shows_the_same_view_as_a_large_one() -> None:
@@ -272,9 +299,9 @@ def test_a_camera_on_an_unknown_body_is_refused() -> None:
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
-def test_an_unknown_kind_of_camera_is_refused() -> None:
+def test_an_unknown_renderer_is_refused() -> None:
     world = World()
-    with pytest.raises(ToolError, match=r"There is no camera .*gl or ray") as caught:
+    with pytest.raises(ToolError, match=r"There is no renderer .*gl or ray") as caught:
         make_camera("film", world.model, world.data, scene_camera(SIZE), world.body_index)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
@@ -294,7 +321,7 @@ def test_without_opengl_the_error_says_what_to_install(monkeypatch: pytest.Monke
 
 def _gl_camera_or_error(world: World) -> GlCamera | ToolError:
     try:
-        return GlCamera(world.model, world.data, scene_camera(SIZE), world.body_index, depth_noise=0.0)
+        return GlCamera(world.model, world.data, scene_camera(SIZE), world.body_index, sensor=SensorNoise(0.0))
     except ToolError as error:
         return error
 

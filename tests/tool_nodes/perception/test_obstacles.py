@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from sim.camera.ray import RayCamera, scene_camera
+from sim.camera.sensor import SensorNoise
 from tool_nodes import geometry, workspace
 from tool_nodes.perception.obstacles import INFLATION, MAX_BOXES, PADDING_DEPTH, fit_obstacles, height_map
 from tool_nodes.results import ErrorCode, ToolError
@@ -28,7 +29,7 @@ def picture(*things: tuple[float, float, str], noise: float = 0.0005) -> Frame:
         f"{bodies}</worldbody></mujoco>"
     )
     index = {model.body(f"thing{k}").id: k for k in range(len(things))}
-    return RayCamera(model, mujoco.MjData(model), scene_camera(), index, depth_noise=noise).capture()
+    return RayCamera(model, mujoco.MjData(model), scene_camera(), index, sensor=SensorNoise(noise)).capture()
 
 
 def bin_geoms(width: float = 0.20, length: float = 0.28, height: float = 0.08) -> str:
