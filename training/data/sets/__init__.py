@@ -12,39 +12,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tool_nodes.results import ErrorCode, ToolError
-from training.data.sets.babyvision import SET as BABYVISION
-from training.data.sets.blink import SET as BLINK
-from training.data.sets.cvbench import SET as CVBENCH
-from training.data.sets.embspatial import SET as EMBSPATIAL
-from training.data.sets.erqa import SET as ERQA
-from training.data.sets.maptrace import SET as MAPTRACE
-from training.data.sets.mmsi import SET as MMSI
-from training.data.sets.msmu import SET as MSMU
+from tool_nodes.results import invalid
 from training.data.sets.public_set import PublicSet, QuestionReader
-from training.data.sets.reasonmap import REASON_MAP, REASON_MAP_PLUS
-from training.data.sets.refspatial import SET as REFSPATIAL
-from training.data.sets.robospatial import SET as ROBOSPATIAL
-from training.data.sets.sparbench import SET as SPARBENCH
-from training.data.sets.visualprobe import SET as VISUALPROBE
-from training.data.sets.vsibench import SPBENCH, VSI_BENCH
-from training.data.sets.vstar import SET as VSTAR
-from training.data.sets.where2place import SET as WHERE2PLACE
+from training.data.sets.table import TABLE
 
-SETS: dict[str, PublicSet] = {
-    each.name: each
-    for each in (
-        ROBOSPATIAL, BLINK, REFSPATIAL, CVBENCH, WHERE2PLACE, ERQA, SPARBENCH, MMSI, SPBENCH, VSI_BENCH, EMBSPATIAL,
-        MSMU, MAPTRACE, REASON_MAP, REASON_MAP_PLUS, VISUALPROBE, VSTAR, BABYVISION,
-    )
-}  # fmt: skip
+SETS: dict[str, PublicSet] = {each.name: each for each in TABLE}
 """Every set by its name."""
 
 
 def set_named(name: str) -> PublicSet:
     """The set of this name. Raises ToolError INVALID_ARGUMENT for an unknown one, with all names."""
     if name not in SETS:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f'There is no public set "{name}", only {", ".join(sorted(SETS))}.')
+        raise invalid(f'There is no public set "{name}", only {", ".join(sorted(SETS))}.')
     return SETS[name]
 
 

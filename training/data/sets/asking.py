@@ -10,7 +10,7 @@ from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.backends import Ports
 from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Toolbox, Tools
 from tool_nodes.tools.evic.visual_tools import EvicTools
@@ -71,8 +71,7 @@ def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | N
         RowError: A picture cannot be read.
     """
     if not question.pictures:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
+        raise invalid(
             f"Question {question.id} comes with no picture: a policy cannot be asked about videos.",
             "Mark predictions that were made elsewhere.",
         )

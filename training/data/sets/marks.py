@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 from training.data.sets.question import Question, mask_of
 from training.rewards.last import right_number
@@ -297,10 +297,7 @@ def mark(question: Question, said: Any) -> float:
         ToolError: INVALID_ARGUMENT for an unknown kind.
     """
     if question.kind not in MARKS:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f'There is no kind of question "{question.kind}", only {", ".join(sorted(MARKS))}.',
-        )
+        raise invalid(f'There is no kind of question "{question.kind}", only {", ".join(sorted(MARKS))}.')
     if not isinstance(said, str) or len(said) > MOST_CHARACTERS:
         return 0.0
     return MARKS[question.kind](question, answer_part(said))

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from training.data.sets.files import rows_of
 from training.data.sets.marks import mark
 from training.data.sets.public_set import MarkedAnswer, QuestionReader
-from training.data.sets.question import Question, RowError, name_of, shown
+from training.data.sets.question import Question, RowError, SetRow, shown
 
 MOST_IN_A_ROW = 5
 """Questions that an infrastructure error takes one after the other before no more are asked [-]; chosen by hand."""
@@ -52,18 +52,14 @@ def read_predictions(file: Path, strict: bool = False) -> tuple[dict[str, str], 
         ToolError: INVALID_ARGUMENT where there is no such file; at the first bad line if strict.
     """
     if not file.is_file():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"There is no file {file} of predictions.",
-            'Each line is {"id": "...", "answer": "..."}.',
-        )
+        raise invalid(f"There is no file {file} of predictions.", 'Each line is {"id": "...", "answer": "..."}.')
     answers: dict[str, str] = {}
     problems = []
     for number, row in rows_of(file, ".jsonl"):
         try:
             if isinstance(row, RowError):
                 raise row
-            name, answer = name_of(row, "id"), row.get("answer")
+            name, answer = SetRow(file.parent, file, row, "", number).name("id"), row.get("answer")
             if not isinstance(answer, str):
                 raise RowError(f'its "answer" must be a text, got {shown(answer)}')
             if name in answers:
@@ -71,7 +67,7 @@ def read_predictions(file: Path, strict: bool = False) -> tuple[dict[str, str], 
         except RowError as problem:
             problems.append(f"{file.name}, row {number}: {problem}.")
             if strict:
-                raise ToolError(ErrorCode.INVALID_ARGUMENT, problems[-1]) from problem
+                raise invalid(problems[-1]) from problem
         else:
             answers[name] = answer
     return answers, problems

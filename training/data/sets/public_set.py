@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.data.sets.files import rows_of
 from training.data.sets.question import Question, RowError, SetRow, shown
 
 KEPT_PROBLEMS = 100
 """Sentences about bad rows that a reader keeps [-]; chosen by hand. All of them are counted."""
+
+DIFFICULTIES = "object_rel_direction_"
+"""Beginning of three question types of VSI-Bench, the difficulties of one."""
 
 MarkedAnswer = tuple[Question, float]
 """A question, and what the answer to it is worth."""
@@ -36,6 +39,25 @@ def over_categories(marked: Sequence[MarkedAnswer]) -> float:
     return mean_of([mean_of(scores) for scores in by_category.values()])
 
 
+def by_source(marked: Sequence[MarkedAnswer]) -> float:
+    """((ADE20K + COCO) / 2 + Omni3D) / 2, each the accuracy on one source; an absent one is left out (CV-Bench)."""
+    by_name: dict[str, list[float]] = {}
+    for question, score in marked:
+        by_name.setdefault(question.meta["source"], []).append(score)
+    parts = [[mean_of(by_name[name]) for name in part if name in by_name] for part in (("ADE20K", "COCO"), ("Omni3D",))]
+    return mean_of([mean_of(part) for part in parts if part])
+
+
+def over_question_types(marked: Sequence[MarkedAnswer]) -> float:
+    """The mean over question types; the difficulties of relative direction count as one of them (VSI-Bench)."""
+    directions = [answer for answer in marked if answer[0].category.startswith(DIFFICULTIES)]
+    others = [answer for answer in marked if not answer[0].category.startswith(DIFFICULTIES)]
+    types = len({question.category for question, _ in others})
+    if not directions:
+        return over_categories(others)
+    return (over_categories(others) * types + over_categories(directions)) / (types + 1)
+
+
 @dataclass(frozen=True)
 class PublicSet:
     """A set in the layout that its authors publish it in.
@@ -44,7 +66,6 @@ class PublicSet:
         name: What users type.
         title: What its authors call it.
         home: Where it is published.
-        papers: Which of the four papers use it.
         files: For each split, patterns of its files within the set's folder; of several layouts the first that is
             there.
         ask: Makes a question of a row; None leaves out a row of another split. Raises RowError.
@@ -56,7 +77,6 @@ class PublicSet:
     name: str
     title: str
     home: str
-    papers: tuple[str, ...]
     files: Mapping[str, tuple[str, ...]]
     ask: Callable[[SetRow], Question | None]
     metric: str
@@ -70,13 +90,9 @@ class PublicSet:
             ToolError: INVALID_ARGUMENT for a split that is none, for no folder, and where no file is found.
         """
         if split is not None and split not in self.files:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f'{self.title} has no split "{split}": it must be one of {", ".join(self.files)}.',
-            )
+            raise invalid(f'{self.title} has no split "{split}": it must be one of {", ".join(self.files)}.')
         if not folder.is_dir():
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
+            raise invalid(
                 f"There is no folder {folder}: {self.title} is published as {self.home}.",
                 "Nothing is downloaded here; get it with its publisher's means, and give the folder.",
             )
@@ -86,9 +102,7 @@ class PublicSet:
             found[name] = next((files for files in layouts if files), [])
         if not any(found.values()):
             wanted = " or ".join(dict.fromkeys(pattern for name in found for pattern in self.files[name]))
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"{folder} holds no {wanted}: {self.title} is published as {self.home}."
-            )
+            raise invalid(f"{folder} holds no {wanted}: {self.title} is published as {self.home}.")
         return {name: files for name, files in found.items() if files}
 
 
@@ -155,7 +169,7 @@ class QuestionReader:
     def leave_out(self, sentence: str) -> None:
         """Count a bad row. Raises ToolError INVALID_ARGUMENT if strict."""
         if self.strict:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, sentence)
+            raise invalid(sentence)
         self.skipped += 1
         if len(self.problems) < KEPT_PROBLEMS:
             self.problems.append(sentence)

@@ -33,14 +33,14 @@ class RowError(ValueError):
 
 @dataclass(frozen=True)
 class SetRow:
-    """One row of a set's file.
+    """One row of a set's file; its methods read a column, and raise RowError where it holds something else.
 
     Attributes:
-        folder: Of the whole set.
-        file: The file that it stands in.
-        fields: What stands there.
-        split: The part of the set.
-        position: Its number among the rows of the split, from 0; rows that cannot be used count.
+        folder: folder of the whole set.
+        file: file that the row stands in.
+        fields: values by column.
+        split: part of the set.
+        position: number among the rows of the split, from 0; rows that cannot be used count.
     """
 
     folder: Path
@@ -48,6 +48,78 @@ class SetRow:
     fields: Mapping[str, Any]
     split: str
     position: int
+
+    def value(self, column: str) -> Any:
+        """What is there, and not null."""
+        if self.fields.get(column) is None:
+            raise RowError(f'it has no "{column}"')
+        return self.fields[column]
+
+    def text(self, column: str) -> str:
+        """A text that is not empty."""
+        value = self.value(column)
+        if not isinstance(value, str) or not value.strip():
+            raise RowError(f'its "{column}" must be a text, got {shown(value)}')
+        return value
+
+    def name(self, column: str) -> str:
+        """A text or a whole number, as a text: what ids are."""
+        value = self.value(column)
+        return str(value) if isinstance(value, int) and not isinstance(value, bool) else self.text(column)
+
+    def values(self, column: str) -> list[Any]:
+        """A list that is not empty."""
+        value = self.value(column)
+        if not isinstance(value, Sequence) or isinstance(value, str | bytes) or not len(value):
+            raise RowError(f'its "{column}" must be a list that is not empty, got {shown(value)}')
+        return list(value)
+
+    def texts(self, column: str) -> tuple[str, ...]:
+        """A list of texts."""
+        values = self.values(column)
+        if not all(isinstance(value, str) for value in values):
+            raise RowError(f'its "{column}" must be a list of texts, got {shown(values)}')
+        return tuple(values)
+
+    def kept(self, *columns: str) -> dict[str, Any]:
+        """Columns as they are, None for one that is not there."""
+        return {column: self.fields.get(column) for column in columns}
+
+    def letter(self, column: str, count: int) -> str:
+        """The letter of the right one of `count` options, written like "B", "(B)" or "B."."""
+        value = self.text(column)
+        found = re.fullmatch(r"\s*\(?\s*([A-Z])\s*\)?\s*\.?\s*", value)
+        if found is None or ord(found[1]) - ord("A") >= count:
+            raise RowError(f'its "{column}" must be the letter of one of {count} options, got {shown(value)}')
+        return found[1]
+
+    def numbered(self, column: str, count: int) -> str:
+        """The letter of the right one of `count` options, written as its number from 0."""
+        value = self.fields.get(column)
+        chosen = int(value) if isinstance(value, str) and value.isdecimal() else value
+        if not isinstance(chosen, int) or isinstance(chosen, bool) or not 0 <= chosen < count:
+            raise RowError(f'its "{column}" must be the number of one of {count} options, got {shown(value)}')
+        return chr(ord("A") + chosen)
+
+    def picture(self, column: str) -> PictureFile:
+        """A picture as Parquet files have it, see `picture_of`."""
+        return picture_of(self.value(column), self.folder)
+
+    def pictures(self, column: str) -> tuple[PictureFile, ...]:
+        """A list of pictures as Parquet files have them."""
+        return tuple(picture_of(image, self.folder) for image in self.values(column))
+
+    def named_picture(self, column: str, folder: Path | None = None) -> Path:
+        """A picture file by its name in a folder, that of the set where None."""
+        return picture_at(folder or self.folder, self.text(column))
+
+    def base64_picture(self, column: str) -> bytes:
+        """A picture file that stands in a text, in base64."""
+        text = self.text(column)
+        try:
+            return base64.b64decode(text, validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise RowError(f'its "{column}" is no base64') from error
 
 
 @dataclass(frozen=True)
@@ -73,54 +145,6 @@ class Question:
     options: tuple[str, ...] = ()
     category: str = "all"
     meta: Mapping[str, Any] = field(default_factory=dict)
-
-
-def value_of(fields: Mapping[str, Any], name: str) -> Any:
-    """A field that must be there and not null. Raises RowError."""
-    if fields.get(name) is None:
-        raise RowError(f'it has no "{name}"')
-    return fields[name]
-
-
-def text_of(fields: Mapping[str, Any], name: str) -> str:
-    """A field with a text that is not empty. Raises RowError."""
-    value = value_of(fields, name)
-    if not isinstance(value, str) or not value.strip():
-        raise RowError(f'its "{name}" must be a text, got {shown(value)}')
-    return value
-
-
-def name_of(fields: Mapping[str, Any], name: str) -> str:
-    """A text or a whole number, as a text: what ids and categories are. Raises RowError."""
-    value = value_of(fields, name)
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    return text_of(fields, name)
-
-
-def list_of(fields: Mapping[str, Any], name: str) -> list[Any]:
-    """A field with a list that is not empty. Raises RowError."""
-    value = value_of(fields, name)
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes) or not len(value):
-        raise RowError(f'its "{name}" must be a list that is not empty, got {shown(value)}')
-    return list(value)
-
-
-def texts_of(fields: Mapping[str, Any], name: str) -> tuple[str, ...]:
-    """A field with a list of texts. Raises RowError."""
-    values = list_of(fields, name)
-    if not all(isinstance(value, str) for value in values):
-        raise RowError(f'its "{name}" must be a list of texts, got {shown(values)}')
-    return tuple(values)
-
-
-def letter_of(fields: Mapping[str, Any], name: str, count: int) -> str:
-    """The letter of the right one of `count` options, written like "B", "(B)" or "B." Raises RowError."""
-    value = text_of(fields, name)
-    found = re.fullmatch(r"\s*\(?\s*([A-Z])\s*\)?\s*\.?\s*", value)
-    if found is None or ord(found[1]) - ord("A") >= count:
-        raise RowError(f'its "{name}" must be the letter of one of {count} options, got {shown(value)}')
-    return found[1]
 
 
 def lettered(options: Sequence[str]) -> str:
@@ -149,14 +173,6 @@ def picture_of(value: Any, folder: Path) -> PictureFile:
     if not isinstance(value, bytes) or not value:
         raise RowError(f"a picture must be the bytes of a picture file, got {shown(value)}")
     return value
-
-
-def picture_in_base64(fields: Mapping[str, Any], name: str) -> bytes:
-    """A picture file that stands in a text, in base64. Raises RowError."""
-    try:
-        return base64.b64decode(text_of(fields, name), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise RowError(f'its "{name}" is no base64') from error
 
 
 def rgb_of(picture: PictureFile) -> NDArray[np.uint8]:

@@ -93,11 +93,13 @@ def test_the_number_of_an_option_must_be_one(answer: Any, tmp_path: Path) -> Non
     LAYOUTS["embspatial"][1](tmp_path)
     file = tmp_path / "embspatial_bench.json"
     rows = json.loads(file.read_text())
-    put(file, [rows[0] | {"answer": answer}, rows[1], rows[1] | {"question_id": "x", "image": "no base64!"}])
+    others = [rows[1] | {"question_id": name, "image": image} for name, image in (("x", "no base64!"), ("y", None))]
+    put(file, [rows[0] | {"answer": answer}, rows[1], *others])
     ids, said = problems("embspatial", tmp_path)
     assert ids == ["mp3d_58"]
     assert "must be the number of one of 4 options" in said[0]
     assert said[1] == 'embspatial_bench.json, row 3: its "image" is no base64.'
+    assert said[2] == 'embspatial_bench.json, row 4: it has no "image".'
 
 
 def test_a_truncated_parquet_file_is_one_problem_and_the_others_are_read(tmp_path: Path) -> None:
