@@ -10,7 +10,7 @@ from typing import Any
 
 from tool_nodes.extras import package
 from tool_nodes.files import require_regular
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 
 MAX_PARQUET_BYTES = 4 << 30
 """Largest Parquet file that is read [bytes]: its columns are held in memory; chosen by hand."""
@@ -53,8 +53,8 @@ def read_parquet(path: Path, columns: Sequence[str]) -> Any:
                 return file.read(columns=list(columns))
     except (OSError, pa.ArrowException) as error:
         reason = " ".join(str(error).split())[:200].rstrip(".")
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The Parquet file {path} cannot be read: {reason}.") from error
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The Parquet file {path} has no column {', '.join(missing)}.")
+        raise invalid(f"The Parquet file {path} cannot be read: {reason}.") from error
+    raise invalid(f"The Parquet file {path} has no column {', '.join(missing)}.")
 
 
 def table_of(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:

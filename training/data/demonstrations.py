@@ -19,7 +19,7 @@ from sim.station import Station, StationConfig
 from sim.tasks.task import Category, Task
 from sim.tasks.tasks import random_task
 from sim.world import LOG_PERIOD_S
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.env.episode import run_episode
 
 LOG_HZ = round(1 / LOG_PERIOD_S)
@@ -65,10 +65,7 @@ def check_fps(fps: int) -> None:
     """Raises ToolError INVALID_ARGUMENT for a rate that the log does not have."""
     if not 1 <= fps <= LOG_HZ or LOG_HZ % fps:
         allowed = ", ".join(str(rate) for rate in range(1, LOG_HZ + 1) if LOG_HZ % rate == 0)
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The log has {LOG_HZ} states a second: fps must be one of {allowed}, got {fps}.",
-        )
+        raise invalid(f"The log has {LOG_HZ} states a second: fps must be one of {allowed}, got {fps}.")
 
 
 def demonstrate(station: Station, policy: Policy, task: Task, fps: int = FPS) -> Demonstration:
@@ -134,7 +131,7 @@ def demonstrations(
         ToolError: INVALID_ARGUMENT for a bad number, seed, category or rate.
     """
     if n < 1 or seed < 0:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more and the seed 0 or more, got {n} and {seed}.")
+        raise invalid(f"n must be 1 or more and the seed 0 or more, got {n} and {seed}.")
     check_fps(fps)
     station: Station | None = None
     for number in range(seed, seed + n):

@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 from agent_node.policies.chat import NativeCall
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES
 from training.data.arrow import arrow, parquet_bytes, read_parquet, table_of
 from training.data.formats.conversation import ChatEntry, ChatExample, ChatPart, Layout, PicturePart
@@ -235,14 +235,14 @@ def read_chat(folder: Path, on_skip: OnSkip = None) -> Iterator[ChatRow]:
 
 def _bad(file: Path, number: int, error: Exception) -> ToolError:
     reason = f"it has no {error}" if isinstance(error, LookupError) else str(error).rstrip(".")
-    return ToolError(ErrorCode.INVALID_ARGUMENT, f"{file}, row {number}, is no chat: {reason}.")
+    return invalid(f"{file}, row {number}, is no chat: {reason}.")
 
 
 def _lines(file: Path) -> Iterator[Any]:
     try:
         lines = read_file(file, MOST_SHARD_BYTES, file.parents[1]).splitlines()
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The shard {file} cannot be read: {error.strerror}.") from error
+        raise invalid(f"The shard {file} cannot be read: {error.strerror}.") from error
     yield from lines
 
 

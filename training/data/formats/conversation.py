@@ -31,7 +31,7 @@ from agent_node.policies.chat import (
 from agent_node.policy import Message
 from agent_node.protocol import Protocol, load_protocol
 from agent_node.runs.folder import encode
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.rollouts.record import MessageRecord, RolloutRecord
 
 Layout = Literal["calls", "text"]
@@ -113,7 +113,7 @@ def example_of(record: RolloutRecord, layout: Layout = "calls") -> ChatExample:
         ToolError: INVALID_ARGUMENT for an unknown layout or protocol, or a picture that is no hash.
     """
     if layout not in get_args(Layout):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no layout {layout!r}: it must be calls or text.")
+        raise invalid(f"There is no layout {layout!r}: it must be calls or text.")
     stand_ins, hashes = _stand_ins(record)
     if layout == "text":
         return ChatExample(record.id, tuple(_as_text(record, stand_ins, hashes)), (), about(record))
@@ -155,9 +155,7 @@ def _stand_ins(record: RolloutRecord) -> tuple[list[Message], _Hashes]:
         picture = None
         if message.picture is not None:
             if not _HASH.fullmatch(message.picture):
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"A picture is named by its hash, not {message.picture[:20]!r}."
-                )
+                raise invalid(f"A picture is named by its hash, not {message.picture[:20]!r}.")
             picture = np.zeros((1, 1, 3), np.uint8)
             hashes[id(picture)] = message.picture
         text, words = (encode(part).decode() for part in (message.text, message.words))  # no half surrogate pairs
@@ -169,7 +167,7 @@ def _role(message: MessageRecord) -> Literal["system", "user", "assistant", "too
     match message.role:
         case "system" | "user" | "assistant" | "tool" as role:
             return role
-    raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no role {message.role[:20]!r} in a conversation.")
+    raise invalid(f"There is no role {message.role[:20]!r} in a conversation.")
 
 
 def _parts(parts: tuple[ContentPart, ...], hashes: _Hashes) -> tuple[ChatPart, ...]:

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.data.formats.chat import ChatJsonl, ChatParquet
 from training.data.formats.conversation import Layout
 from training.data.formats.sample import write_html_sample
@@ -67,9 +67,8 @@ def export(
             left; UNAVAILABLE where the disk is full or pyarrow is missing.
     """
     if form not in FORMS or keep not in get_args(KeptRollouts):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"A format is one of {', '.join(FORMS)}, and kept are all, accepted or successful: not {form!r}, {keep!r}.",
+        raise invalid(
+            f"A format is one of {', '.join(FORMS)}, and kept are all, accepted or successful: not {form!r}, {keep!r}."
         )
     folders = [rollouts] if isinstance(rollouts, Path) else list(rollouts)
     bad_row = None if on_skip is None else lambda error: on_skip(str(error))
@@ -87,7 +86,7 @@ def _some(records: Iterable[RolloutRecord], rollouts: str, which: str) -> Iterat
     left = iter(records)
     first = next(left, None)
     if first is None:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{rollouts} has no rollout{which}.")
+        raise invalid(f"{rollouts} has no rollout{which}.")
     yield from itertools.chain([first], left)
 
 
@@ -107,7 +106,7 @@ def show(rollouts: Path, path: Path, n: int, on_skip: Callable[[str], None] | No
         ToolError: INVALID_ARGUMENT as `export`, and for another n; UNAVAILABLE where the page cannot be written.
     """
     if not 1 <= n <= MAX_SHOWN:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"A page shows 1 to {MAX_SHOWN} rollouts, not {n}.")
+        raise invalid(f"A page shows 1 to {MAX_SHOWN} rollouts, not {n}.")
     heard = None if on_skip is None else lambda error: on_skip(str(error))
     folders = [rollouts, *sorted(path.parent for path in rollouts.glob(f"*/{SHARDS}"))]
     count = sum(1 for folder in folders for _ in read_rollouts(folder, heard))

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.data.arrow import arrow, parquet_bytes, table_of
 from training.data.demonstrations import Demonstration
 from training.data.formats.shards import require_empty, write_durably
@@ -154,7 +154,7 @@ class LeRobotWriter:
         """Write what is left. Raises ToolError INVALID_ARGUMENT without an episode; UNAVAILABLE as `add`."""
         self.flush()
         if not self.episodes:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no episode to be written.")
+            raise invalid("There is no episode to be written.")
 
     def document(self) -> dict[str, Any]:
         """What was written, as a JSON document."""
@@ -211,9 +211,7 @@ class LeRobotWriter:
             ("picture size", first.pictures.shape[1:], shown.pictures.shape[1:]),
         ):
             if mine != its:
-                raise ToolError(
-                    ErrorCode.INVALID_ARGUMENT, f"All episodes of a data set have one {name}: {mine}, not {its}."
-                )
+                raise invalid(f"All episodes of a data set have one {name}: {mine}, not {its}.")
 
     def _features(self) -> dict[str, Any]:
         assert self._first is not None

@@ -14,7 +14,7 @@ from typing import Any
 from agent_node.runs.folder import encode, write_atomically
 from agent_node.runs.report import page
 from agent_node.runs.report_parts import Room, badge_of, duration, escaped, img_of, jpegs_of, table_of, text_of
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid
 from training.rollouts.pictures import PictureSource
 from training.rollouts.record import CallEntry, RolloutRecord, TurnRecord
 
@@ -65,7 +65,7 @@ def write_html_sample(
         ToolError: INVALID_ARGUMENT without a rollout; UNAVAILABLE where the file cannot be written.
     """
     if not records:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "There is no rollout to be shown.")
+        raise invalid("There is no rollout to be shown.")
     shown = sum(message.picture is not None for record in records for message in record.messages)
     gallery = _Gallery(pictures, PICTURES_BYTES // max(shown, 1))
     room = Room(TEXT_BYTES)

@@ -21,7 +21,7 @@ from typing import Any
 from agent_node.runs.folder import write_atomically
 from tool_nodes import plain_json
 from tool_nodes.files import GIB, MIB, read_file, why
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ToolError, invalid, unavailable
 
 MANIFEST = "manifest.json"
 ROWS, IMAGES = "data", "images"
@@ -74,13 +74,11 @@ def require_empty(folder: Path) -> None:
             rows = (folder / ROWS).iterdir() if (folder / ROWS).is_dir() else ()
             unfinished = any(_SHARD.fullmatch(file.name) for file in rows) and not (folder / MANIFEST).exists()
             what = "an unfinished data set" if unfinished else "something already"
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{folder} holds {what}, and nothing is replaced.",
-                "Name a folder that does not exist yet or is empty.",
+            raise invalid(
+                f"{folder} holds {what}, and nothing is replaced.", "Name a folder that does not exist yet or is empty."
             )
     except OSError as error:
-        raise ToolError(ErrorCode.UNAVAILABLE, f"Cannot read {folder}: {error.strerror}.") from error
+        raise unavailable(f"Cannot read {folder}: {error.strerror}.") from error
 
 
 class ShardWriter:
@@ -153,9 +151,7 @@ def read_shards(folder: Path, on_skip: Callable[[str], None] | None = None) -> S
     except OSError:
         files = ()
     if not files and not (folder / MANIFEST).exists():
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{folder} is no data set: it has no {ROWS}/train-00000 and no {MANIFEST}."
-        )
+        raise invalid(f"{folder} is no data set: it has no {ROWS}/train-00000 and no {MANIFEST}.")
     manifest: dict[str, Any] = {}
     if (folder / MANIFEST).exists():
         manifest = _manifest(folder / MANIFEST)
@@ -170,7 +166,7 @@ def _manifest(path: Path) -> dict[str, Any]:
             if not _SHARD.fullmatch(entry["file"]) or not isinstance(entry["sha256"], str):
                 raise ValueError(f"{str(entry['file'])[:40]!r} is no shard")
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} is no manifest of a data set: {why(error)}.") from error
+        raise invalid(f"{path} is no manifest of a data set: {why(error)}.") from error
     return dict(manifest)
 
 
@@ -191,10 +187,9 @@ def _check(path: Path, entry: Mapping[str, Any]) -> None:
     try:
         content = read_file(path, MOST_SHARD_BYTES, path.parents[1])
     except OSError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The shard {path} cannot be read: {error.strerror}.") from error
+        raise invalid(f"The shard {path} cannot be read: {error.strerror}.") from error
     if hashlib.sha256(content).hexdigest() != entry["sha256"]:
         wanted = entry.get("bytes")
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The shard {path} is not what was written: it has {len(content)} bytes, its manifest says {wanted}.",
+        raise invalid(
+            f"The shard {path} is not what was written: it has {len(content)} bytes, its manifest says {wanted}."
         )

@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import invalid
 from training.data.formats.chat import OnSkip
 from training.data.formats.conversation import ChatEntry, ChatExample, Layout
 from training.data.formats.shards import ROWS, SHARD_ROWS, write_durably
@@ -101,9 +101,7 @@ def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str
         if entry.role == "system":
             continue
         if entry.role == "assistant" and not entry.sampled:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, "It has a turn that is not to be learned, which ShareGPT cannot say."
-            )
+            raise invalid("It has a turn that is not to be learned, which ShareGPT cannot say.")
         speaker, value = _turn(entry)
         if speaker == "observation" and turns and turns[-1][0] == "observation":
             speaker, before, shown = turns.pop()
@@ -114,9 +112,9 @@ def _conversation(example: ChatExample) -> tuple[list[dict[str, str]], tuple[str
         turns.pop()
     for k, (speaker, _, _) in enumerate(turns):
         if speaker not in (_ANSWERING if k % 2 else _ASKING):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Its turns do not alternate: turn {k} is {speaker}.")
+            raise invalid(f"Its turns do not alternate: turn {k} is {speaker}.")
     if not turns:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "It has no assistant's turn.")
+        raise invalid("It has no assistant's turn.")
     return [{"from": speaker, "value": value} for speaker, value, _ in turns], tuple(
         name for _, _, shown in turns for name in shown
     )

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tool_nodes.files import read_file
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ToolError, invalid
 from tool_nodes.toolbox.picture_files import MAX_FILE_BYTES, PictureFileError, opened
 from training.data.formats.conversation import ChatExample, Layout, example_of
 from training.data.formats.shards import IMAGES, SHARD_BYTES, SHARD_ROWS, ShardWriter, write_durably
@@ -28,9 +28,9 @@ def checked_png(content: bytes, name: str) -> bytes:
         with opened(content, ("PNG",)) as picture:
             right = hash_of(np.asarray(picture.convert("RGB"))) == name
     except PictureFileError as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} cannot be read: {error}.") from error
+        raise invalid(f"The picture {name[:12]} cannot be read: {error}.") from error
     if not right:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} is not what it was.")
+        raise invalid(f"The picture {name[:12]} is not what it was.")
     return content
 
 
@@ -39,7 +39,7 @@ def json_text(document: Any) -> str:
     try:
         return json.dumps(document, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"It holds something that JSON cannot: {error}.") from error
+        raise invalid(f"It holds something that JSON cannot: {error}.") from error
 
 
 class PictureFolder(Protocol):
@@ -67,9 +67,7 @@ class PictureCopies:
         try:
             content = read_file(path, MAX_FILE_BYTES)
         except OSError as error:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"The picture {name[:12]} is missing: {error.strerror}."
-            ) from error
+            raise invalid(f"The picture {name[:12]} is missing: {error.strerror}.") from error
         return checked_png(content, name)
 
     def file(self, name: str) -> str:

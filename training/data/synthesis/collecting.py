@@ -21,7 +21,7 @@ from agent_node.policies.registry import require_form
 from agent_node.runs.folder import write_atomically
 from tool_nodes import plain_json
 from tool_nodes.files import NOTES_BYTES, read_file
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from training.data.synthesis import checks
 from training.data.synthesis.making import REJECTED, JobResult, Made, Maker
 from training.data.synthesis.methods import SynthesisJob, chosen_shares, job_of
@@ -68,9 +68,7 @@ class SynthesisPlan:
             require_form(self.policy)
         split_named(self.split)
         if self.n < 1 or self.seed < 0:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more and the seed 0 or more, got {self.n} and {self.seed}."
-            )
+            raise invalid(f"n must be 1 or more and the seed 0 or more, got {self.n} and {self.seed}.")
 
 
 @dataclass(frozen=True)
@@ -192,18 +190,14 @@ def _claim(plan: SynthesisPlan, folder: Path) -> None:
                 plain_json.load(read_file(path, NOTES_BYTES, folder))
             )  # plans had neither before
         except (OSError, ValueError, TypeError) as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
+            raise invalid(f"{path} cannot be read: {error}.") from error
         if found != document:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"{folder} holds trajectories of another plan: {found}.",
-                "Name another folder, or ask for the same.",
+            raise invalid(
+                f"{folder} holds trajectories of another plan: {found}.", "Name another folder, or ask for the same."
             )
         return
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"{folder} holds something else.", "Name a folder that is new or empty."
-        )
+        raise invalid(f"{folder} holds something else.", "Name a folder that is new or empty.")
     write_atomically(path, f"{json.dumps(document)}\n".encode())
 
 
@@ -216,7 +210,7 @@ def _done(folder: Path, wanted: int) -> tuple[list[AttemptEntry], set[str]]:
             rows: list[dict[str, Any]] = plain_json.load(read_file(path, NOTES_BYTES, folder))
             blocks.append([_entry(row) for row in rows])
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{path} cannot be read: {error}.") from error
+            raise invalid(f"{path} cannot be read: {error}.") from error
     kept = sum(not entry.why for block in blocks for entry, _ in block)
     if kept < wanted and blocks and len({entry.job for entry, _ in blocks[-1]}) < BLOCK:
         blocks.pop()

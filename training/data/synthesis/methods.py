@@ -22,7 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, invalid
 from training.data.synthesis import checks, evic, last, peria, spacetools
 from training.data.synthesis.attempts import Attempt, attempt
 from training.data.synthesis.teacher_pool import VIEW, Workshop, kinds_of, schemas_of, suites_of
@@ -196,7 +196,7 @@ def shares_of(recipe: str) -> dict[str, float]:
     if recipe == "mixed":
         return {name: part * share for whole, part in _OF_THE_MIXED.items() for name, share in _SHARES[whole].items()}
     if recipe not in _SHARES:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"There is no recipe {recipe[:60]!r}, only {', '.join(RECIPES)}.")
+        raise invalid(f"There is no recipe {recipe[:60]!r}, only {', '.join(RECIPES)}.")
     return dict(_SHARES[recipe])
 
 
@@ -208,10 +208,7 @@ def chosen_shares(recipe: str, methods: Sequence[str] = ()) -> dict[str, float]:
     """
     shares = shares_of(recipe)
     if unknown := [name for name in methods if name not in shares]:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"The recipe {recipe} has no method {unknown[0][:60]!r}, only {', '.join(shares)}.",
-        )
+        raise invalid(f"The recipe {recipe} has no method {unknown[0][:60]!r}, only {', '.join(shares)}.")
     if not methods:
         return shares
     whole = sum(shares[name] for name in dict.fromkeys(methods))
