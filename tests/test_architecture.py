@@ -58,7 +58,6 @@ ADAPTERS = {
     "training.adapters.on_verifiers": {"verifiers"},
     "training.adapters.on_verl": {"verl"},
     "training.adapters.on_verl_trainer": {"torch", "verl"},
-    "training.adapters.toy_on_trl": {"torch", "transformers", "trl"},
     "training.data.arrow": {"pyarrow"},
     "training.env.gymnasium_view": {"gymnasium"},
     "training.pool.ray_workers": {"ray"},
@@ -66,7 +65,6 @@ ADAPTERS = {
     "training.pointer.network": {"torch"},
     "training.trainer.learner": {"torch"},
     "training.trainer.network": {"torch"},
-    "training.trainer.sampler": {"torch"},
     "training.trainer.tensorboard": {"tensorboardX"},
 }
 """The one file that imports such a package: only when it is asked to read, or what Gymnasium itself imports."""

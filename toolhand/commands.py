@@ -84,10 +84,6 @@ BENCHMARKS = {
         "bench.advantages:bench_advantages",
         "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
     ),
-    "engines": CliCommand(
-        "bench.engines:bench_engines",
-        "Train the toy of two turns by our own loop and by TRL's: sampled tokens a second, time of an iteration.",
-    ),
     "rollouts": CliCommand(
         "bench.training.rollouts:bench_rollouts",
         "Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.",
@@ -107,11 +103,6 @@ BENCHMARKS = {
     "ros": CliCommand(
         "bench.ros.latency:bench_ros",
         "Time the ROS 2 client that needs no ROS 2 install: calls, pictures and goals between two processes.",
-    ),
-    "trainer": CliCommand(
-        "bench.trainer:bench_trainer",
-        "Time sampling with kept keys, a step of SFT and one of RL, and the toy's loop beside them; nothing is "
-        "learned.",
     ),
     "startup": CliCommand(
         "bench.startup:bench_startup",

@@ -1,11 +1,8 @@
-"""The tiny policy's network in torch: the same as `agent_node.policies.tiny.network` in numpy, to be trained.
-
-With gradients it reads whole rows; without, it may keep keys and values of what it has read (`KeptKeys`).
-"""
+"""The tiny policy's network in torch: the same as `agent_node.policies.tiny.network` in numpy, to be trained."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -136,37 +133,6 @@ class TinyTransformer(nn.Module):
         """(..., V) of hidden states (..., width)."""
         return hidden @ self.embedding().T
 
-    def extend(
-        self, kept: KeptKeys, rows: Tensor | None, tokens: Tensor, eyes: Tensor, starts: Tensor, counts: Tensor
-    ) -> Tensor:
-        """Read more of n rows, each from where it is; what is read is kept in their place.
-
-        Args:
-            kept: Of all rows.
-            rows: (n,) which of them; all where None.
-            tokens, eyes: (n, T) and (n, T, EYE_WIDTH), filled up at the end.
-            starts: (n,) how much of each was read before.
-            counts: (n,) how many of its T tokens are new ones, 0..T.
-
-        Returns:
-            (n, T, width); of what fills up it means nothing.
-        """
-        offsets = torch.arange(tokens.shape[1], device=tokens.device)
-        places = starts[:, None] + offsets
-        new = offsets < counts[:, None]
-        numbers = torch.arange(len(tokens), device=tokens.device) if rows is None else rows
-        end = int((starts + counts).max())
-        kept.reserve(end)
-        target = numbers[:, None].expand_as(places)[new], places[new]
-        seen = torch.arange(end, device=tokens.device) <= places[:, None, :, None]
-        x = F.embedding(tokens, self.embedding()) + self.position(places.clamp(max=self.config.positions - 1))
-        x = x + self.eye(eyes)
-        for layer, keys, values in zip(self.layer, kept.keys, kept.values, strict=True):
-            assert isinstance(layer, _Layer)
-            x = layer.extend(x, keys, values, rows, target, new, end, seen)
-        hidden: Tensor = self.norm(x)
-        return hidden
-
 
 class _Layer(nn.Module):
     """Attention and two layers, each with the norm before it."""
@@ -180,86 +146,10 @@ class _Layer(nn.Module):
         self.up, self.down = nn.Linear(width, config.hidden), nn.Linear(config.hidden, width)
 
     def forward(self, x: Tensor, drop: Callable[[Tensor], Tensor]) -> Tensor:
-        query, key, value = self._split(x)
-        return self._rest(x, F.scaled_dot_product_attention(query, key, value, is_causal=True), drop)
-
-    def extend(
-        self,
-        x: Tensor,
-        keys: Tensor,
-        values: Tensor,
-        rows: Tensor | None,
-        target: tuple[Tensor, Tensor],
-        new: Tensor,
-        end: int,
-        seen: Tensor,
-    ) -> Tensor:
-        """As `TinyTransformer.extend`, of one layer, whose keys and values are (rows, places, heads, size)."""
-        query, key, value = self._split(x)
-        keys[target], values[target] = key.transpose(1, 2)[new], value.transpose(1, 2)[new]
-        before, told = keys[:, :end], values[:, :end]
-        if rows is not None:
-            before, told = before[rows], told[rows]
-        mixed = F.scaled_dot_product_attention(query, before.transpose(1, 2), told.transpose(1, 2), attn_mask=seen)
-        return self._rest(x, mixed)
-
-    def _split(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Queries, keys and values, (B, heads, L, size) each."""
         B, L, width = x.shape
         parts = self.qkv(self.norm1(x)).view(B, L, 3, self.heads, width // self.heads)
-        query, key, value = parts.permute(2, 0, 3, 1, 4)
-        return query, key, value
-
-    def _rest(self, x: Tensor, mixed: Tensor, drop: Callable[[Tensor], Tensor] = nothing_dropped) -> Tensor:
+        query, key, value = parts.permute(2, 0, 3, 1, 4)  # (B, heads, L, width / heads) each
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
         x = x + drop(self.out(mixed.transpose(1, 2).flatten(2)))
         added: Tensor = x + drop(self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh")))
         return added
-
-
-@dataclass
-class KeptKeys:
-    """Keys and values of what rows have read.
-
-    Attributes:
-        keys, values: Of each layer (rows, places, heads, size); room for more places is made as it is needed.
-        positions: Most places.
-    """
-
-    keys: list[Tensor]
-    values: list[Tensor]
-    positions: int
-
-    @classmethod
-    def none(cls, network: TinyTransformer) -> KeptKeys:
-        """Of no rows."""
-        config = network.config
-        shape = (0, min(_PLACES, config.positions), config.heads, config.width // config.heads)
-        empty = [torch.zeros(shape, device=network.device) for _ in range(2 * config.layers)]
-        return cls(empty[: config.layers], empty[config.layers :], config.positions)
-
-    def arranged(self, order: Sequence[int]) -> KeptKeys:
-        """Of other rows: numbers of those that are kept, -1 for a new one."""
-        device = self.keys[0].device
-        new = [k for k, number in enumerate(order) if number < 0]
-        chosen = torch.tensor([max(number, 0) for number in order], dtype=torch.long, device=device)
-
-        def moved(kept: Tensor) -> Tensor:
-            if not len(kept):
-                return kept.new_zeros((len(order), *kept.shape[1:]))
-            taken = kept[chosen]
-            taken[new] = 0.0
-            return taken
-
-        return KeptKeys([moved(one) for one in self.keys], [moved(one) for one in self.values], self.positions)
-
-    def reserve(self, places: int) -> None:
-        """Make room for so many places."""
-        have = self.keys[0].shape[1]
-        if places > have:
-            more = min(max(places, 2 * have), self.positions) - have
-            self.keys = [F.pad(one, (0, 0, 0, 0, 0, more)) for one in self.keys]
-            self.values = [F.pad(one, (0, 0, 0, 0, 0, more)) for one in self.values]
-
-
-_PLACES = 64
-"""Places at first [tokens]; chosen by hand, a conversation's first turns."""

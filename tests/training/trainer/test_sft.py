@@ -17,13 +17,13 @@ import training.trainer.learner
 import training.trainer.log
 import training.trainer.sft
 from agent_node.policies.tiny.weights import TinyWeights, read_weights
+from tests.training.adapters.toy import context_of, form_examples, toy_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.trainer.learner import Learner
 from training.trainer.log import CHECKPOINT, CURVES, EVENTS, LOG, POLICY, REPORT
 from training.trainer.rows import Row
 from training.trainer.settings import PolicySettings, ReinforceSettings, SupervisedSettings
 from training.trainer.sft import schedule, supervise
-from training.trainer.toy import context_of, form_examples, toy_weights
 
 SETTINGS = SupervisedSettings(learning_rate=5e-3, epochs=3, batch=16, dropout=0.1, held_out=0.1, device="cpu")
 

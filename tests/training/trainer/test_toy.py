@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tool_nodes.results import ToolError
-from training.trainer.toy import (
+from tests.training.adapters.toy import (
     FIRST,
     TOY_ENOUGH,
     TOY_SETTINGS,
@@ -18,7 +17,8 @@ from training.trainer.toy import (
     form_examples,
     toy_weights,
     train_toy,
-)
+)  # fmt: skip
+from tool_nodes.results import ToolError
 
 
 def test_who_asks_the_right_tool_and_passes_on_what_it_says_has_it_all() -> None:

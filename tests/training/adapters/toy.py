@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from agent_node.policies.tiny.context import TinyContext
 from agent_node.policies.tiny.eyes import EYE_WIDTH
@@ -212,22 +213,53 @@ def play(
     Returns:
         The episodes, their rows with ones for advantages, and how many tokens were sampled.
     """
-    from training.trainer.sampler import CachedSampler
-
-    sampler = CachedSampler(network, vocabulary.id(END), TURN_TOKENS, temperature)
     episodes = [ToyEpisode(task) for task in tasks]
     rngs = [np.random.default_rng((seed, _STREAM, k)) for k in range(len(tasks))]
     logprobs: list[list[float]] = [[] for _ in tasks]
-    before: list[int] = []
     while speaking := [k for k, episode in enumerate(episodes) if not episode.done]:
-        sampler.arrange([before.index(k) if k in before else -1 for k in speaking])
-        turns = sampler.turns([context_of(episodes[k].said, vocabulary) for k in speaking], [rngs[k] for k in speaking])
-        for k, turn in zip(speaking, turns, strict=True):
-            episodes[k].say(" ".join(vocabulary.decode(turn.tokens)))
-            logprobs[k] += turn.logprobs
-        before = speaking
+        contexts = [context_of(episodes[k].said, vocabulary).tokens for k in speaking]
+        turns = _sampled(network, vocabulary.id(END), contexts, [rngs[k] for k in speaking], temperature)
+        for k, (tokens, own) in zip(speaking, turns, strict=True):
+            episodes[k].say(" ".join(vocabulary.decode(tokens)))
+            logprobs[k] += own
     rows = [Row.of(context_of(episode.said, vocabulary), own) for episode, own in zip(episodes, logprobs, strict=True)]
-    return episodes, rows, sampler.tokens_sampled
+    return episodes, rows, sum(map(len, logprobs))
+
+
+def _sampled(
+    network: TinyTransformer,
+    end: int,
+    contexts: Sequence[NDArray[np.int32]],
+    rngs: Sequence[np.random.Generator],
+    temperature: float,
+) -> list[tuple[list[int], list[float]]]:
+    """Tokens and log-probabilities of a turn after each context, which is read anew for each token."""
+    import torch
+
+    turns: list[tuple[list[int], list[float]]] = [([], []) for _ in contexts]
+    for _ in range(TURN_TOKENS):
+        open_ones = [k for k, (tokens, _) in enumerate(turns) if not tokens or tokens[-1] != end]
+        if not open_ones:
+            break
+        read = [[*contexts[k], *turns[k][0]] for k in open_ones]
+        padded = np.zeros((len(read), max(map(len, read))), np.int64)
+        for line, tokens in zip(padded, read, strict=True):
+            line[: len(tokens)] = tokens
+        with torch.no_grad():
+            ids = torch.from_numpy(padded).to(network.device)
+            hidden = network(ids, torch.zeros((*ids.shape, EYE_WIDTH), device=network.device))
+            last = hidden[torch.arange(len(read)), torch.tensor([len(tokens) - 1 for tokens in read])]
+            logprobs = torch.log_softmax(network.logits(last).double(), -1).cpu().numpy()
+        for k, own in zip(open_ones, logprobs, strict=True):
+            token = int(np.argmax(own)) if temperature == 0 else _drawn(own / temperature, rngs[k])
+            turns[k][0].append(token)
+            turns[k][1].append(float(own[token]))
+    return turns
+
+
+def _drawn(logits: NDArray[np.float64], rng: np.random.Generator) -> int:
+    shares = np.cumsum(np.exp(logits - logits.max()))
+    return min(int(np.searchsorted(shares, rng.random() * shares[-1], side="right")), len(shares) - 1)
 
 
 def train_toy(

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any, Literal
 
-from training.adapters.environments import require_engine
-from training.trainer.toy import (
+from tests.training.adapters.toy import (
     ANSWERS,
     COLOURS,
     TOOLS,
@@ -26,7 +25,9 @@ from training.trainer.toy import (
     ToyEpisode,
     ToyTask,
     form_examples,
+    train_toy,
 )
+from training.adapters.environments import require_engine
 
 _CALL, _CALLED, _END = '<tool_call>\n{"name": "ask", "arguments": {"tool": "', '"}}\n</tool_call>', "<|im_end|>"
 _MARKS = (_END, "<user>", "<assistant>", "<tool>", _CALL, _CALLED, "says ", "nothing")
@@ -80,7 +81,7 @@ class ToyOnTrl:
 
 
 def train_toy_on_trl(seed: int = 0, iterations: int = 10, groups: int = 8) -> TrlToyRun:
-    """Teach the form by SFT and go on with TRL's GRPO, with the settings of `training.trainer.toy.train_toy`.
+    """Teach the form by SFT and go on with TRL's GRPO, with the settings of `tests.training.adapters.toy.train_toy`.
 
     Args:
         seed: Decides everything.
@@ -198,3 +199,9 @@ def _tokens(said: Sequence[str], tokenizer: Any) -> tuple[list[int], list[int]]:
         ids += part
         labels += part if own else [-100] * len(part)
     return ids, labels
+
+
+if __name__ == "__main__":
+    theirs, ours = train_toy_on_trl(iterations=5), train_toy(iterations=5)
+    for name, run in (("own trainer", ours), ("trl", theirs)):
+        print(f"{name:14}{run.tokens_s:10.1f} tokens/s{run.step_s:10.3f} s an iteration")
