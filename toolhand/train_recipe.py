@@ -91,11 +91,6 @@ def _require_none(options: Mapping[str, object], whose: str) -> None:
 def _train_tiny(
     recipe: str, folder: Path, seed: int, seeds: int | None, arms: tuple[str, ...], more: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    if recipe == "evic":  # its tools show and draw, which the small policy does not do
-        _require_none({"seeds": seeds, "arms": arms or None, **more}, "the other recipes")
-        from training.looking import LookingSettings, run_looking
-
-        return run_looking(folder, LookingSettings(seed))
     if seeds is None:
         _require_none({"arms": arms or None}, "all arms: give --seeds as well")
         return _function(RUN_TINY)(recipe, folder, seed=seed, **more)

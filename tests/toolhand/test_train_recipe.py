@@ -59,7 +59,7 @@ def test_a_preset_writes_a_folder_once(command: Any, tmp_path: Path) -> None:
         (("dirl", "--preset", "qwen3-vl-8b", "--scale", "0.1"), 2, "--scale is of the preset tiny."),
         (("dirl", "--arms", "sft"), 2, "--arms is of all arms: give --seeds as well."),
         (("peria", "--seeds", "3"), 2, "--seeds is of the recipe dirl"),
-        (("evic", "--scale", "0.1"), 2, "--scale is of the other recipes."),
+        (("evic",), 2, "The preset tiny cannot be trained by the recipe 'evic', only by dirl, peria, last"),
         (("dirl", "--scale", "0"), 2, "The scale must be above 0"),
         (("dirl", "--seeds", "1", "--arms", "sft", "none"), 2, "There is no arm 'none'"),
     ],

@@ -79,7 +79,8 @@ def arm_of_recipe(name: str) -> ExperimentArm:
     if name not in OF_RECIPE:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"The small policy cannot be trained by the recipe {name[:40]!r}, only by {', '.join(OF_RECIPE)}: it works "
-            "the tools of SpaceTools.",
+            f"The preset tiny cannot be trained by the recipe {name[:40]!r}, only by {', '.join(OF_RECIPE)}: the small "
+            "policy works the tools of SpaceTools.",
+            "Every other --preset writes the recipe's stages, tasks and numbers into a folder.",
         )
     return OF_RECIPE[name]
