@@ -1,4 +1,4 @@
-"""`toolhand bench startup`: how long commands and the graph take until they do something, of one or two venvs."""
+"""`toolhand bench startup`: how long commands and the graph take until they do something."""
 
 from __future__ import annotations
 
@@ -35,35 +35,28 @@ _TABLE_ROW = re.compile(r"^\S.*?\s+\d+\s+[\d.]+\s+[\d.]+\s+(?P<cpu_s>[\d.]+)$")
 """A process in the table of `toolhand up --usage`."""
 
 
-def bench_startup(n: int = 5, graph: bool = True, beside: Path | None = None, as_json: AsJson = False) -> int:
+def bench_startup(n: int = 5, graph: bool = True, as_json: AsJson = False) -> int:
     """Measure the processor time of help, of a sentence until the arm moves, and of the graph until it is ready.
 
     Processor time, user and system together, is less disturbed by other work on the machine than the wall clock.
 
     Args:
-        n: Runs of each; of two installations they take turns.
+        n: Runs of each.
         graph: Start the simulated graph, too.
-        beside: The command `toolhand` of another installation, to compare with.
     """
     if n < 1:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be 1 or more, got {n}.")
-    if beside is not None and not os.access(beside, os.X_OK):
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{beside} is no program; name the toolhand of a venv.")
-    commands = {"this": [sys.executable, "-m", "toolhand"]} | ({"other": [str(beside)]} if beside is not None else {})
+    command = [sys.executable, "-m", "toolhand"]
     rows = []
     for name, measure in _measurements(graph).items():
         say(f"  {name}")
-        taken: dict[str, list[float]] = {which: [] for which in commands}
-        for _ in range(n):
-            for which, command in commands.items():
-                taken[which].append(measure(command))
-        rows.append({"what": name} | {which: round(statistics.median(seconds), 3) for which, seconds in taken.items()})
+        rows.append({"what": name, "cpu_s": round(statistics.median(measure(command) for _ in range(n)), 3)})
     if as_json:
         emit({"n": n, "machine": machine(), "rows": rows})
         return 0
-    print(f"{'processor time, median [s]':56}" + "".join(f"{which:>9}" for which in commands))
+    print("processor time, median [s]")
     for row in rows:
-        print(f"{row['what']:56}" + "".join(f"{row[which]:9.3f}" for which in commands))
+        print(f"{row['what']:56}{row['cpu_s']:9.3f}")
     return 0
 
 
@@ -90,7 +83,7 @@ def _to_first_motion(command: Sequence[str]) -> float:
         arguments = [*command, "run", SENTENCE, "--no-animation", "--runs-dir", folder]
         with subprocess.Popen(
             arguments, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=folder
-        ) as process:  # older installations tell the run on stderr
+        ) as process:
             assert process.stdout is not None
             for line in process.stdout:
                 if FIRST_MOTION in line:
@@ -101,19 +94,11 @@ def _to_first_motion(command: Sequence[str]) -> float:
     raise ToolError(ErrorCode.UNAVAILABLE, f"{command[0]} run ended before it moved the arm.")
 
 
-def _launch_file(command: Sequence[str]) -> str:
-    """The simulated graph's launch file of the installation that a command belongs to: arguments differ by version."""
-    python = command[0] if len(command) > 1 else str(Path(command[0]).with_name("python"))
-    code = "from rclpy_zenoh.launch.packages import share_folder; print(share_folder('toolhand_bringup'))"
-    found = subprocess.run([python, "-c", code], stdout=subprocess.PIPE, text=True, check=True, cwd=AWAY).stdout
-    return str(Path(found.strip()) / "launch" / "sim.launch.yaml")
-
-
 def _graph(command: Sequence[str]) -> float:
     """Of all processes of the graph, without that of the launcher."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--router-port", "0", "--usage", "--domain", str(1 + os.getpid() % 200)]
-        arguments = [*command, "up", _launch_file(command), "lockstep:=true", f"runs_dir:={folder}", *options]
+        arguments = [*command, "up", "sim", "lockstep:=true", f"runs_dir:={folder}", *options]
         with subprocess.Popen(
             arguments, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=folder
         ) as process:

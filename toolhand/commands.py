@@ -69,20 +69,12 @@ BENCHMARKS = {
         "Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and "
         "scores.",
     ),
-    "pointer-hits": CliCommand(
-        "bench.pointer_hits:bench_pointer_hits",
-        "Train a pointer on a few labels, then by hits and misses alone; beside it, as long on the labels.",
-    ),
     "tools": CliCommand(
         "bench.tools:bench_tools", "Time every tool that does not move the robot, each call on a fresh picture."
     ),
     "agent": CliCommand(
         "bench.training.agent:bench_agent",
         "Measure the agent's own loop: time of a turn, tokens of each protocol, memory of a long conversation.",
-    ),
-    "advantages": CliCommand(
-        "bench.advantages:bench_advantages",
-        "Time the grouping of like observations for a step of OR-GIGPO, beside comparing all pairs of a prompt.",
     ),
     "rollouts": CliCommand(
         "bench.training.rollouts:bench_rollouts",

@@ -9,15 +9,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from agent_node.console.options import Perception, require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
-from bench.moments import Checks, bench_moments
-from bench.rollout_workers import compare_workers, report_lines
 from bench.stats import format_rows, machine, publish, rate_row, with_unscored
 from bench.tools import parse_size
 from sim.station import Station, StationConfig
@@ -246,40 +244,24 @@ def bench_rollouts(
     size: str = "320x240",
     timestep: float = 0.002,
     perception: Perception = DEFAULT_PRESET,
-    workers: int = 2,
-    memory: int = 0,
-    groups: int = 0,
-    station: Literal["physics", "mock"] = "physics",
     as_json: AsJson = False,
 ) -> int:
     """Count physical pick-and-place episodes per minute and core, beside a plain loop of run_episode.
 
     The same tasks are done in turn by both, each in a process of its own. The scripted policy takes next to no time.
-    Each process does one episode first that is not counted. Then one worker of the rollout engine and several collect
-    the same rollouts in turn.
+    Each process does one episode first that is not counted.
 
     Args:
         n: Tasks.
         first_seed: Seed of the first task.
         size: Width and height of the pictures; the plain loop has 640x480.
         timestep: Of the physics [s]: 0.001, 0.002 or 0.004; the plain loop has 0.002.
-        workers: Processes at once; 1 leaves the last part out.
-        memory: Measure the memory of this process over so many episodes instead, without the garbage collector.
-        groups: Compare so many groups of 8 that start from one moment instead, and time resets.
-        station: "mock" counts picks on recorded frames instead, in this process: nothing of the physics is run.
     """
-    require_at_least(1, n=n, workers=workers)
-    require_at_least(0, first_seed=first_seed, memory=memory, groups=groups)
+    require_at_least(1, n=n)
+    require_at_least(0, first_seed=first_seed)
     PortNames().require_known(perception)
     check_timestep(timestep)
-    seen_at = parse_size(size)
-    if station == "mock":
-        from bench.mock_rollouts import measure_mock
-
-        return measure_mock(n, first_seed, StationConfig(perception=perception, image_size=seen_at), as_json)
-    fast = StationConfig(perception=perception, image_size=seen_at, timestep=timestep, sleep=True)
-    if memory or groups:
-        return bench_moments(Checks(fast, first_seed, memory, groups), as_json)
+    fast = StationConfig(perception=perception, image_size=parse_size(size), timestep=timestep, sleep=True)
     seeds = range(first_seed, first_seed + n)
     name = f"rollouts {size}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
@@ -302,9 +284,6 @@ def bench_rollouts(
     speeds = [speed_row(form, records[form], 1, walls[form]) for form in forms]
     rates = [row for form in forms for row in _success_rows(form, records[form])]
     ratio = paired_ratio(records[PLAIN], records[name])
-    together = compare_workers(seeds, fast, workers) if workers > 1 else None
-    if together is not None:
-        rates.append(together["success"])
     document = {
         "bench": "rollouts",
         "perception": perception,
@@ -315,10 +294,8 @@ def bench_rollouts(
         "n": n,
         "speeds": speeds,
         "times_as_fast": ratio,
-        "workers_together": together,
         "rows": rates,
-        "unscored": sum(not record.scored for form in records.values() for record in form)
-        + (together["unscored"] if together else 0),
+        "unscored": sum(not record.scored for form in records.values() for record in form),
         "failures": [
             {"form": form, "seed": record.seed, "false_success": record.false_success, "why": record.why}
             for form, done_by in records.items() for record in done_by if not record.success
@@ -346,8 +323,6 @@ def _report(document: Mapping[str, Any]) -> str:
         lines.append("    " + ", ".join(f"{stage} {100 * share:.0f} %" for stage, share in row["share"].items()))
     ratio = document["times_as_fast"]
     lines.append(f"{ratio['ratio']} times as fast ({ratio['low']} .. {ratio['high']}), the same tasks in turn")
-    if document["workers_together"] is not None:
-        lines += report_lines(document["workers_together"])
     lines.append(format_rows(document["rows"]))
     lines += [f"  {failure['form']}, seed {failure['seed']}: {failure['why']}" for failure in document["failures"]]
     described = ", ".join(str(value) for value in document["machine"].values())

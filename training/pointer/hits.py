@@ -4,15 +4,13 @@ The learner sees pictures and phrases and points at sampled cells; a judge, who 
 whether it was a hit. GRPO (Shao et al. 2024, Eq. 3) with one step a batch, so that the ratio of probabilities is 1 and
 nothing is clipped, and without a KL term: the cells of one phrase are a group, A = (r - mean r) / (std r + 1e-6), and
 the loss is the mean of -A log p(cell) over all groups.
-
-`improve_by_labels` is the control: the same start, optimiser and steps, with the middles of things as labels.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,7 @@ from torch import Tensor
 from agent_node.console.terminal import say
 from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.results import ErrorCode, ToolError
-from training.pointer.batch import THING_SLOTS, Batch, PhraseBook, WordList
+from training.pointer.batch import Batch, PhraseBook, WordList
 from training.pointer.data import PictureSet
 from training.pointer.evaluation import calibrated
 from training.pointer.network import PointerNetwork, PointerTrainer, Rows, exported
@@ -154,7 +152,7 @@ class Improved:
 
     Attributes:
         weights: The improved pointer.
-        log: A row every 50 steps: "step", "loss", for hits "hit_rate" of the samples, "cpu_s" since the begin.
+        log: A row every 50 steps: "step", "loss", "hit_rate" of the samples, "cpu_s" since the begin.
     """
 
     weights: PointerWeights
@@ -183,32 +181,10 @@ def improve_by_hits(
         ToolError: INTERNAL where the loss is not a number or groups are all alike; INVALID_ARGUMENT for weights of
             another size, or a folder that holds another run or cannot be written.
     """
-    improved = _improved(HitTrainer(weights, training), "hits", weights, pictures, training, folder, minutes)
-    if not training.rated:
-        return improved
-    part = range(min(training.rated, len(pictures)))
-    return replace(improved, weights=calibrated(improved.weights, pictures.some(part)))
-
-
-def improve_by_labels(
-    weights: PointerWeights, pictures: PictureSet, training: HitTraining, folder: Path | None = None,
-    minutes: float | None = None,
-) -> Improved:  # fmt: skip
-    """The control of `improve_by_hits`, with its arguments and errors: the pictures' labels, and no samples."""
-    trainer = PointerTrainer(
-        len(weights.words), len(weights.heads), training.steps, training.seed, training.threads, weights
-    )
-    return _improved(trainer, "labels", weights, pictures, training, folder, minutes)
-
-
-def _improved(
-    trainer: PointerTrainer, by: str, weights: PointerWeights, pictures: PictureSet, training: HitTraining,
-    folder: Path | None, minutes: float | None,
-) -> Improved:  # fmt: skip
+    trainer = HitTrainer(weights, training)
     book = PhraseBook(pictures, WordList(weights.words, weights.heads))
-    asked = _ASKED if by == "hits" else THING_SLOTS
     path = None if folder is None else folder / CHECKPOINT
-    settings = asdict(training) | {"by": by, "scenes": len(pictures), "minutes": minutes}
+    settings = asdict(training) | {"by": "hits", "scenes": len(pictures), "minutes": minutes}
     log: list[dict[str, Any]] = []
     if path is not None and path.exists():
         log = _resumed(trainer, path, settings)
@@ -221,7 +197,7 @@ def _improved(
     while trainer.step_number < training.steps and (minutes is None or spent() < 60.0 * minutes):
         rng = np.random.default_rng([training.seed, 11, trainer.step_number])
         scenes = rng.choice(len(book), min(BATCH, len(book)), replace=False)
-        loss, told = trainer.step(book.batch(scenes.tolist(), rng, asked, training.without_depth))
+        loss, told = trainer.step(book.batch(scenes.tolist(), rng, _ASKED, training.without_depth))
         losses.append(loss)
         tally += told.get("hits", (0, 0))
         if trainer.step_number % _EVERY == 0 or trainer.step_number == training.steps:
@@ -234,6 +210,8 @@ def _improved(
                 with written_to(path.parent):
                     trainer.save(path, {"training": settings, "log": log})
     better = PointerWeights(exported(trainer.network), weights.words, weights.heads, weights.calibration, weights.about)
+    if training.rated:
+        better = calibrated(better, pictures.some(range(min(training.rated, len(pictures)))))
     return Improved(better, tuple(log))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,10 +9,7 @@ from typing import Any
 
 import pytest
 
-import bench.moments
 import bench.training.rollouts
-from bench.moments import Checks
-from bench.stats import rate_row
 from bench.training.rollouts import (
     PLAIN,
     MeasuredEpisode,
@@ -25,30 +21,10 @@ from bench.training.rollouts import (
 )
 from sim.station import StationConfig
 from tool_nodes.results import ErrorCode, ToolError
-from training.env.environment import Environment, Observation, SavedEpisode
 from training.pool.workers import JobEnd, Workers
 
 FAST = StationConfig(image_size=(320, 240), timestep=0.004, sleep=True)
 RECORD = MeasuredEpisode(0, 2.0, {"physics": 1.0, "station": 1.0}, 10, 200.0, True, True, False, "Placed it.")
-TOGETHER = {
-    "rows": [
-        {
-            "workers": count,
-            "rollouts": 6,
-            "per_min_wall": 20.0 * count,
-            "cpu_s": 1.5,
-            "tool_calls_per_s": 3.0,
-            "busy": 0.97,
-            "peak_mb": 190,
-            "share": {"tools": 0.9, "policy": 0.1},
-        }
-        for count in (1, 2)
-    ],
-    "times": 1.9,
-    "cpu_times": 1.05,
-    "success": rate_row("true success, 2 workers", 4, 6),
-    "unscored": 1,
-}
 
 
 def test_an_episode_of_each_form_is_judged_and_its_stages_add_up_to_its_time() -> None:
@@ -89,7 +65,7 @@ class InThisProcess(Workers[RolloutJob, MeasuredEpisode]):
             yield JobEnd(job, self._make()(job), None)
 
 
-def test_the_document_has_both_forms_the_workers_and_every_failure(
+def test_the_document_has_both_forms_and_every_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def done(job: RolloutJob) -> MeasuredEpisode:
@@ -98,20 +74,16 @@ def test_the_document_has_both_forms_the_workers_and_every_failure(
 
     monkeypatch.setattr(bench.training.rollouts, "run_one", done)
     monkeypatch.setattr(bench.training.rollouts, "Workers", InThisProcess)
-    monkeypatch.setattr(bench.training.rollouts, "compare_workers", lambda seeds, config, workers: TOGETHER)
-    assert bench_rollouts(n=3, first_seed=3, workers=2, as_json=True) == 0
+    assert bench_rollouts(n=3, first_seed=3, as_json=True) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["bench"], document["seeds"], document["n"]) == ("rollouts", [3, 4, 5], 3)
     names = [PLAIN, "rollouts 320x240, 2 ms"]
     assert [(row["name"], row["episodes"]) for row in document["speeds"]] == [(name, 3) for name in names]
     assert document["times_as_fast"]["ratio"] == 3.0
-    assert [(row["success"], row["n"]) for row in document["rows"]] == [(3, 3), (2, 3), (4, 6)]
-    assert document["workers_together"]["times"] == 1.9
-    assert document["unscored"] == 1
-    assert bench_rollouts(n=3, first_seed=3, workers=2) == 0
-    assert "together 1.9 times the rollouts of one by the clock" in capsys.readouterr().out
+    assert [(row["success"], row["n"]) for row in document["rows"]] == [(3, 3), (2, 3)]
+    assert document["unscored"] == 0
     assert [(failure["seed"], failure["why"]) for failure in document["failures"]] == [(4, "It fell.")]
-    assert bench_rollouts(n=1, workers=1) == 0
+    assert bench_rollouts(n=1) == 0
     assert "3.0 times as fast" in capsys.readouterr().out
 
 
@@ -127,7 +99,8 @@ def test_an_episode_that_raises_ends_the_benchmark() -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"workers": 0}, "--workers must be 1 or more"),
+        ({"n": 0}, "--n must be 1 or more"),
+        ({"first_seed": -1}, "--first-seed must be 0 or more"),
         ({"size": "320"}, "size must be"),
         ({"size": "320x240,640x480"}, "one width and height"),
         ({"timestep": 0.003}, "must be one of 0.001, 0.002, 0.004 s, got 0.003"),
@@ -138,35 +111,3 @@ def test_wrong_numbers_are_refused(wrong: dict[str, Any], sentence: str) -> None
     with pytest.raises(ToolError, match=sentence) as caught:
         bench_rollouts(**wrong)
     assert caught.value.code is ErrorCode.INVALID_ARGUMENT
-
-
-def test_rollouts_of_a_group_that_differ_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench.moments, "GROUP", 1)
-    checks = Checks(FAST, first_seed=1, episodes=0, groups=1)
-    assert bench.moments.different_groups(checks) == []
-    restore = Environment.restore
-
-    def late(environment: Environment, moment: SavedEpisode) -> Observation:
-        station = moment.station
-        return restore(environment, replace(moment, station=replace(station, config=replace(station.config, seed=9))))
-
-    monkeypatch.setattr(Environment, "restore", late)
-    assert bench.moments.different_groups(checks) == [1]
-
-
-def test_memory_is_measured_without_the_collector_which_runs_again_afterwards() -> None:
-    memory = bench.moments.memory_of(Checks(FAST, first_seed=1, episodes=1, groups=0))
-    assert 50.0 < memory["mb_after_episodes"][1] < 2000.0
-    assert gc.isenabled()
-    with pytest.raises(ToolError, match="--memory must be 0 or more"):
-        bench_rollouts(memory=-1)
-
-
-def test_recorded_frames_have_a_row_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench_rollouts(n=2, station="mock", as_json=True) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert (document["station"], document["n"], document["size"]) == ("mock", 2, [320, 240])
-    assert document["episodes_per_min_core"] > 0
-    assert [row["n"] for row in document["rows"]] == [2, 2]
-    with pytest.raises(ToolError, match="can have a whole part of that size, not 300x200"):
-        bench_rollouts(n=1, station="mock", size="300x200")

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from bench.pointer_hits import SeedResult, gain_row
 from tests.training.pointer.conftest import COUNTS
 from tool_nodes.perception.learned.reading import read_phrase
 from tool_nodes.perception.learned.weights import PointerWeights
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand.cli import main
 from training.pointer import hits
 from training.pointer.batch import Batch, PhraseBook, WordList
 from training.pointer.data import PictureSet, make_pictures
@@ -24,7 +21,6 @@ from training.pointer.hits import (
     HitTraining,
     group_advantages,
     improve_by_hits,
-    improve_by_labels,
     learned_from_labels,
 )
 
@@ -100,12 +96,6 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights(
         improve_by_hits(start, shown, replace(training, seed=4), tmp_path)
 
 
-def test_the_control_takes_labels_and_the_same_steps(shown: PictureSet, start: PointerWeights) -> None:
-    control = improve_by_labels(start, shown, HitTraining(steps=2))
-    assert "hit_rate" not in control.log[-1]
-    assert control.log[-1]["step"] == 2
-
-
 def test_a_loss_that_is_no_number_stops_it(shown: PictureSet, start: PointerWeights) -> None:
     batch = batch_of(shown, start)
     trainer = HitTrainer(start, HitTraining(steps=2))
@@ -130,28 +120,3 @@ def test_groups_that_are_all_alike_stop_it(
 def test_a_run_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ToolError):
         HitTraining(**wrong)  # type: ignore[arg-type]
-
-
-def test_the_gain_is_the_mean_over_seeds_with_a_t_interval() -> None:
-    results = [
-        SeedResult(k, {"control": {"plain": (80, 100)}, "hits": {"plain": (80 + gain, 100)}}, {})
-        for k, gain in enumerate((5, 7, 9))
-    ]
-    row = gain_row("plain", results)
-    assert (row["points"], row["seeds"]) == (7.0, [5.0, 7.0, 9.0])
-    assert row["high"] - row["points"] == pytest.approx(4.303 * 2 / 3**0.5, abs=0.06)
-    assert gain_row("plain", results[:1])["low"] is None
-
-
-def test_the_benchmark_goes_on_where_it_was(pictures: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    small = "--seeds 1 --scenes 16 --labelled 2 --start-steps 1 --steps 1 --test-scenes 1 --json"
-    command = ["bench", "pointer-hits", *small.split(), "--out", str(tmp_path), "--pictures", str(pictures)]
-    reports = []
-    for _ in range(2):
-        with pytest.raises(SystemExit) as ended:
-            main(command)
-        assert not ended.value.code
-        reports.append(json.loads(capsys.readouterr().out))
-    first, again = ({name: told for name, told in report.items() if name != "wall_s"} for report in reports)
-    assert first == again
-    assert {row["name"] for row in first["rows"]} >= {"hits: plain", "control: side", "start: beside"}
