@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from agent_node.context_window import Memory
-from agent_node.conversation import TURN_BUDGET, Conversation, Listener
+from agent_node.conversation import Conversation, Listener
+from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Policy, Reply, reply_problem
-from agent_node.protocol import Protocol
-from agent_node.recovery import Recovery
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Tools
@@ -22,30 +20,24 @@ class Agent:
     Args:
         policy: Decides every turn from the text of the conversation.
         toolbox: The tools.
-        turn_budget, stopped, listener, protocol, recovery, memory: As of `Conversation`.
+        settings, stopped, listener: See `Conversation`.
     """
 
     def __init__(
         self,
         policy: Policy,
         toolbox: Tools,
-        turn_budget: int = TURN_BUDGET,
+        settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = lambda kind, payload: None,
-        protocol: Protocol | None = None,
-        recovery: Recovery | None = None,
-        memory: Memory | None = None,
     ) -> None:
         self._policy = policy
         self._begin = functools.partial(
             Conversation,
             toolbox=toolbox,
-            turn_budget=turn_budget,
+            settings=settings,
             stopped=stopped,
             listener=listener,
-            protocol=protocol,
-            recovery=recovery,
-            memory=memory,
         )
 
     def run(self, task: str, pictures: Sequence[SessionImage] = ()) -> Episode:

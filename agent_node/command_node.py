@@ -26,7 +26,7 @@ from toolhand_interfaces.action import RunCommand
 from toolhand_interfaces.msg import CommandStep, ToolStatus
 
 from agent_node.agent import Agent
-from agent_node.conversation import TURN_BUDGET
+from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies import registry
 from agent_node.policies.options import PolicyOptions
@@ -241,7 +241,8 @@ class CommandNode(Node):
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
             progress = TurnProgress(policy, functools.partial(self._tell, goal))
             recorder = Recorder(request.text, self._now, progress.listen)
-            agent = Agent(progress, toolbox, self._turns, options.stopped, recorder.listen, protocol)
+            settings = ConversationSettings(self._turns, protocol)
+            agent = Agent(progress, toolbox, settings, options.stopped, recorder.listen)
             episode = agent.run(request.text)
             _tell_why_it_stopped(episode, command.stop_reason())
         except ToolError:  # nothing is left of a command that could not begin

@@ -22,14 +22,14 @@ from dataclasses import replace
 from typing import Any
 
 from agent_node.calls import ToolCall
-from agent_node.context_window import Memory, without_arrays
+from agent_node.context_window import without_arrays
+from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
 from agent_node.policy import Message, Reply, reply_problem
-from agent_node.protocol import NOT_RUN, ParsedTurn, Protocol, load_protocol
+from agent_node.protocol import NOT_RUN, ParsedTurn
 from agent_node.recovery import (
     ENDED_BY_A_PERSON,
     LAST_TURN,
-    Recovery,
     RecoveryState,
     ends_the_command,
     ignored_calls_note,
@@ -40,9 +40,6 @@ from agent_node.recovery import (
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Tools
-
-TURN_BUDGET = 24
-"""Assistant turns per command."""
 
 _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""
@@ -59,13 +56,10 @@ class Conversation:
     Args:
         task: The operator's sentence.
         toolbox: The tools.
-        turn_budget: Assistant turns before TURN_BUDGET.
+        settings: Turn budget, protocol, recovery and memory.
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
         listener: Hears every step, in the thread that steps.
-        protocol: How the policy writes and reads; SpaceTools' where None.
-        recovery: What is done about failures.
-        memory: How much of a long conversation is kept.
         pictures: What the operator shows with the sentence: the policy sees them before its words, and calls name them
             by the indices 0, 1 ...
 
@@ -78,22 +72,18 @@ class Conversation:
         self,
         task: str,
         toolbox: Tools,
-        turn_budget: int = TURN_BUDGET,
+        settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
         listener: Listener = lambda kind, payload: None,
-        protocol: Protocol | None = None,
-        recovery: Recovery | None = None,
-        memory: Memory | None = None,
         pictures: Sequence[SessionImage] = (),
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
-        self._turn_budget = turn_budget
+        self._turn_budget, self._protocol = settings.turn_budget, settings.protocol
+        self._recovery, self._memory = settings.recovery, settings.memory
         self._stopped = stopped
         self._listener = listener
-        self._protocol = protocol = protocol or load_protocol("spacetools")
-        self._recovery = recovery or Recovery()
-        self._memory = memory or Memory()
+        protocol = settings.protocol
         messages = [Message("system", protocol.system_prompt(toolbox.schemas()))]
         messages += [Message("user", f"<image {k}>", "", k, picture.rgb) for k, picture in enumerate(pictures[:-1])]
         asked = Message("user", protocol.user_prompt(task), words=task)

@@ -19,7 +19,7 @@ from agent_node.console.options import (
     require_at_least,
 )
 from agent_node.console.terminal import AsJson, say
-from agent_node.conversation import TURN_BUDGET
+from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from agent_node.policies.registry import make_policy, require_form
 from agent_node.protocol import load_protocol
@@ -165,7 +165,7 @@ def _record(
     protocol, tools = load_protocol(options.protocol), toolbox or station.toolbox
     settings = PolicyOptions(**asdict(options.model), seed=job.seed, turns=options.turns)
     policy = make_policy(options.policy, protocol, tools.schemas(), settings)
-    outcome = run_episode(station, policy, task, options.turns, protocol=protocol, toolbox=tools)
+    outcome = run_episode(station, policy, task, ConversationSettings(options.turns, protocol), toolbox=tools)
     episode, truth = outcome.episode, outcome.truth
     return EpisodeRecord(
         sentence=job.sentence,

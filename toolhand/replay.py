@@ -15,7 +15,8 @@ import tyro
 
 from agent_node.console.narration import Narrator
 from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status_of
-from agent_node.conversation import TURN_BUDGET, Listener
+from agent_node.conversation import Listener
+from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.port_names import PORTS, PortNames
@@ -173,7 +174,7 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
         hit.append(interrupt)
         outcome = run_episode(
             station, Replay(record.folder), task_from_text(record.task, station),
-            turn_budget=about["budget"], stopped=stopped, listener=narrator.step, protocol=protocol,
+            ConversationSettings(about["budget"], protocol), stopped=stopped, listener=narrator.step,
         )  # fmt: skip
     now = {**record.result, **summarize(outcome, station)}
     narrator.summary(now)

@@ -100,6 +100,7 @@ def run(
     """
     given = dict(locals())  # all options: what is added to them is recorded too
     from agent_node.console.approve import TerminalApprover
+    from agent_node.conversation_settings import ConversationSettings
     from agent_node.policies.registry import make_policy
     from agent_node.protocol import load_protocol
     from agent_node.runs.folder import SAFETY_FILE, Unwritten, new_run_dir, time_now, write_json, write_trajectory
@@ -172,7 +173,7 @@ def run(
             guard.begin_command()
             outcome = run_episode(
                 station, decides, task_from_text(text, station),
-                turn_budget=turns, stopped=stopped, listener=recorder.listen, protocol=form,
+                ConversationSettings(turns, form), stopped=stopped, listener=recorder.listen,
             )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}

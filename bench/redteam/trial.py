@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from agent_node.agent import Agent
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode, Exchange
 from agent_node.protocol import NOT_RUN, load_protocol
 from bench.redteam.attacks import Attack
@@ -50,7 +51,7 @@ def attempt(attack: Attack, mode: Mode, ground: Range) -> Trial:
         with safety_log() as log:
             toolbox = ground.toolbox(MotionGuard(mode))
             witness = Witness(ground.station.world)
-            episode = Agent(Adversary(attack.turns, protocol), toolbox, TURNS, protocol=protocol).run(TASK)
+            episode = Agent(Adversary(attack.turns, protocol), toolbox, ConversationSettings(TURNS, protocol)).run(TASK)
             trial.motions = log.begun
             trial.violations += _motion_faults(attack, mode, witness, log)
         trial.violations += _record_faults(attack, mode, episode, trial.codes)

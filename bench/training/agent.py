@@ -14,6 +14,7 @@ from agent_node.agent import Agent
 from agent_node.calls import ToolCall
 from agent_node.console.terminal import AsJson, say
 from agent_node.context_window import held_bytes
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
@@ -95,7 +96,7 @@ class SteadyPolicy:
 def turn_times(tool_name: str, turns: int, frame: Frame) -> tuple[list[float], Episode]:
     """Wall time of every turn [s], from one question to the policy to the next, and the conversation."""
     policy = SteadyPolicy(tool_name, turns)
-    episode = Agent(policy, Toolbox([IdleTools(frame)]), turn_budget=turns + 1).run("Go on.")
+    episode = Agent(policy, Toolbox([IdleTools(frame)]), ConversationSettings(turns + 1)).run("Go on.")
     asked = policy.asked_s
     return [after - before for before, after in itertools.pairwise(asked)], episode
 
@@ -110,7 +111,7 @@ def token_row(name: str, task: str = TASK) -> dict[str, Any]:
     protocol = load_protocol(name)
     station = Station(load_scene(EXAMPLE_SCENE))
     policy = ScriptedPolicy(max_turns=TURNS, protocol=protocol)
-    episode = Agent(policy, station.toolbox, TURNS, protocol=protocol).run(task)
+    episode = Agent(policy, station.toolbox, ConversationSettings(TURNS, protocol)).run(task)
     written = [tokens(turn.text) for turn in episode.turns]
     read = [tokens(message.text) for message in episode.messages if message.role == "tool"]
     return {

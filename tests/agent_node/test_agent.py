@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_node.agent import Agent
+from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
@@ -71,8 +72,12 @@ def answer(text: str) -> str:
     return f"<answer>{text}</answer>"
 
 
-def run(*lines: str | BaseException, tools: Tools | None = None, **options: Any) -> Episode:
-    return Agent(Scripted(*lines), Toolbox([tools or Tools()]), **options).run("Do it.")
+def run(
+    *lines: str | BaseException, tools: Tools | None = None, turn_budget: int = TURN_BUDGET, **options: Any
+) -> Episode:
+    return Agent(Scripted(*lines), Toolbox([tools or Tools()]), ConversationSettings(turn_budget), **options).run(
+        "Do it."
+    )
 
 
 LOOK, CRASH = call("robot.look"), call("test.crash")

@@ -16,6 +16,7 @@ from PIL import Image
 from agent_node.agent import Agent
 from agent_node.context_window import Memory, held_bytes, without_arrays
 from agent_node.conversation import Conversation
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.folder import write_trajectory
@@ -84,7 +85,11 @@ DONE = "<answer>Done.</answer>"
 
 def run(*lines: str, memory: Memory | None = None, camera: Camera | None = None) -> tuple[Episode, Lines]:
     policy = Lines([*lines, DONE])
-    agent = Agent(policy, Toolbox([camera or Camera()]), turn_budget=len(lines) + 1, memory=memory)
+    agent = Agent(
+        policy,
+        Toolbox([camera or Camera()]),
+        ConversationSettings(turn_budget=len(lines) + 1, memory=memory or Memory()),
+    )
     return agent.run("Look."), policy
 
 
@@ -200,7 +205,7 @@ def test_a_record_keeps_its_words_and_its_code_but_no_arrays_and_no_traceback() 
 
 def test_what_the_policy_was_given_at_each_turn_can_be_put_together_again() -> None:
     camera, given = Camera(), []
-    conversation = Conversation("Look.", Toolbox([camera]), memory=Memory(pictures=2, shown=2))
+    conversation = Conversation("Look.", Toolbox([camera]), ConversationSettings(memory=Memory(pictures=2, shown=2)))
     for text in [*[LOOK] * 4, LOOK + "x" * 300_000, *[LOOK] * 4, DONE]:
         given.append([(m.role, m.text, m.words, m.image_index, _pixels(m)) for m in conversation.messages])
         conversation.step(Reply(text))
@@ -215,7 +220,7 @@ def test_what_the_policy_was_given_at_each_turn_can_be_put_together_again() -> N
 
 
 def test_a_fork_knows_what_was_given_before_it_and_goes_on_by_itself() -> None:
-    conversation = Conversation("Look.", Toolbox([Camera()]), memory=Memory(pictures=1, shown=1))
+    conversation = Conversation("Look.", Toolbox([Camera()]), ConversationSettings(memory=Memory(pictures=1, shown=1)))
     for _ in range(3):
         conversation.step(Reply(LOOK))
     twin = conversation.fork()
@@ -225,7 +230,7 @@ def test_a_fork_knows_what_was_given_before_it_and_goes_on_by_itself() -> None:
 
 
 def test_a_picture_that_was_dropped_is_kept_alive_by_no_turn() -> None:
-    conversation = Conversation("Look.", Toolbox([Camera()]), memory=Memory(pictures=1, shown=1))
+    conversation = Conversation("Look.", Toolbox([Camera()]), ConversationSettings(memory=Memory(pictures=1, shown=1)))
     conversation.step(Reply(LOOK))
     conversation.step(Reply(LOOK))
     (picture,) = [weakref.ref(m.picture) for m in conversation.messages if m.image_index == 1]

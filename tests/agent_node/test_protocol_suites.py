@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from agent_node.agent import Agent
-from agent_node.conversation import TURN_BUDGET
+from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol, protocol_names
@@ -27,7 +27,7 @@ def carried_out(name: str, sentence: str) -> Episode:
     protocol = load_protocol(name)
     station = Station(load_scene(EXAMPLE_SCENE))
     policy = ScriptedPolicy(max_turns=TURN_BUDGET, protocol=protocol)
-    return Agent(policy, station.toolbox, TURN_BUDGET, protocol=protocol).run(sentence)
+    return Agent(policy, station.toolbox, ConversationSettings(protocol=protocol)).run(sentence)
 
 
 def same(name: str, sentence: str) -> Episode:

@@ -13,6 +13,7 @@ import pytest
 
 from agent_node.agent import Agent
 from agent_node.calls import ToolCall
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
@@ -110,7 +111,7 @@ class Lines:
 
 
 def run(robot: Robot, *lines: str | ToolError | Callable[[], str], **options: Any) -> Episode:
-    return Agent(Lines(lines), Toolbox([robot]), **options).run("Do it.")
+    return Agent(Lines(lines), Toolbox([robot]), ConversationSettings(**options)).run("Do it.")
 
 
 def told(episode: Episode) -> list[str]:
@@ -373,7 +374,9 @@ def test_recovery_is_the_same_in_every_protocol(name: str) -> None:
 
 def test_a_note_is_no_part_of_what_the_scripted_policy_tells_the_operator() -> None:
     episode = Agent(
-        ScriptedPolicy(), Toolbox([Robot(ErrorCode.NOT_HOLDING)]), recovery=replace(Recovery(), hints=True)
+        ScriptedPolicy(),
+        Toolbox([Robot(ErrorCode.NOT_HOLDING)]),
+        settings=ConversationSettings(recovery=replace(Recovery(), hints=True)),
     ).run("put it on the table")
     assert "Note" not in episode.answer
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from agent_node.agent import Agent
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policy import Message, Reply
 from agent_node.runs.report import write_report
 from tests.training.data.rollouts_at_hand import SCHEMAS, collection, rollout
@@ -178,7 +179,7 @@ class _Saying:
 
 
 def _report(folder: Path, said: str) -> str:
-    episode = Agent(_Saying(said), Toolbox([_Teller(said)]), turn_budget=6).run(said[:2000])  # type: ignore[arg-type]
+    episode = Agent(_Saying(said), Toolbox([_Teller(said)]), ConversationSettings(turn_budget=6)).run(said[:2000])  # type: ignore[arg-type]
     summary: dict[str, Any] = {
         "task": said,
         "answer": said,

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agent_node.conversation import Conversation
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policy import Reply
 from agent_node.protocol import load_protocol
 from sim.tasks.task import Score, Stage
@@ -33,7 +34,7 @@ class Tools:
 
 def said(protocol, *turns):
     """The episode in which a policy wrote these turns."""
-    conversation = Conversation("?", Toolbox([Tools()]), protocol=load_protocol(protocol))
+    conversation = Conversation("?", Toolbox([Tools()]), ConversationSettings(protocol=load_protocol(protocol)))
     for turn in turns:
         conversation.step(Reply(turn))
     assert conversation.done

@@ -73,16 +73,7 @@ class Episodes:
         """Where the episodes happen."""
         with self._making:
             if self._environment is None:
-                plan = self._plan
-                self._environment = Environment(
-                    plan.config,
-                    turn_budget=plan.turns,
-                    protocol=self.protocol,
-                    memory=EVERYTHING,
-                    failures=plan.failures,
-                    grader=plan.grader,
-                    backend=plan.backend,
-                )
+                self._environment = self._plan.environment(EVERYTHING)
             return self._environment
 
     def open(self, row: Mapping[str, Any], rollout: int = 0) -> EpisodeSession:

@@ -13,14 +13,13 @@ their verbs. `reset` and `step` are the same for one episode at a time. Environm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
-from agent_node.context_window import Memory
-from agent_node.conversation import TURN_BUDGET, Conversation
+from agent_node.conversation import Conversation
+from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
-from agent_node.protocol import Protocol
-from agent_node.recovery import Recovery
 from sim.station import StationConfig
 from sim.tasks.judge import JudgedStation
 from sim.tasks.task import Score, Task
@@ -58,7 +57,7 @@ class Environment:
     Args:
         config: Backends of the stations; the seed is each episode's.
         make_station: Makes a station for each task instead, e.g. one over ROS 2 that is there already.
-        turn_budget, protocol, recovery, memory: Of the conversations, see `agent_node.conversation.Conversation`.
+        settings: Turn budget, protocol, recovery and memory of the conversations.
         failures: What fails on purpose; nothing where None.
         grader: Makes the total of an episode.
         backend: Where the episodes happen, one of `training.env.backends.BACKENDS`, or stations of one's own.
@@ -72,10 +71,7 @@ class Environment:
         self,
         config: StationConfig | None = None,
         make_station: Callable[[Task, StationConfig], JudgedStation] | None = None,
-        turn_budget: int = TURN_BUDGET,
-        protocol: Protocol | None = None,
-        recovery: Recovery | None = None,
-        memory: Memory | None = None,
+        settings: ConversationSettings = AS_SPACETOOLS,
         failures: Failures | None = None,
         grader: Grader = mean_of_terms,
         backend: str | StationPool = "physics",
@@ -85,10 +81,7 @@ class Environment:
             backend = CallbackPool(make_station, config)
         require_installed(config.suites, config.perception, config.ports)
         self._pool = make_pool(backend, config) if isinstance(backend, str) else backend
-        self._turn_budget = turn_budget
-        self._protocol = protocol
-        self._recovery = recovery
-        self._memory = memory
+        self._settings = settings
         self._failures = failures or Failures()
         self._grader = grader
         self._session: EpisodeSession | None = None
@@ -110,15 +103,8 @@ class Environment:
         lease = self._pool.take(task, seed)
 
         def begin(tools: Tools) -> Conversation:
-            return Conversation(
-                task.text,
-                tools,
-                self._turn_budget,
-                protocol=self._protocol and asked_in(self._protocol, task),
-                recovery=self._recovery,
-                memory=self._memory,
-                pictures=shown_pictures(task, lease.camera, lease.toolbox),
-            )
+            settings = replace(self._settings, protocol=asked_in(self._settings.protocol, task))
+            return Conversation(task.text, tools, settings, pictures=shown_pictures(task, lease.camera, lease.toolbox))
 
         return self._session_at(lease, task, seed, rollout, begin)
 

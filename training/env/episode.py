@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_node.agent import Agent
-from agent_node.conversation import TURN_BUDGET, Listener
+from agent_node.conversation import Listener
+from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.episode import summarize as summarize_episode
 from agent_node.policy import Policy
-from agent_node.protocol import Protocol
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
@@ -52,23 +52,22 @@ def run_episode(
     station: JudgedStation,
     policy: Policy,
     task: Task,
-    turn_budget: int = TURN_BUDGET,
+    settings: ConversationSettings = AS_SPACETOOLS,
     stopped: Callable[[], bool] = lambda: False,
     listener: Listener = lambda kind, payload: None,
-    protocol: Protocol | None = None,
     toolbox: Tools | None = None,
 ) -> Outcome:
     """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.
 
     Whoever has a sentence alone makes a task of it with `training.env.goal_from_text`. The other arguments are those of
-    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, SpaceTools' where None, and the
+    `agent_node.agent.Agent`; the protocol is the one that the policy was made for, and the
     toolbox the station's own, where None, or one around it such as `training.env.failures.FailingToolbox`.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the station shows another scene.
     """
-    protocol = protocol and asked_in(protocol, task)
-    agent = Agent(policy, toolbox or station.toolbox, turn_budget, stopped, listener, protocol)
+    settings = replace(settings, protocol=asked_in(settings.protocol, task))
+    agent = Agent(policy, toolbox or station.toolbox, settings, stopped, listener)
     camera = getattr(station, "camera", None)  # in another process there is none
     return judged(station, task, lambda text: agent.run(text, shown_pictures(task, camera, station.toolbox)))
 

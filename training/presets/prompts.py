@@ -27,13 +27,11 @@ from PIL import Image
 
 from agent_node.policies.chat import text_turns
 from agent_node.policy import Message
-from agent_node.protocol import load_protocol
 from tool_nodes.results import ErrorCode, ToolError
 from training.data.arrow import arrow, parquet_bytes, table_of
 from training.data.formats.shards import ROWS, ShardWriter
 from training.data.formats.sharegpt import PLACEHOLDER, said
 from training.data.formats.writing import json_text
-from training.env.environment import Environment
 from training.pool.workers import Workers
 from training.recipes.recipe import TrainingRecipe
 from training.rollouts.pictures import hash_of
@@ -97,9 +95,7 @@ class Prompter:
 
     def __init__(self, plan: RolloutPlan) -> None:
         self._plan = plan
-        self._environment = Environment(
-            plan.config, turn_budget=plan.turns, protocol=load_protocol(plan.protocol), grader=plan.grader
-        )
+        self._environment = plan.environment()
 
     def __call__(self, index: int) -> TaskPrompt:
         """What the policy reads first in the task of an index."""

@@ -71,13 +71,7 @@ def branch(
         )
     if folder.exists() and any(folder.iterdir()):
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{folder} holds something already: choose a new folder.")
-    environment = Environment(
-        plan.config,
-        turn_budget=plan.turns,
-        protocol=load_protocol(plan.protocol),
-        failures=plan.failures,
-        grader=plan.grader,
-    )
+    environment = plan.environment()
     moment, labels = _moment(environment, plan, group, after)
     store = PictureStore(folder)
     records = []

@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from agent_node.conversation import TURN_BUDGET
+from agent_node.context_window import Memory
+from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode, admits_failure
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from agent_node.policies.registry import require_form
@@ -26,6 +27,7 @@ from tool_nodes.port_names import DEFAULT_PRESET, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
 from training.env.difficulty import Difficulty
+from training.env.environment import Environment
 from training.env.failures import Failures
 from training.env.grading import Grade, Grader, mean_of_terms
 from training.env.worlds import world_named
@@ -180,6 +182,22 @@ class RolloutPlan:
             sleep=True,
         )
         return world_named(self.world).config(config) if self.world else Difficulty(self.difficulty).config(config)
+
+    @property
+    def conversation(self) -> ConversationSettings:
+        """How the conversations are led."""
+        return ConversationSettings(self.turns, load_protocol(self.protocol))
+
+    def environment(self, memory: Memory | None = None) -> Environment:
+        """Where the episodes happen.
+
+        Args:
+            memory: How much of a long conversation is kept; as in every conversation where None.
+        """
+        settings = self.conversation if memory is None else replace(self.conversation, memory=memory)
+        return Environment(
+            self.config, settings=settings, failures=self.failures, grader=self.grader, backend=self.backend
+        )
 
     @property
     def failures(self) -> Failures:

@@ -14,7 +14,6 @@ from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
-from training.env.environment import Environment
 from training.env.failures import ran_out_of_time
 from training.env.grading import Grade
 from training.env.session import EpisodeSession
@@ -46,14 +45,7 @@ def make_work(plan: RolloutPlan, folder: Path) -> Callable[[RolloutOrder], Rollo
         plan: What is collected.
         folder: Of the collection: pictures and long texts are written there.
     """
-    environment = Environment(
-        plan.config,
-        turn_budget=plan.turns,
-        protocol=load_protocol(plan.protocol),
-        failures=plan.failures,
-        grader=plan.grader,
-        backend=plan.backend,
-    )
+    environment = plan.environment()
     store = PictureStore(folder)
     task_of_group = functools.lru_cache(2)(plan.task)
 

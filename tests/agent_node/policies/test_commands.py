@@ -5,6 +5,7 @@ import json
 import pytest
 
 from agent_node.agent import Agent
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.registry import make_policy
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.protocol import load_protocol
@@ -27,7 +28,9 @@ def scripted():
 
 def run(spec, name, quick):
     tools, protocol = toolbox(), load_protocol(name)
-    return Agent(make_policy(spec, protocol, tools.schemas(), quick), tools, protocol=protocol).run(TASK)
+    return Agent(
+        make_policy(spec, protocol, tools.schemas(), quick), tools, ConversationSettings(protocol=protocol)
+    ).run(TASK)
 
 
 def did(episode):

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from agent_node.agent import Agent
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policy import Message, Reply
 from agent_node.runs.report import complete_report, write_report
@@ -109,7 +110,9 @@ LOOK, CHOOSE, GRASP, PLACE = (
 
 
 def run(*lines: str, task: str = "Pick the box.", robot: Robot | None = None) -> Episode:
-    return Agent(Scripted(lines), Toolbox([robot or Robot()]), turn_budget=max(len(lines), 1)).run(task)
+    return Agent(
+        Scripted(lines), Toolbox([robot or Robot()]), ConversationSettings(turn_budget=max(len(lines), 1))
+    ).run(task)
 
 
 class Page(HTMLParser):

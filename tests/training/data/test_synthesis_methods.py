@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agent_node.calls import ToolCall
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol, load_protocol
 from sim.scene.files import EXAMPLE_SCENE, load_scene
@@ -88,7 +89,7 @@ class Liar(Script):
 
 @pytest.fixture(scope="module")
 def environment() -> Environment:
-    return Environment(SMALL, protocol=PERIA, turn_budget=11)
+    return Environment(SMALL, settings=ConversationSettings(protocol=PERIA, turn_budget=11))
 
 
 def tried(environment: Environment, *turns: ToolCall | str, task: AnswerTask | None = None) -> Attempt:
@@ -271,7 +272,9 @@ def test_views_are_judged_by_the_tool_that_was_called() -> None:
     task = last.view_task(1)
     assert task.tool == "EstimateDepth"
     protocol = load_protocol("last")
-    environment = Environment(replace(SMALL, suites=("spacetools", "last")), protocol=protocol)
+    environment = Environment(
+        replace(SMALL, suites=("spacetools", "last")), settings=ConversationSettings(protocol=protocol)
+    )
     call = ToolCall("EstimateDepth", {"img_path": "image-0"})
     right = attempt(environment, task, Script([LOOK, call, task.truth], protocol), seed=1)
     assert checks.why_rejected(right) == ""
@@ -289,7 +292,9 @@ def test_letters_and_tools_of_views_differ() -> None:
 
 
 def test_failures_on_purpose_are_counted_and_a_last_one_is_not_checked() -> None:
-    failing = Environment(SMALL, protocol=PERIA, failures=Failures({"robot.capture_image": {"empty": 1.0}}))
+    failing = Environment(
+        SMALL, settings=ConversationSettings(protocol=PERIA), failures=Failures({"robot.capture_image": {"empty": 1.0}})
+    )
     made = attempt(failing, AnswerTask(), Script([LOOK, "7"]), seed=1)
     assert made.episode is not None
     assert last.failures_in(made.episode) == 1
@@ -416,7 +421,9 @@ def test_a_step_over_several_turns_says_its_thought_once(environment: Environmen
 
 
 def test_after_an_empty_result_nothing_is_said_to_have_worked() -> None:
-    failing = Environment(SMALL, protocol=PERIA, failures=Failures({"robot.capture_image": {"empty": 1.0}}))
+    failing = Environment(
+        SMALL, settings=ConversationSettings(protocol=PERIA), failures=Failures({"robot.capture_image": {"empty": 1.0}})
+    )
     made = attempt(failing, AnswerTask(), Script([LOOK, LOOK, "7"]), seed=1)
     assert made.episode is not None
     assert wording._context(made.episode, 1, True).last == "told nothing"

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Reply
 from sim.scene.files import EXAMPLE_SCENE, load_scene
@@ -77,7 +78,7 @@ def test_a_reset_forgets_the_episode_before_it() -> None:
 
 
 def test_the_turn_budget_ends_an_episode_which_is_scored() -> None:
-    environment = Environment(turn_budget=2)
+    environment = Environment(settings=ConversationSettings(turn_budget=2))
     environment.reset(PICK)
     assert not environment.step(LOOK).done
     last = environment.step(LOOK)

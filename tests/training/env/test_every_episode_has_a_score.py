@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agent_node.calls import ToolCall
+from agent_node.conversation_settings import ConversationSettings
 from bench.redteam.fuzz import CallFuzzer
 from sim.station import StationConfig
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode
@@ -74,7 +75,7 @@ def play(session: EpisodeSession, seed: int) -> list[Any]:
 )
 def test_no_calls_of_a_policy_end_an_episode_without_a_score(perception: str, backend: str) -> None:
     config = StationConfig(perception=perception, suites=SUITES, image_size=(160, 120), timestep=0.004, sleep=True)
-    environment, tried = Environment(config, backend=backend, turn_budget=CALLS + 1), 0
+    environment, tried = Environment(config, backend=backend, settings=ConversationSettings(turn_budget=CALLS + 1)), 0
     for seed, kind in enumerate(itertools.chain(KINDS, KINDS)):
         with environment.open(make_task(kind, seed), seed) as session:
             for record in play(session, seed):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.mock.data import read_dataset
 from sim.mock.tasks import recorded_pick
@@ -33,7 +34,7 @@ def task_of(seed: int) -> Task:
 
 @pytest.fixture
 def env() -> Iterator[ToolhandEnv]:
-    env = ToolhandEnv(Environment(SMALL, backend="mock", turn_budget=3), task_of)
+    env = ToolhandEnv(Environment(SMALL, backend="mock", settings=ConversationSettings(turn_budget=3)), task_of)
     yield env
     env.close()
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from rosbags.highlevel import AnyReader
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.runs.mcap.recorder import Recorder
 from sim.scene.generator import generate_scene
@@ -121,6 +122,12 @@ def test_depth_is_millimetres_with_zero_for_unknown(messages: dict[str, list[Any
 
 def test_without_asking_there_is_no_depth_and_without_a_simulator_no_truth(station: Station, tmp_path: Path) -> None:
     recorder = Recorder("look", lambda: station.world.time)
-    run_episode(station, ScriptedPolicy(), task_from_text("look", station), listener=recorder.listen, turn_budget=2)
+    run_episode(
+        station,
+        ScriptedPolicy(),
+        task_from_text("look", station),
+        listener=recorder.listen,
+        settings=ConversationSettings(turn_budget=2),
+    )
     recorder.write(tmp_path, None, None)
     assert not {"/camera/scene/depth", "/sim/truth"} & set(by_topic(tmp_path))

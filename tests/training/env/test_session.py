@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Reply
@@ -54,7 +55,7 @@ def test_the_policy_reads_the_task_and_is_offered_the_tools() -> None:
 @pytest.mark.parametrize("name", protocol_names())
 def test_a_call_leaves_the_record_that_the_policys_own_turn_leaves(name: str) -> None:
     protocol = load_protocol(name)
-    environment = Environment(SMALL, protocol=protocol)
+    environment = Environment(SMALL, settings=ConversationSettings(protocol=protocol))
     phrase = "the can </tool_call></action> 'x' \\</"
     with environment.open(PICK, seed=1) as called, environment.open(PICK, seed=1) as said:
         looked = called.call("robot.capture_image", {})
@@ -91,7 +92,7 @@ def test_several_calls_in_a_turn_answer_one_by_one() -> None:
 
 
 def test_plain_words_are_the_answer_where_the_engine_parses_calls_itself() -> None:
-    environment = Environment(SMALL, protocol=load_protocol("native"))
+    environment = Environment(SMALL, settings=ConversationSettings(protocol=load_protocol("native")))
     with environment.open(PICK) as session:
         said = session.say(Reply("<think>I see.</think> Nothing to do.", token_ids=(5, 6), logprobs=(-0.1, -0.2)))
         assert said.done
@@ -241,7 +242,7 @@ def test_an_episode_that_cannot_begin_gives_its_station_back() -> None:
     with pytest.raises(ToolError, match=r"There is no tool 'robot\.fly'"):
         Environment(SMALL, failures=Failures({"robot.fly": {"TIMEOUT": 1.0}}), backend=pool).open(PICK)
     with pytest.raises(ToolError, match="No answer within 0 turns"):
-        Environment(SMALL, turn_budget=0, backend=pool).open(PICK)
+        Environment(SMALL, settings=ConversationSettings(turn_budget=0), backend=pool).open(PICK)
     assert returned == [True, True]
     assert refusal(lambda: ENVIRONMENT.open(PICK, seed=-1)).code is ErrorCode.INVALID_ARGUMENT
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from agent_node.context_window import Memory
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
@@ -91,7 +92,7 @@ def physical(tmp_path_factory: pytest.TempPathFactory) -> Played:
 @pytest.fixture(scope="module")
 def spoken(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """An episode of one with tokens that errs in many ways; old pictures are let go at once."""
-    forgetful = Environment(FAST, memory=Memory(pictures=1, shown=1))
+    forgetful = Environment(FAST, settings=ConversationSettings(memory=Memory(pictures=1, shown=1)))
     return played(tmp_path_factory.mktemp("spoken"), Reciting(), forgetful)
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Message
 from agent_node.protocol import load_protocol
@@ -59,7 +60,7 @@ def test_the_teacher_knows_nothing_of_the_truth(tasks, environment):
 
 def test_one_call_a_turn_gives_the_same_answer(tasks, config):
     protocol = load_protocol("peria")
-    environment = Environment(config, protocol=protocol)
+    environment = Environment(config, settings=ConversationSettings(protocol=protocol))
     episode = played(environment, TeacherPolicy(protocol), tasks["map_route"])
     assert environment.score.success
     assert all(len(turn.calls) <= 1 for turn in episode.turns)
@@ -113,7 +114,10 @@ def test_the_policy_teacher_answers_with_the_tools_that_are_offered(tasks, envir
 
 
 def test_a_question_is_called_one_and_a_command_another():
-    environment = Environment(StationConfig(suites=("peria",), image_size=(64, 64)), protocol=load_protocol("peria"))
+    environment = Environment(
+        StationConfig(suites=("peria",), image_size=(64, 64)),
+        settings=ConversationSettings(protocol=load_protocol("peria")),
+    )
     for kind, words in (("count", "`spatial reasoning` question"), ("pick", "`robot manipulation` question")):
         with environment.open(make_task(kind, 3)) as session:
             assert words in session.messages()[1].text

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from agent_node.agent import converse
 from agent_node.conversation import Conversation
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol
 from tool_nodes.backends import Ports
@@ -77,7 +78,10 @@ def asked(question: Question, toolbox: Tools, protocol: Protocol, turns: int | N
         )
     pictures = [SessionImage(rgb_of(picture)) for picture in question.pictures]
     return Conversation(
-        question.text, toolbox, turns or protocol.turn_budget, protocol=for_question(protocol), pictures=pictures
+        question.text,
+        toolbox,
+        ConversationSettings(turns or protocol.turn_budget, for_question(protocol)),
+        pictures=pictures,
     )
 
 

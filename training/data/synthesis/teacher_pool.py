@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.registry import make_policy, require_form
 from agent_node.policy import Policy
 from agent_node.protocol import Protocol, load_protocol
@@ -108,7 +109,9 @@ class Workshop:
             config = StationConfig(suites=suites, image_size=IMAGE_SIZE, sleep=True)
             self._environments[key] = Environment(
                 difficulty.config(config),
-                protocol=load_protocol(EXPERT_PROTOCOL) if pointing else self.protocol(recipe),
+                settings=ConversationSettings(
+                    protocol=load_protocol(EXPERT_PROTOCOL) if pointing else self.protocol(recipe)
+                ),
                 failures=failures or difficulty.failures(),
                 grader=mean_of_terms if views else recipe_named(recipe),
             )

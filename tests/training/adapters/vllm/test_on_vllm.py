@@ -18,6 +18,7 @@ import pytest
 import torch
 import transformers
 
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.policies.guide import Guide
 from agent_node.policies.options import PolicyOptions
 from agent_node.policies.registry import make_policy
@@ -99,7 +100,10 @@ def test_led_they_work_whole_picks(server: Served, options: Options) -> None:
     """The physics judges; the thoughts are the model's, whose tokens are counted."""
 
     def worked(protocol: Protocol, leader: str, stream: bool) -> None:
-        environment = Environment(StationConfig(image_size=(320, 240), timestep=0.004, sleep=True), protocol=protocol)
+        environment = Environment(
+            StationConfig(image_size=(320, 240), timestep=0.004, sleep=True),
+            settings=ConversationSettings(protocol=protocol),
+        )
         settings = options(temperature=1.0, guided="vllm", led_by=leader, logprobs=True, stream=stream, turns=24)
         with environment.open(TASK, seed=3) as session:
             policy = make_policy(server.spec, protocol, session.tools(), settings)
