@@ -50,8 +50,8 @@ def rollouts_collect(
     world: str = "",
     deadline: float = 600.0,
     tries: int = 3,
-    stop_alike: int = 8,
-    stop_silent: int = 4,
+    stop_zero_variance: int = 8,
+    stop_no_tool_calls: int = 4,
     stop_dropped: int = 16,
     model: ModelSettings = _DEFAULT_MODEL,
     as_json: AsJson = False,
@@ -82,8 +82,8 @@ def rollouts_collect(
         world: Which tools err and how, in place of perception and difficulty: erring, or erring:FILE with a pointer.
         deadline: Longest wall time of a rollout, in seconds.
         tries: How often a rollout may cost a process before it is dropped.
-        stop_alike: Stop after so many groups in a row whose rewards are all equal; 0 never does.
-        stop_silent: Stop after so many groups in a row in which no tool was called; 0 never does.
+        stop_zero_variance: Stop after so many groups in a row whose rewards are all equal; 0 never does.
+        stop_no_tool_calls: Stop after so many groups in a row in which no tool was called; 0 never does.
         stop_dropped: Stop after so many rollouts in a row that were dropped; 0 never does.
     """
     from bench.tools import parse_sizes
@@ -133,7 +133,7 @@ def rollouts_collect(
             on=on,
             deadline_s=deadline,
             tries=tries,
-            stops=StopRules(stop_alike, stop_silent, stop_dropped),
+            stops=StopRules(stop_zero_variance, stop_no_tool_calls, stop_dropped),
             progress=lambda report: line.show(report.whole + report.dropped.total(), _note(report)),
         )
     finally:
@@ -162,7 +162,7 @@ def _table(report: CollectReport, out: Path) -> str:
             + (f", {report.true_success / whole:.1%}" if whole else "")
             + (f" ({report.true_success / (whole + dropped):.1%} with the dropped as failures)" if dropped else ""),
         ),
-        ("groups", f"{report.groups} whole, {report.alike} with one and the same reward"),
+        ("groups", f"{report.groups} whole, {report.zero_variance} with one and the same reward"),
         ("dropped", _counts(report.dropped)),
         ("drawn again", _counts(report.again)),
     ]

@@ -228,7 +228,7 @@ class ExperimentRun:
             advantages=arm.rl,
             anchor=arm.anchor,
             iterations=self.sizes.rl_iterations,
-            group=self.sizes.rl_group,
+            group_size=self.sizes.rl_group,
             workers=self.workers,
             threads=_THREADS,
         )

@@ -61,16 +61,17 @@ def verl_document(
             "model": {"path": "${oc.env:TOOLHAND_START}"},
             "actor": {
                 "ppo_mini_batch_size": Noted(
-                    rollouts // stage.group.value,
-                    f"{rollouts} rollouts, {stage.group.value} of a task; {model.source(recipe, stage.mini_batch)}",
+                    rollouts // stage.group_size.value,
+                    f"{rollouts} rollouts, {stage.group_size.value} of a task; "
+                    f"{model.source(recipe, stage.mini_batch)}",
                 ),
                 "ppo_micro_batch_size_per_gpu": of(stage.micro_batch),
                 "clip_ratio": of(stage.clip),
                 "clip_ratio_low": stage.clip.value,
                 "clip_ratio_high": stage.clip.value,
-                "entropy_coeff": of(stage.entropy),
-                "use_kl_loss": stage.kl.value > 0,
-                "kl_loss_coef": of(stage.kl),
+                "entropy_coeff": of(stage.entropy_coef),
+                "use_kl_loss": stage.kl_coef.value > 0,
+                "kl_loss_coef": of(stage.kl_coef),
                 "freeze_vision_tower": Noted(
                     stage.trained.value == "language model",
                     f"{model.source(recipe, stage.trained)}; verl 0.9.1 has this key and reads it nowhere",
@@ -88,7 +89,7 @@ def verl_document(
             "ref": {"log_prob_micro_batch_size_per_gpu": of(stage.logprob_micro_batch)},
             "rollout": {
                 "name": of(stage.server),
-                "n": of(stage.group),
+                "n": of(stage.group_size),
                 "temperature": of(stage.temperature),
                 "top_p": of(stage.top_p),
                 "top_k": of(stage.top_k),

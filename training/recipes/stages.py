@@ -129,11 +129,11 @@ class RlStage(_Numbers):
         batch: Tasks of a step.
         mini_batch: Rollouts of one update of the weights.
         micro_batch, logprob_micro_batch: Rollouts that a GPU holds at once, for an update and for probabilities.
-        group: Rollouts of a task.
+        group_size: Rollouts of a task.
         learning_rate, epochs, schedule, warmup_ratio, trained: As of `SftStage`.
         min_lr_ratio: What is left of the learning rate at the end of a cosine.
-        kl: Weight of the divergence from the policy before the stage; 0 for none.
-        entropy: Weight of the entropy.
+        kl_coef: Weight of the divergence from the policy before the stage; 0 for none.
+        entropy_coef: Weight of the entropy.
         clip: Of the ratio of new and old probability, on both sides of 1.
         temperature, top_p, top_k: Of sampling; -1 is every token.
         max_prompt: Tokens of the task, its picture included.
@@ -155,14 +155,14 @@ class RlStage(_Numbers):
     mini_batch: Sourced[int]
     micro_batch: Sourced[int]
     logprob_micro_batch: Sourced[int]
-    group: Sourced[int]
+    group_size: Sourced[int]
     learning_rate: Sourced[float]
     epochs: Sourced[int]
     schedule: Sourced[Schedule]
     warmup_ratio: Sourced[float]
     min_lr_ratio: Sourced[float]
-    kl: Sourced[float]
-    entropy: Sourced[float]
+    kl_coef: Sourced[float]
+    entropy_coef: Sourced[float]
     clip: Sourced[float]
     temperature: Sourced[float]
     top_p: Sourced[float]

@@ -49,20 +49,21 @@ class StopRules:
     """When collecting on makes no sense; 0 is never.
 
     Attributes:
-        alike: So many groups in a row, each of which has one and the same reward throughout: nothing can be learnt.
-        silent: So many groups in a row of which no rollout has called a tool.
+        zero_variance: So many groups in a row, each of which has one and the same reward throughout: nothing can be
+            learnt.
+        no_tool_calls: So many groups in a row of which no rollout has called a tool.
         dropped: So many rollouts dropped in a row, as they end.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a negative number.
     """
 
-    alike: int = 8
-    silent: int = 4
+    zero_variance: int = 8
+    no_tool_calls: int = 4
     dropped: int = 16
 
     def __post_init__(self) -> None:
-        if min(self.alike, self.silent, self.dropped) < 0:
+        if min(self.zero_variance, self.no_tool_calls, self.dropped) < 0:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Numbers of stop rules are 0 or more, got {self}.")
 
 
@@ -81,7 +82,7 @@ class CollectReport:
             processes together [s], CPU time [s], and most memory of a process [MB].
         wall_s: Time since the beginning [s].
         groups: Groups that have all their rollouts.
-        alike: Groups, of two rollouts or more, whose rewards are all equal.
+        zero_variance: Groups, of two rollouts or more, whose rewards are all equal.
         bad_rows: A sentence for each row of the folder that was no record; drawn again.
         cancelled: Ctrl-C or `stopped` ended it.
     """
@@ -99,7 +100,7 @@ class CollectReport:
     peak_mb: float = 0.0
     wall_s: float = 0.0
     groups: int = 0
-    alike: int = 0
+    zero_variance: int = 0
     bad_rows: tuple[str, ...] = ()
     cancelled: bool = False
 
@@ -200,12 +201,12 @@ class _Group:
         return self.ended == self.ordered
 
     @property
-    def alike(self) -> bool:
+    def zero_variance(self) -> bool:
         """Two rewards or more, all equal."""
         return len(self.briefs) > 1 and len({brief.total for brief in self.briefs.values()}) == 1
 
     @property
-    def silent(self) -> bool:
+    def no_tool_calls(self) -> bool:
         """Somebody spoke, and nobody called a tool."""
         return bool(self.briefs) and not any(brief.calls for brief in self.briefs.values())
 
@@ -313,15 +314,15 @@ class _Collecting:
             group = self._groups[self._watched]
             self._watched += 1
             report.groups += len(group.briefs) == self._plan.group
-            report.alike += group.alike
+            report.zero_variance += group.zero_variance
             if len(group.briefs) > 1:
-                row["alike"] = row["alike"] + 1 if group.alike else 0
+                row["zero_variance"] = row["zero_variance"] + 1 if group.zero_variance else 0
             if group.briefs:
-                row["silent"] = row["silent"] + 1 if group.silent else 0
-            if 0 < self._stops.silent <= row["silent"]:
-                raise _stop(f"No rollout of the last {self._stops.silent} groups has called a tool.")
-            if 0 < self._stops.alike <= row["alike"]:
-                raise _stop(f"The rewards of each of the last {self._stops.alike} groups are all equal.")
+                row["no_tool_calls"] = row["no_tool_calls"] + 1 if group.no_tool_calls else 0
+            if 0 < self._stops.no_tool_calls <= row["no_tool_calls"]:
+                raise _stop(f"No rollout of the last {self._stops.no_tool_calls} groups has called a tool.")
+            if 0 < self._stops.zero_variance <= row["zero_variance"]:
+                raise _stop(f"The rewards of each of the last {self._stops.zero_variance} groups are all equal.")
 
 
 def _sweep(folder: Path) -> None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from training.trainer.learner import Learner
 
 
+VERSION = 2
+"""Of the fields of settings and of the metrics that a checkpoint holds; 1 had no number."""
+
+
 def identity_of(
     settings: OptimiserSettings, seed: int, weights: TinyWeights, rows: Sequence[Row] = ()
 ) -> dict[str, Any]:
@@ -31,7 +35,13 @@ def identity_of(
     data = hashlib.sha256()
     for row in rows:
         data.update(b"".join(part.tobytes() for part in (row.tokens, row.sampled, row.eyes, row.advantages)))
-    return {"settings": asdict(settings), "seed": seed, "first weights": first.hexdigest(), "rows": data.hexdigest()}
+    return {
+        "version": VERSION,
+        "settings": asdict(settings),
+        "seed": seed,
+        "first weights": first.hexdigest(),
+        "rows": data.hexdigest(),
+    }
 
 
 def resumed(learner: Learner, folder: Path, identity: dict[str, Any]) -> RunLog:

@@ -3,7 +3,8 @@
 RL's loss of the tokens t that the policy wrote (SpaceTools Eq. 2; PERIA, section 4.3; E-ViC Eq. 4), with
 rho_t = pi(t) / pi_old(t), pi_old being the policy that sampled:
 
-    L = -mean_t( min(rho_t A_t, clip(rho_t, 1 - low, 1 + high) A_t) ) + kl * mean_t( KL_t ) - entropy * mean_t( H_t )
+    L = -mean_t( min(rho_t A_t, clip(rho_t, 1 - low, 1 + high) A_t) )
+        + kl_coef * mean_t( KL_t ) - entropy_coef * mean_t( H_t )
 
 KL_t is Schulman's estimate of the divergence from the policy that the training began with, r - 1 - log r with
 r = pi_begin(t) / pi(t), as GRPO has it (Shao et al. 2024, Eq. 4).
@@ -26,7 +27,7 @@ from torch.nn import functional as F
 
 from agent_node.policies.tiny.weights import TinyWeights
 from tool_nodes.files import require_regular, write_whole
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.types import BoolArray
 from training.trainer.network import Dropout, TinyTransformer, chosen_device, nothing_dropped
 from training.trainer.rows import Floats, Row, RowBatch, alike
@@ -67,7 +68,7 @@ class Learner:
         self.network = TinyTransformer.from_weights(weights).to(self.device)
         self._optimiser = _optimiser(self.network, settings)
         self._reference: TinyTransformer | None = None
-        self._gradient = 0.0
+        self._grad_norm = 0.0
         self.step_number = 0
 
     @property
@@ -107,11 +108,11 @@ class Learner:
         """
         self.network.train()
         logits, batch = self._scored(rows, drop)
-        chosen = batch.chosen
+        targets = batch.targets
         tokens = batch.advantages.sum()
         counts = batch.advantages / tokens.clamp(min=1.0)
-        loss = (F.cross_entropy(logits, chosen, reduction="none") * counts).sum()
-        likeliest = (logits.argmax(-1) == chosen).float()
+        loss = (F.cross_entropy(logits, targets, reduction="none") * counts).sum()
+        likeliest = (logits.argmax(-1) == targets).float()
         figures = {"accuracy": float((likeliest * counts).sum()), "tokens": float(tokens)}
         self._require_number(loss)
         self._optimiser.zero_grad(set_to_none=True)
@@ -128,9 +129,9 @@ class Learner:
             rate: Share of the highest learning rate, once the first steps are over.
 
         Returns:
-            "loss", "clipped" (share of tokens whose ratio was cut), "kl" of the policy that sampled from the one that
-            takes the step (rho - 1 - log rho) and "entropy" [nat], "drift" from the policy that the training began with
-            [nat] where `settings.kl` is above 0, "gradient" (its norm), "tokens".
+            "loss", "clip_fraction" (share of tokens whose ratio was cut), "approx_kl" of the policy that sampled from
+            the one that takes the step (rho - 1 - log rho) and "entropy" [nat], "reference_kl" from the policy that the
+            training began with [nat] where `settings.kl_coef` is above 0, "grad_norm", "tokens".
 
         Raises:
             ToolError: INTERNAL where the loss is no number: nothing was changed by it.
@@ -140,33 +141,33 @@ class Learner:
         count = sum(int(row.sampled.sum()) for row in rows)
         parts = []
         for some in alike(rows, _ROWS_AT_ONCE):
-            loss, told = self._part_of_step(some, settings)
+            loss, metrics = self._part_of_step(some, settings)
             self._require_number(loss)
             (loss / count).backward()
-            parts.append({**told, "loss": float(loss.detach())})
-        self._descend(rate * min(1.0, (self.step_number + 1) / (settings.warm_up_steps + 1)))
+            parts.append({**metrics, "loss": float(loss.detach())})
+        self._descend(rate * min(1.0, (self.step_number + 1) / (settings.warmup_steps + 1)))
         means = {name: sum(part[name] for part in parts) / count for name in parts[0]}
-        return {**means, "tokens": float(count), "gradient": self._gradient}
+        return {**means, "tokens": float(count), "grad_norm": self._grad_norm}
 
     def _part_of_step(self, rows: Sequence[Row], settings: PolicySettings) -> tuple[Tensor, dict[str, float]]:
-        """Sums over the sampled tokens of some rows: the loss, and what `reinforce` tells of them."""
+        """Sums over the sampled tokens of some rows: the loss, and the metrics of `reinforce`."""
         logits, batch = self._scored(rows)
         everything = F.log_softmax(logits, -1)
-        logprobs = batch.of_chosen(everything)
+        logprobs = batch.of_targets(everything)
         ratio = torch.exp(logprobs - batch.logprobs)
         cut = ratio.clamp(1.0 - settings.clip_low, 1.0 + settings.clip_high)
         gain = torch.minimum(ratio * batch.advantages, cut * batch.advantages)
         entropy = -(everything.exp() * everything).sum()
-        loss = -gain.sum() - settings.entropy * entropy
-        told = {"entropy": float(entropy.detach())}
-        if settings.kl > 0:
+        loss = -gain.sum() - settings.entropy_coef * entropy
+        metrics = {"entropy": float(entropy.detach())}
+        if settings.kl_coef > 0:
             drift = _divergence(self._reference_logprobs(batch), logprobs).sum()
-            loss = loss + settings.kl * drift
-            told["drift"] = float(drift.detach())
+            loss = loss + settings.kl_coef * drift
+            metrics["reference_kl"] = float(drift.detach())
         with torch.no_grad():
-            told["clipped"] = float((gain < ratio * batch.advantages).float().sum())
-            told["kl"] = float(_divergence(logprobs, batch.logprobs).sum())  # the samples are the old one's
-        return loss, told
+            metrics["clip_fraction"] = float((gain < ratio * batch.advantages).float().sum())
+            metrics["approx_kl"] = float(_divergence(logprobs, batch.logprobs).sum())  # the samples are the old one's
+        return loss, metrics
 
     def _require_number(self, loss: Tensor) -> None:
         if not torch.isfinite(loss):
@@ -174,14 +175,14 @@ class Learner:
 
     def _descend(self, rate: float) -> None:
         """A step along the gradients that are there."""
-        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self._settings.largest_gradient)
+        norm = nn.utils.clip_grad_norm_(self.network.parameters(), self._settings.max_grad_norm)
         if not torch.isfinite(norm):
             raise _no_number("gradient", self.step_number)
         for group in self._optimiser.param_groups:
             group["lr"] = self._settings.learning_rate * rate
         self._optimiser.step()
         self.step_number += 1
-        self._gradient = float(norm)
+        self._grad_norm = float(norm)
 
     # -- without gradients -----------------------------------------------------------------------------
 
@@ -193,7 +194,7 @@ class Learner:
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             some = rows[first : first + _ROWS_AT_ONCE]
             logits, batch = self._scored(some)
-            values = batch.of_chosen(F.log_softmax(logits, -1)).cpu().numpy()
+            values = batch.of_targets(F.log_softmax(logits, -1)).cpu().numpy()
             edges = np.cumsum([int(row.sampled.sum()) for row in some])[:-1]
             for row, own in zip(some, np.split(values, edges), strict=True):
                 out = np.zeros(len(row), np.float32)
@@ -208,9 +209,9 @@ class Learner:
         lost, right, count = 0.0, 0, 0
         for first in range(0, len(rows), _ROWS_AT_ONCE):
             logits, batch = self._scored(rows[first : first + _ROWS_AT_ONCE])
-            lost += float(F.cross_entropy(logits, batch.chosen, reduction="sum"))
-            right += int((logits.argmax(-1) == batch.chosen).sum())
-            count += len(batch.chosen)
+            lost += float(F.cross_entropy(logits, batch.targets, reduction="sum"))
+            right += int((logits.argmax(-1) == batch.targets).sum())
+            count += len(batch.targets)
         return {"loss": lost / count, "accuracy": right / count}
 
     def _scored(
@@ -242,7 +243,7 @@ class Learner:
             self._reference = TinyTransformer.from_weights(self._begun_with).to(self.device).eval()
         with torch.no_grad():
             hidden = self._reference(batch.tokens[:, :-1], batch.eyes[:, :-1])[batch.sampled]
-            return batch.of_chosen(F.log_softmax(batch.guided(self._reference.logits(hidden)), -1))
+            return batch.of_targets(F.log_softmax(batch.guided(self._reference.logits(hidden)), -1))
 
     # -- to be gone on with ----------------------------------------------------------------------------
 
@@ -275,6 +276,12 @@ class Learner:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read {path}: {error.strerror or error}.") from error
         except (RuntimeError, ValueError, KeyError, TypeError, EOFError, pickle.UnpicklingError) as error:
             raise _damaged(path) from error
+        if before.get("version", 1) != identity.get("version", 1):
+            raise invalid(
+                f"{path} is a checkpoint of version {before.get('version', 1)}, and this trainer goes on with version "
+                f"{identity.get('version', 1)}.",
+                "Finish it with the release that began it, or choose another folder.",
+            )
         if before != identity:
             other = [name for name in identity if before.get(name) != identity[name]]
             raise ToolError(
@@ -303,16 +310,16 @@ class _Sampled:
             return torch.from_numpy(values[:, 1:]).to(learner.device)[sampled]
 
         self.tokens, self.eyes, self.sampled, self._allowed = tokens, eyes, sampled, allowed
-        self.chosen = tokens[:, 1:][sampled]
+        self.targets = tokens[:, 1:][sampled]
         self.advantages, self.logprobs = flat(batch.advantages), flat(batch.logprobs)
 
     def guided(self, logits: Tensor) -> Tensor:
         """Logits (N, V) with those that were not allowed too low to be drawn."""
         return logits if self._allowed is None else logits.masked_fill(~self._allowed, _NEVER)
 
-    def of_chosen(self, values: Tensor) -> Tensor:
+    def of_targets(self, values: Tensor) -> Tensor:
         """(N,): of values (N, V), those of the tokens that were sampled."""
-        return values.gather(-1, self.chosen[:, None])[:, 0]
+        return values.gather(-1, self.targets[:, None])[:, 0]
 
 
 def _divergence(other: Tensor, own: Tensor) -> Tensor:

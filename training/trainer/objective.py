@@ -59,36 +59,36 @@ def update(
         rate: Share of the highest learning rate.
 
     Returns:
-        Means over the steps of what `Learner.reinforce` tells, "rows" that were learned from, "steps", and "mismatch":
-        the mean difference of log-probabilities as they were sampled and as the learner computes them before the
-        update [nat].
+        Means over the steps of the metrics of `Learner.reinforce`, "rows" that were learned from, "steps", and
+        "logprob_diff": the mean difference of log-probabilities as they were sampled and as the learner computes them
+        before the update [nat].
 
     Raises:
-        ToolError: INTERNAL for a loss that is no number; INVALID_ARGUMENT for a mismatch above
-            `settings.largest_mismatch`: the rows were not sampled by these weights, or read otherwise. Nothing was
+        ToolError: INTERNAL for a loss that is no number; INVALID_ARGUMENT for a difference above
+            `settings.max_logprob_diff`: the rows were not sampled by these weights, or read otherwise. Nothing was
             changed by that.
     """
     telling = [row for row in rows if row.advantages.any()]
     if not telling:
         return {"rows": 0.0}
-    mismatch = mismatch_of(learner, telling)
-    if not mismatch <= settings.largest_mismatch:
+    difference = logprob_diff(learner, telling)
+    if not difference <= settings.max_logprob_diff:
         raise ToolError(
             ErrorCode.INVALID_ARGUMENT,
-            f"The rows do not fit the weights: log-probabilities differ by {mismatch:.3g} a token on average, and "
-            f"{settings.largest_mismatch:g} is allowed.",
+            f"The rows do not fit the weights: log-probabilities differ by {difference:.3g} a token on average, and "
+            f"{settings.max_logprob_diff:g} is allowed.",
             "Were they sampled by another policy?",
         )
     steps: list[dict[str, float]] = []
     for some in chain.from_iterable(even_batches(telling, settings.batch, rng) for _ in range(settings.epochs)):
         steps.append(learner.reinforce(some, settings, rate))
-        if steps[-1]["kl"] > settings.largest_kl:
+        if steps[-1]["approx_kl"] > settings.target_kl:
             break
     means = {name: float(np.mean([step[name] for step in steps])) for name in steps[0] if name != "tokens"}
-    return {**means, "rows": float(len(telling)), "steps": float(len(steps)), "mismatch": mismatch}
+    return {**means, "rows": float(len(telling)), "steps": float(len(steps)), "logprob_diff": difference}
 
 
-def mismatch_of(learner: Learner, rows: Sequence[Row]) -> float:
+def logprob_diff(learner: Learner, rows: Sequence[Row]) -> float:
     """Mean difference of a token's log-probability as it was sampled and as the learner computes it [nat]."""
     pairs = zip(rows, learner.logprobs(rows), strict=True)
     differences = [np.abs(row.logprobs - own)[row.sampled] for row, own in pairs]

@@ -36,34 +36,34 @@ class Progress:
         self.values: list[float] = []
         """Of the curve, 0..1: one an iteration."""
 
-    def during(self, iteration: int, share: float, told: str) -> None:
+    def during(self, iteration: int, share: float, line: str) -> None:
         """Within an iteration.
 
         Args:
             iteration: From 1.
             share: Of it that is done, 0..1.
-            told: What is known so far.
+            line: What is known so far.
         """
         if not self._live:
             return
         done = round(_BAR * min(max(share, 0.0), 1.0))
-        line = f"{self._head(iteration)} [{'#' * done:.<{_BAR}}] {told} {curve(self.values)}"
-        padding = " " * max(0, self._shown - len(line))
-        self._shown = len(line)
+        shown = f"{self._head(iteration)} [{'#' * done:.<{_BAR}}] {line} {curve(self.values)}"
+        padding = " " * max(0, self._shown - len(shown))
+        self._shown = len(shown)
         with contextlib.suppress(OSError):
-            print(f"\r{line}{padding}", end="", file=sys.stderr, flush=True)
+            print(f"\r{shown}{padding}", end="", file=sys.stderr, flush=True)
 
-    def over(self, iteration: int, value: float, told: str) -> None:
+    def over(self, iteration: int, value: float, line: str) -> None:
         """An iteration is over.
 
         Args:
             iteration: From 1.
             value: Of the curve, 0..1.
-            told: What came of it.
+            line: What came of it.
         """
         self.values.append(value)
-        line = f"{self._head(iteration)}: {told} {curve(self.values)}"
-        say(f"\r{line:<{self._shown}}" if self._live else line)
+        shown = f"{self._head(iteration)}: {line} {curve(self.values)}"
+        say(f"\r{shown:<{self._shown}}" if self._live else shown)
         self._shown = 0
 
     def _head(self, iteration: int) -> str:

@@ -51,8 +51,8 @@ trainer's."""
 
 _PANELS = {
     "success, reward": ("success", "reward"),
-    "divergence [nat]": ("kl", "entropy"),
-    "groups": ("alike", "silent"),
+    "divergence [nat]": ("approx_kl", "entropy"),
+    "groups": ("zero_variance", "no_tool_calls"),
 }
 
 
@@ -86,19 +86,21 @@ def reinforce(
     progress.values += [row["success"] for row in log.rows]
     try:
         for iteration in range(len(log.rows), settings.iterations):
-            _stop_where_senseless(log, settings)
+            _check_stop_rules(log, settings)
             rng = np.random.default_rng([seed, 63, iteration])
             row = _iteration(learner, plan_of_iteration(iteration), settings, folder, iteration, rng, progress)
             save(learner, log, identity, row)
-            _written(learner, folder / POLICY, f"RL, {iteration + 1} iterations, seed {seed}")
-            _forget(folder, iteration, settings.keep)
-            told = f"success {row['success']:.0%}, reward {row['reward']:.2f}, kl {row.get('kl', 0.0):.4f}"
-            progress.over(iteration + 1, row["success"], told)
+            _saved(learner, folder / POLICY, f"RL, {iteration + 1} iterations, seed {seed}")
+            _prune_rollouts(folder, iteration, settings.keep)
+            line = (
+                f"success {row['success']:.0%}, reward {row['reward']:.2f}, approx_kl {row.get('approx_kl', 0.0):.4f}"
+            )
+            progress.over(iteration + 1, row["success"], line)
     finally:
         log.close()
         if log.rows:
             write_report(log, _report(log, learner, settings, seed))
-    return _written(learner, folder / POLICY, f"RL, {settings.iterations} iterations, seed {seed}")
+    return _saved(learner, folder / POLICY, f"RL, {settings.iterations} iterations, seed {seed}")
 
 
 @dataclass
@@ -130,11 +132,11 @@ def _iteration(
             ErrorCode.EXECUTION_FAILED, f"No rollout of iteration {iteration + 1} can be learned from: {why}."
         )
     scored = [credited(record, WEIGHTS) for record in drawn.records]
-    advantages, told = turn_advantages(scored, settings)
+    advantages, metrics = turn_advantages(scored, settings)
     rows = [row.with_advantages(values) for row, values in zip(drawn.rows, advantages, strict=True)]
     read = time.monotonic()
     gone = iteration / max(settings.iterations - 1, 1)
-    figures = update(learner, rows, settings, rng, 1.0 - gone * (1.0 - settings.final_rate))
+    update_metrics = update(learner, rows, settings, rng, 1.0 - gone * (1.0 - settings.min_lr_ratio))
     groups: dict[str, list[RolloutRecord]] = {}
     for rollout, record in zip(scored, drawn.records, strict=True):
         groups.setdefault(rollout.prompt, []).append(record)
@@ -147,13 +149,13 @@ def _iteration(
         "dropped": sum(drawn.report.dropped.values()),
         "left_out": sum(drawn.left_out.values()),
         "groups": len(whole),
-        "alike": sum(len({record.total for record in group}) == 1 for group in whole),
-        "silent": sum(not any(map(_calls, group)) for group in whole),
+        "zero_variance": sum(len({record.total for record in group}) == 1 for group in whole),
+        "no_tool_calls": sum(not any(map(_calls, group)) for group in whole),
         "turns": float(np.mean([len(record.turns) for record in drawn.records])),
         "invalid_turns": float(np.mean([sum(bool(t.problem) for t in record.turns) for record in drawn.records])),
         "tokens": float(np.mean([row.sampled.sum() for row in rows])),
-        **told,
-        **figures,
+        **metrics,
+        **update_metrics,
         "rollouts_s": round(collected - began, 3),
         "reading_s": round(read - collected, 3),
         "update_s": round(time.monotonic() - read, 3),
@@ -165,33 +167,33 @@ def _draw(
 ) -> _Drawn:
     """Collect the rollouts of an iteration, or what a killed run lacks of them, and read them."""
     file = folder / POLICY
-    weights = _written(learner, file, f"RL, before iteration {iteration + 1}")
+    weights = _saved(learner, file, f"RL, before iteration {iteration + 1}")
     own = {**plan.settings, "temperature": 1.0}
-    plan = replace(plan, policy=f"tiny:{file}", settings=own, group=settings.group)
+    plan = replace(plan, policy=f"tiny:{file}", settings=own, group=settings.group_size)
 
     def seen(report: CollectReport) -> None:
         share = report.whole / max(report.planned, 1)
-        told = f"rollouts {report.whole}/{report.planned}, success {report.true_success / max(report.whole, 1):.0%}"
-        progress.during(iteration + 1, share, told)
+        line = f"rollouts {report.whole}/{report.planned}, success {report.true_success / max(report.whole, 1):.0%}"
+        progress.during(iteration + 1, share, line)
 
-    stops = StopRules(alike=0, silent=settings.stop_silent)
+    stops = StopRules(zero_variance=0, no_tool_calls=settings.stop_no_tool_calls)
     report = collect(
         plan, folder / "drawn", settings.workers, deadline_s=settings.deadline_s, stops=stops, progress=seen
     )
     if report.cancelled:
         raise KeyboardInterrupt
     pairs, left_out = records_of_folder(folder / "drawn", weights)
-    told = [(record, row) for record, row in pairs if row.logprobs.any()]
-    if len(told) < len(pairs):
-        left_out["It has no log-probabilities."] += len(pairs) - len(told)
-    return _Drawn(report, [record for record, _ in told], [row for _, row in told], left_out)
+    sampled = [(record, row) for record, row in pairs if row.logprobs.any()]
+    if len(sampled) < len(pairs):
+        left_out["It has no log-probabilities."] += len(pairs) - len(sampled)
+    return _Drawn(report, [record for record, _ in sampled], [row for _, row in sampled], left_out)
 
 
-def _stop_where_senseless(log: RunLog, settings: ReinforceSettings) -> None:
+def _check_stop_rules(log: RunLog, settings: ReinforceSettings) -> None:
     """Raises ToolError EXECUTION_FAILED where the newest groups had nothing to learn from, or called nothing."""
     for name, most, what in (
-        ("alike", settings.stop_alike, "the rewards of each are all equal"),
-        ("silent", settings.stop_silent, "no rollout has called a tool"),
+        ("zero_variance", settings.stop_zero_variance, "the rewards of each are all equal"),
+        ("no_tool_calls", settings.stop_no_tool_calls, "no rollout has called a tool"),
     ):
         in_a_row = 0
         for row in reversed(log.rows):
@@ -215,13 +217,13 @@ def _rollouts(folder: Path, iteration: int) -> Path:
     return folder / "rollouts" / f"{iteration:04d}"
 
 
-def _forget(folder: Path, iteration: int, keep: int | None) -> None:
-    """Take away the rollouts of old iterations."""
+def _prune_rollouts(folder: Path, iteration: int, keep: int | None) -> None:
+    """Delete the rollouts of old iterations."""
     if keep is not None and iteration >= keep:
         shutil.rmtree(_rollouts(folder, iteration - keep), ignore_errors=True)
 
 
-def _written(learner: Learner, path: Path, about: str) -> TinyWeights:
+def _saved(learner: Learner, path: Path, about: str) -> TinyWeights:
     weights = replace(learner.weights, about=about)
     with written_to(path.parent):
         write_weights(weights, path)

@@ -87,8 +87,8 @@ def supervise(
             rng = np.random.default_rng([seed, 62, epoch])
             row = _epoch(learner, [*shown, *practice], held_out, settings, rng, epoch, progress)
             save(learner, log, identity, row)
-            told = f"loss {row['loss']:.3f}, tokens {row['accuracy']:.1%}"
-            progress.over(epoch + 1, row["accuracy"], told)
+            line = f"loss {row['loss']:.3f}, tokens {row['accuracy']:.1%}"
+            progress.over(epoch + 1, row["accuracy"], line)
     finally:
         log.close()
     trained = replace(learner.weights, about=f"SFT on {len(shown)} rows, {settings.epochs} epochs, seed {seed}")
@@ -114,17 +114,17 @@ def _epoch(
 ) -> dict[str, Any]:
     """Every row once; a line of the log."""
     some = list(batches(rows, settings.batch, rng))
-    began, figures = time.monotonic(), []
+    began, metrics = time.monotonic(), []
     for number, batch in enumerate(some):
-        rate = schedule(epoch * len(some) + number, settings.epochs * len(some), settings.warm_up)
-        figures.append(learner.supervise(batch, rate, learner.dropout(settings.dropout, rng)))
-        told = f"loss {figures[-1]['loss']:.3f}"
-        progress.during(epoch + 1, (number + 1) / len(some), told)
+        rate = schedule(epoch * len(some) + number, settings.epochs * len(some), settings.warmup_ratio)
+        metrics.append(learner.supervise(batch, rate, learner.dropout(settings.dropout, rng)))
+        line = f"loss {metrics[-1]['loss']:.3f}"
+        progress.during(epoch + 1, (number + 1) / len(some), line)
     spent = time.monotonic() - began
-    weights = np.array([one["tokens"] for one in figures])
+    weights = np.array([one["tokens"] for one in metrics])
 
     def mean(name: str) -> float:
-        return round(float(np.average([one[name] for one in figures], weights=weights)), 6)
+        return round(float(np.average([one[name] for one in metrics], weights=weights)), 6)
 
     row: dict[str, Any] = {"epoch": epoch + 1, "loss": mean("loss"), "accuracy": mean("accuracy")}
     if held_out:
@@ -133,9 +133,9 @@ def _epoch(
     return row | {"steps": len(some), "step_s": round(spent / len(some), 4)}
 
 
-def schedule(step: int, steps: int, warm_up: float) -> float:
+def schedule(step: int, steps: int, warmup_ratio: float) -> float:
     """Share of the highest learning rate in a step of so many: it rises, then falls to 0 as a cosine."""
-    rising = warm_up * steps
+    rising = warmup_ratio * steps
     if step < rising:
         return (step + 1) / (rising + 1)
     return 0.5 * (1.0 + float(np.cos(np.pi * (step - rising) / max(steps - rising, 1.0))))

@@ -27,11 +27,11 @@ class Events:
             return
         self._writer = SummaryWriter(logdir=str(folder), purge_step=first)
 
-    def add(self, number: int, figures: Mapping[str, Any]) -> None:
+    def add(self, number: int, metrics: Mapping[str, Any]) -> None:
         """The numbers of a row of the log, each as a curve of its name. Raises OSError."""
         if self._writer is None:
             return
-        for name, value in figures.items():
+        for name, value in metrics.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 self._writer.add_scalar(name, value, number)
         self._writer.flush()

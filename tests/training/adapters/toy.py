@@ -52,11 +52,11 @@ TOY_GROUP = 8
 TOY_SETTINGS = PolicySettings(
     optimiser="adamw",
     learning_rate=3e-3,
-    warm_up_steps=10,
+    warmup_steps=10,
     epochs=2,
     batch=32,
-    largest_kl=math.inf,
-    entropy=0.08,
+    target_kl=math.inf,
+    entropy_coef=0.08,
     anchor="answered",
 )
 """Of RL on the toy; chosen by hand among a dozen on seeds 0 to 23. A policy that comes to ask one tool alone learns no

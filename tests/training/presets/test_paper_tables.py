@@ -200,8 +200,8 @@ def test_stages_name_kinds_and_methods_that_there_are(recipe: Any) -> None:
     for stage in recipe.training.stages:
         if isinstance(stage, RlStage):
             assert set(stage.kinds) <= set(recipe.mix)
-            assert stage.mini_batch.value % stage.group.value == 0
-            assert stage.mini_batch.value // stage.group.value <= stage.batch.value
+            assert stage.mini_batch.value % stage.group_size.value == 0
+            assert stage.mini_batch.value // stage.group_size.value <= stage.batch.value
         else:
             assert {METHODS[name].recipe for name in stage.methods} == {recipe.name}
             assert set(stage.expert_methods) <= set(stage.methods)

@@ -102,7 +102,7 @@ def test_what_hangs_or_dies_is_drawn_again_and_infrastructure_errors_are_dropped
     assert (report.planned, report.found, report.done, report.cancelled) == (8, 0, 5, False)
     assert report.dropped == {"TIMEOUT": 1, "UNAVAILABLE": 1, "INTERNAL": 1}
     assert report.again == {"TIMEOUT": 1, "INTERNAL": 2}
-    assert (report.groups, report.alike, report.true_success, report.calls) == (1, 0, 3, 5)
+    assert (report.groups, report.zero_variance, report.true_success, report.calls) == (1, 0, 3, 5)
     assert told[-1] == 5
     assert ids(tmp_path / "out") == [name for name in ALL if name not in ("00001-000", "00002-000", "00003-001")]
     assert not multiprocessing.active_children()
@@ -204,8 +204,13 @@ def test_a_full_disk_stops_with_one_sentence_and_what_was_kept(tmp_path: Path, m
 @pytest.mark.parametrize(
     ("told", "stops", "sentence", "kept"),
     [
-        ({"totals": lambda group, rollout: 1.0}, StopRules(alike=2), "The rewards of each of the last 2 groups", 4),
-        ({"calls": 0}, StopRules(silent=3), "No rollout of the last 3 groups has called a tool", 6),
+        (
+            {"totals": lambda group, rollout: 1.0},
+            StopRules(zero_variance=2),
+            "The rewards of each of the last 2 groups",
+            4,
+        ),
+        ({"calls": 0}, StopRules(no_tool_calls=3), "No rollout of the last 3 groups has called a tool", 6),
         (
             {"acts": dict.fromkeys([(1, 0), (1, 1), (2, 0)], raising("UNAVAILABLE"))},
             StopRules(dropped=3),
@@ -229,8 +234,8 @@ def test_what_makes_no_sense_stops_loudly_and_can_go_on_if_asked_to(
 
 def test_one_group_that_differs_begins_the_count_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work(monkeypatch, totals=lambda group, rollout: float(rollout if group == 1 else 1))
-    report = collect(PLAN, tmp_path / "out", 1, stops=StopRules(alike=3))
-    assert (report.whole, report.alike) == (8, 3)
+    report = collect(PLAN, tmp_path / "out", 1, stops=StopRules(zero_variance=3))
+    assert (report.whole, report.zero_variance) == (8, 3)
 
 
 def test_a_folder_of_another_plan_or_of_other_things_is_refused(
@@ -306,4 +311,4 @@ def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], tmp_path:
         collect(PLAN, tmp_path / "out", **wrong)
     assert not (tmp_path / "out").exists()
     with pytest.raises(ToolError, match="0 or more"):
-        StopRules(alike=-1)
+        StopRules(zero_variance=-1)

@@ -45,7 +45,9 @@ from training.trainer.rl import reinforce
 from training.trainer.rows import Row
 from training.trainer.settings import ReinforceSettings
 
-SETTINGS = ReinforceSettings(iterations=2, group=3, stop_silent=0, stop_alike=0, device="cpu", keep=None)
+SETTINGS = ReinforceSettings(
+    iterations=2, group_size=3, stop_no_tool_calls=0, stop_zero_variance=0, device="cpu", keep=None
+)
 
 
 def odd_grade(task: Task, episode: Episode, truth: Score) -> Grade:
@@ -93,7 +95,7 @@ def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
     assert not np.array_equal(trained.tensors["token.weight"], weights.tensors["token.weight"])
     log = log_of(whole)
     assert [(row["rollouts"], row["rows"], row["left_out"], row["groups"]) for row in log] == [(3, 3, 0, 1)] * 2
-    assert all(row["mismatch"] < 1e-4 for row in log), "rows are read as the policy in numpy has read them"
+    assert all(row["logprob_diff"] < 1e-4 for row in log), "rows are read as the policy in numpy has read them"
     assert "- rollouts learned from: 6" in (whole / REPORT).read_text(encoding="utf-8")
 
     def killed(learner: Any, rows: Any, settings: Any, *more: Any) -> dict[str, float]:
@@ -126,7 +128,7 @@ def test_it_draws_learns_and_goes_on_after_a_kill_to_the_same_bytes(
 
 def test_rollouts_that_call_no_tool_or_are_all_alike_stop_it(weights: TinyWeights, tmp_path: Path) -> None:
     with pytest.raises(ToolError, match="of the last 1 groups no rollout has called a tool") as caught:
-        reinforce(weights, plan_of, replace(SETTINGS, stop_silent=1), tmp_path / "silent", seed=0)
+        reinforce(weights, plan_of, replace(SETTINGS, stop_no_tool_calls=1), tmp_path / "silent", seed=0)
     assert caught.value.code is ErrorCode.EXECUTION_FAILED
     assert (tmp_path / "silent" / REPORT).exists()
 
@@ -134,7 +136,7 @@ def test_rollouts_that_call_no_tool_or_are_all_alike_stop_it(weights: TinyWeight
         return replace(plan_of(iteration), reward="mean")
 
     with pytest.raises(ToolError, match="the rewards of each are all equal"):
-        reinforce(weights, same, replace(SETTINGS, stop_alike=1), tmp_path / "alike", seed=0)
+        reinforce(weights, same, replace(SETTINGS, stop_zero_variance=1), tmp_path / "alike", seed=0)
 
 
 def test_rows_that_other_weights_sampled_stop_it(
@@ -152,7 +154,7 @@ def test_rows_that_other_weights_sampled_stop_it(
 
 
 def test_no_more_steps_are_made_once_the_policy_is_far_enough_from_who_sampled(weights: TinyWeights) -> None:
-    settings = replace(SETTINGS, epochs=6, warm_up_steps=0, largest_kl=math.inf)
+    settings = replace(SETTINGS, epochs=6, warmup_steps=0, target_kl=math.inf)
     rng = np.random.default_rng(3)
     tokens = np.concatenate([[0], rng.integers(len(weights.vocabulary), size=11)]).astype(np.int32)
     sampled = np.arange(12) > 3
@@ -162,7 +164,7 @@ def test_no_more_steps_are_made_once_the_policy_is_far_enough_from_who_sampled(w
     learner = Learner(weights, settings)
     told = replace(row, logprobs=learner.logprobs([row])[0])
     assert update(Learner(weights, settings), [told], settings, rng)["steps"] == 6
-    near = replace(settings, largest_kl=1e-9)
+    near = replace(settings, target_kl=1e-9)
     assert update(learner, [told], near, rng)["steps"] == 2, "the first step is made where nothing has moved yet"
 
 
@@ -173,7 +175,7 @@ def test_a_share_of_the_rate_moves_the_weights_by_that_share(weights: TinyWeight
     row = Row(
         tokens, np.zeros((12, EYE_WIDTH), np.float32), sampled, sampled.astype(np.float32), np.zeros(12, np.float32)
     )
-    settings = replace(SETTINGS, epochs=1, warm_up_steps=0)
+    settings = replace(SETTINGS, epochs=1, warmup_steps=0)
     moved = []
     for rate in (1.0, 0.25):
         learner = Learner(weights, settings)
@@ -194,7 +196,7 @@ def test_a_step_is_the_same_in_however_many_parts_its_rows_are_read(
         sampled = np.arange(length) > 2
         eyes, none = np.zeros((length, EYE_WIDTH), np.float32), np.zeros(length, np.float32)
         rows.append(Row(tokens, eyes, sampled, none, none).with_advantages(float(rng.normal())))
-    settings = replace(SETTINGS, epochs=1, warm_up_steps=0, kl=0.1, entropy=0.01)
+    settings = replace(SETTINGS, epochs=1, warmup_steps=0, kl_coef=0.1, entropy_coef=0.01)
     logprobs = Learner(weights, settings).logprobs(rows)
     told = [replace(row, logprobs=own) for row, own in zip(rows, logprobs, strict=True)]
     figures, moved = [], []

@@ -113,6 +113,10 @@ def test_a_folder_of_another_training_or_with_a_damaged_checkpoint_is_refused(
         supervise(toy_weights(5), rows[:-1], SETTINGS, whole, seed=1)
     with pytest.raises(ToolError, match="holds a training of other rows"):
         supervise(weights, [row.with_advantages(0.5) for row in rows], SETTINGS, whole, seed=1)
+    older = Learner(weights, SETTINGS)
+    older.save(tmp_path / CHECKPOINT, {"identity": {"settings": {"warm_up": 0.1}, "seed": 1}, "log": []})
+    with pytest.raises(ToolError, match="a checkpoint of version 1, and this trainer goes on with version 2"):
+        supervise(weights, rows, SETTINGS, tmp_path, seed=1)
     (tmp_path / CHECKPOINT).write_bytes((whole / CHECKPOINT).read_bytes()[:-1000])
     with pytest.raises(ToolError, match="damaged or of another network"):
         supervise(weights, rows, SETTINGS, tmp_path, seed=1)
@@ -198,7 +202,7 @@ def test_the_rate_rises_and_falls_to_nothing() -> None:
 def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeights, rows: list[Row]) -> None:
     moved = {}
     for optimiser in ("sgd", "adamw"):
-        learner = Learner(weights, replace(SETTINGS, optimiser=optimiser, weight_decay=0.0, largest_gradient=1e9))
+        learner = Learner(weights, replace(SETTINGS, optimiser=optimiser, weight_decay=0.0, max_grad_norm=1e9))
         learner.supervise(rows[:8])
         before, after = weights.tensors["layer.0.up.weight"], learner.weights.tensors["layer.0.up.weight"]
         moved[optimiser] = np.abs(after - before)
@@ -210,19 +214,19 @@ def test_sgd_moves_by_the_gradient_and_adamw_everything_as_far(weights: TinyWeig
     ("kind", "field", "value"),
     [
         (SupervisedSettings, "epochs", 0),
-        (SupervisedSettings, "warm_up", 1.0),
+        (SupervisedSettings, "warmup_ratio", 1.0),
         (SupervisedSettings, "dropout", 1.0),
         (SupervisedSettings, "held_out", -0.1),
         (SupervisedSettings, "learning_rate", 0.0),
         (PolicySettings, "clip_low", 0.0),
-        (PolicySettings, "kl", -1.0),
+        (PolicySettings, "kl_coef", -1.0),
         (PolicySettings, "gamma", 1.1),
         (PolicySettings, "delta", 0.0),
         (PolicySettings, "advantages", "ppo"),
         (PolicySettings, "optimiser", "adam"),
-        (PolicySettings, "largest_kl", 0.0),
+        (PolicySettings, "target_kl", 0.0),
         (SupervisedSettings, "beta2", 1.0),
-        (ReinforceSettings, "group", 1),
+        (ReinforceSettings, "group_size", 1),
         (ReinforceSettings, "iterations", 0),
         (ReinforceSettings, "keep", 0),
     ],
