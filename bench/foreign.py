@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from agent_node.console.options import COLOUR_AND_DEPTH, BackendOptions, Unprefixed, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_report, machine, publish, rate_row, timing_row
-from sim.scene.foreign import LAYOUTS, ForeignLayout, foreign_scene, settle
+from sim.objects.foreign import LAYOUTS, ForeignLayout
+from sim.scene.foreign import foreign_scene, settle
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, Snapshot, judge_pick, lifted_ids
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
@@ -71,7 +72,7 @@ def run_one(job: ForeignJob) -> ForeignRecord:
     )
     settle(station.world)
     target, point = pointed_at(station, job.seed)
-    family = station.scene.objects[target].item
+    family = station.scene.objects[target].asset.kind
     before = station.world.snapshot()
     try:
         record = grasp(station, point)

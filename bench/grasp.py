@@ -14,10 +14,10 @@ import numpy as np
 from agent_node.console.options import require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_report, machine, publish, rate_row, timing_row, with_unscored
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.tasks.predicates import THRESHOLDS, judge_pick
-from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 from tool_nodes.types import Frame
@@ -72,7 +72,7 @@ def run_one(job: GraspJob) -> GraspRecord:
     station = Station(scene, StationConfig(seed=job.seed))
     before = station.world.snapshot()
     error, generator_s = grasp_by_tools(station, index)
-    kind = load_catalogue()[job.item].kind
+    kind = PRODUCTS[job.item].kind
     if error is not None and error.code in INFRASTRUCTURE_ERRORS:
         return GraspRecord(job, kind, False, False, False, error.code, generator_s)
     success = judge_pick(before, station.world.hold(THRESHOLDS.hold_s), (target.id,))
@@ -119,7 +119,7 @@ def jobs_of(n: int, first_seed: int) -> list[GraspJob]:
     So any n is spread over both and over the kinds, and two rounds grasp each product alone and in clutter.
     """
     of_kind: dict[str, list[str]] = {}
-    for item in sorted(load_catalogue().values(), key=lambda item: (item.kind, item.name)):
+    for item in sorted(PRODUCTS.values(), key=lambda item: (item.kind, item.name)):
         if not item.container:
             of_kind.setdefault(item.kind, []).append(item.name)
     items = [name for names in zip_longest(*of_kind.values()) for name in names if name is not None]
@@ -132,7 +132,7 @@ def jobs_of(n: int, first_seed: int) -> list[GraspJob]:
 
 def crashed(job: GraspJob, why: str) -> GraspRecord:
     """The record of a job that gave none: counted, never scored."""
-    return GraspRecord(job, load_catalogue()[job.item].kind, False, False, False, f"{ErrorCode.INTERNAL}: {why}", None)
+    return GraspRecord(job, PRODUCTS[job.item].kind, False, False, False, f"{ErrorCode.INTERNAL}: {why}", None)
 
 
 def _note(records: Sequence[GraspRecord]) -> str:

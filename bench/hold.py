@@ -13,10 +13,10 @@ from agent_node.console.options import DEFAULT_ROBOT_OPTIONS, RobotOptions, Unpr
 from agent_node.console.terminal import AsJson, say
 from bench.grasp import grasp_by_tools
 from bench.stats import machine, publish
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.station import Station, StationConfig
 from sim.world import World
-from tool_nodes.catalogue import load_catalogue
 from tool_nodes.geometry import rotation_angle
 from tool_nodes.results import ToolError, invalid
 from tool_nodes.types import FloatArray
@@ -142,7 +142,7 @@ def bench_hold(
             raise invalid(f"--{name} must be a finite number above 0, got {value}.")
     if not items:
         raise invalid("--items must name a product or more.")
-    if unknown := [item for item in items if item not in load_catalogue()]:
+    if unknown := [item for item in items if item not in PRODUCTS]:
         raise invalid(f"There is no product {unknown[0][:80]!r} in the catalogue.")
     began = time.monotonic()
     settings = (None,) if beside is None else (None, beside)

@@ -108,7 +108,7 @@ class _Table:
 
 
 def _names(placed: PlacedObject, scene: Scene) -> list[str]:
-    return unique_descriptions(placed.product, [other.product for other in scene.objects])
+    return unique_descriptions(placed.asset, [other.asset for other in scene.objects])
 
 
 def _table(rng: np.random.Generator) -> _Table:
@@ -116,11 +116,11 @@ def _table(rng: np.random.Generator) -> _Table:
     while True:
         scene = generate_scene(int(rng.integers(2**31)), [choose(rng, ("black bin", "transparent bin"))])
         named = [placed for placed in scene.objects if _names(placed, scene)]
-        containers = [placed for placed in named if placed.product.container]
-        movable = [p for p in named if p.product.graspable and max(p.product.size_m[:2]) <= _MOVABLE_M]
+        containers = [placed for placed in named if placed.asset.container]
+        movable = [p for p in named if p.asset.graspable and max(p.asset.size_m[:2]) <= _MOVABLE_M]
         if containers and movable and len(named) >= 5:
             target = movable[int(rng.integers(len(movable)))]
-            others = [p for p in named if p.id != target.id and not p.product.container]
+            others = [p for p in named if p.id != target.id and not p.asset.container]
             order = rng.permutation(len(others))
             return _Table(rng, scene, target, tuple(others[k] for k in order), containers[0])
 

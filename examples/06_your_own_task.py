@@ -44,7 +44,7 @@ class CountTask:
     @property
     def truth(self) -> int:
         """From the scene, as it was made."""
-        return sum(self.colour in placed.product.colour for placed in self.scene.objects)
+        return sum(self.colour in placed.asset.colour for placed in self.scene.objects)
 
     @property
     def goal(self) -> str:

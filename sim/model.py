@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import mujoco
 
-from sim.scene.objects import add_object
 from sim.scene.scenes import Scene
 from tool_nodes import workspace
 from tool_nodes.motion.robot_model import RobotModel
@@ -35,5 +34,5 @@ def build_model(scene: Scene, robot: RobotModel) -> mujoco.MjModel:
         rgba=[0.45, 0.46, 0.48, 1],
     )
     for index, placed in enumerate(scene.objects):
-        add_object(spec, placed, index)
+        placed.add_to(spec, index)
     return compile_spec(spec, robot)

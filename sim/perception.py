@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 
+from sim.objects.sets import find_asset
 from sim.scene.scenes import Scene
 from tool_nodes import workspace
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.catalogue import Description, load_catalogue
 from tool_nodes.language.referring import table_points
 from tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
 from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
@@ -67,24 +68,11 @@ class PerceptionNoise:
 
 
 @dataclass(frozen=True)
-class _Described:
-    """The words for a labelled thing that is in no catalogue; see ObjectView."""
-
-    name: str
-    kind: str
-    colour: str
-    synonyms: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    attributes: tuple[str, ...] = ()
-    container: bool = False
-
-
-@dataclass(frozen=True)
 class _Found:
     """One thing: what it may be, with probabilities and first what it is taken for, its mask (H, W) as perceived, a
     point on it, and its box where depth tells it."""
 
-    items: tuple[tuple[CatalogueItem | _Described, float], ...]
+    items: tuple[tuple[Description, float], ...]
     mask: BoolArray
     point: tuple[float, float]
     extents: Extents | None
@@ -109,8 +97,8 @@ class SimPerception:
     The same seed and the same picture give the same answers, in any order of calls.
 
     Args:
-        scene: Which object each id means where a frame has no labels: a scene, or the names of its catalogue items in
-            the order of the ids.
+        scene: Which object each id means where a frame has no labels: a scene, or the names of its things in the
+            order of the ids.
         noise: How far to be from the truth; mild where None.
         seed: Seeds every random choice.
     """
@@ -119,9 +107,8 @@ class SimPerception:
     reads_truth = True
 
     def __init__(self, scene: Scene | Sequence[str] = (), noise: PerceptionNoise | None = None, seed: int = 0) -> None:
-        catalogue = load_catalogue()
         names = [placed.item for placed in scene.objects] if isinstance(scene, Scene) else scene
-        self._items = [catalogue[name] for name in names]
+        self._items = [find_asset(name) for name in names]
         self._noise = noise or PerceptionNoise()
         self._seed = seed
         self._scene = FrameCache(self._look)
@@ -186,7 +173,7 @@ class SimPerception:
         stamp = max(round(frame.stamp * 1e6), 0)
         return np.random.default_rng((self._seed, stamp, len(frame.camera), index + 1, *purpose))
 
-    def _confused(self, item: CatalogueItem, rng: np.random.Generator) -> tuple[tuple[CatalogueItem, float], ...]:
+    def _confused(self, item: Description, rng: np.random.Generator) -> tuple[tuple[Description, float], ...]:
         """What a product may be, first what it is taken for: itself for sure, or itself or a look-alike."""
         others = [other for other in load_catalogue().values() if other.name != item.name]
         alike = [other for other in others if item.kind == other.kind] or [o for o in others if item.colour == o.colour]
@@ -220,8 +207,7 @@ class SimPerception:
             measured = len(points) >= 3
             if not measured and frame.labels is None:
                 continue
-            known: tuple[tuple[CatalogueItem | _Described, float], ...]
-            if isinstance(item, CatalogueItem):
+            if isinstance(item, Description):
                 known = self._confused(item, self._rng(frame, index, _CONFUSIONS))
             else:
                 known = ((_describe(item, frame.rgb[mask]), 1.0),)
@@ -230,8 +216,8 @@ class SimPerception:
             found.append(_Found(known, mask, point, extents))
         return _SimScene(tuple(_readings(found, surface)), tuple(one.mask for one in found))
 
-    def _named(self, frame: Frame) -> Sequence[CatalogueItem | str]:
-        """What the ids of the frame mean: catalogue items, or names of other things."""
+    def _named(self, frame: Frame) -> Sequence[Description | str]:
+        """What the ids of the frame mean: things of the scene, or of a labelled frame names of others."""
         if frame.labels is None:
             return self._items
         catalogue = load_catalogue()
@@ -295,7 +281,7 @@ def _support(k: int, lowest: float, extents: Sequence[Extents]) -> float:
 
 
 def _view(
-    item: CatalogueItem | _Described,
+    item: Description,
     point: tuple[float, float],
     extents: Extents,
     surface: Surface,
@@ -308,7 +294,7 @@ def _view(
     return _as_view(item, point, centre, size)
 
 
-def _flat_view(item: CatalogueItem | _Described, point: tuple[float, float], mask: BoolArray) -> ObjectView:
+def _flat_view(item: Description, point: tuple[float, float], mask: BoolArray) -> ObjectView:
     """A view of something without depth: as if it stood on the table where the scene camera would see it there."""
     rows, columns = window_of(mask)
     right, towards = table_points([point])[0]
@@ -318,9 +304,7 @@ def _flat_view(item: CatalogueItem | _Described, point: tuple[float, float], mas
     return _as_view(item, point, np.array([towards, right, height / 2.0]), np.array([width, width, height]))
 
 
-def _as_view(
-    item: CatalogueItem | _Described, point: tuple[float, float], position_m: FloatArray, size_m: FloatArray
-) -> ObjectView:
+def _as_view(item: Description, point: tuple[float, float], position_m: FloatArray, size_m: FloatArray) -> ObjectView:
     return ObjectView(
         name=item.name,
         kind=item.kind,
@@ -335,12 +319,14 @@ def _as_view(
     )
 
 
-def _describe(label: str, pixels: NDArray[np.uint8]) -> _Described:
+def _describe(label: str, pixels: NDArray[np.uint8]) -> Description:
     """What can be said of a thing that is in no catalogue: its name, the head noun, and the colour that it shows."""
     words: list[str] = [*words_only(tokenize(label))]
     head = words[words.index("of", 1) - 1 :] if "of" in words[1:-1] else words[-1:]
     colours = main_colours(pixels)
-    return _Described(label, singular(head[0]) if head else label, colours[0][0] if colours else "grey")
+    return Description(
+        name=label, kind=singular(head[0]) if head else label, colour=colours[0][0] if colours else "grey"
+    )
 
 
 def _words(text: str) -> list[str]:

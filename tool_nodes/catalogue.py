@@ -1,6 +1,7 @@
-"""The product list: what the things on the table are called and what they look like.
+"""The product list: what a robot knows of things, what they are called and what they are expected to look like.
 
-The simulator builds objects from it and perception recognises them by it; it says nothing about where they are.
+Perception recognises by it. It says nothing about what is there: a scene can hold what it does not list, and it may
+list what no scene holds; what the simulator's things are like is `sim/objects/`.
 """
 
 from __future__ import annotations
@@ -21,63 +22,60 @@ from tool_nodes.results import ToolError, invalid
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
 
-GRIP_WIDTH_M = (0.015, 0.072)
-"""The narrower horizontal side of a graspable item lies between these [m]: the jaws open to 85 mm."""
-
 HEIGHT_M = (0.03, 0.20)
 """Every item's height lies within these [m]."""
 
-MASS_KG = (0.03, 0.5)
-"""Every item's mass lies within these [kg]."""
-
-_REQUIRED = ("name", "kind", "size_m", "mass_kg", "colour", "rgb", "synonyms", "categories", "attributes")
-_OPTIONAL = ("shape", "secondary", "container", "graspable")
+_REQUIRED = ("name", "kind", "size_m", "colour", "rgb", "synonyms", "categories", "attributes")
+_OPTIONAL = ("secondary", "container")
 
 Rgb = tuple[int, int, int]
 
 
-@dataclass(frozen=True)
-class CatalogueItem:
-    """One product.
+@dataclass(frozen=True, kw_only=True)
+class Description:
+    """What people say of a thing.
 
     Attributes:
-        name: Unique, lower case, e.g. "coconut water".
+        name: Name, lower case, e.g. "coconut water".
         kind: What it is in one word, e.g. "carton".
-        shape: How it is built, e.g. "bottle", "bear"; most often the kind.
         colour: Main colour in words, e.g. "dark blue".
-        rgb: Main colour, 0..255, in even light.
-        secondary_part: Which part has another colour ("cap", "label", "lid", ...), or None.
-        secondary_colour: That colour in words, or None.
-        secondary_rgb: That colour, 0..255, or None.
+        secondary_colour: Colour of a part that has another one, in words, or None.
         synonyms: Other names people use for it.
         categories: What it is in general, e.g. ("drink", "juice").
         attributes: Adjectives that apply, e.g. ("tall", "plastic").
-        size_m: Extents (x, y, z) as it stands on the table, z up [m].
-        mass_kg: [kg].
         container: True if things can be put in it.
-        graspable: True if the gripper can hold it from above.
     """
 
     name: str
     kind: str
-    shape: str
     colour: str
-    rgb: Rgb
-    secondary_part: str | None
-    secondary_colour: str | None
-    secondary_rgb: Rgb | None
-    synonyms: tuple[str, ...]
-    categories: tuple[str, ...]
-    attributes: tuple[str, ...]
-    size_m: tuple[float, float, float]
-    mass_kg: float
+    secondary_colour: str | None = None
+    synonyms: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
     container: bool = False
-    graspable: bool = True
 
     @property
     def words(self) -> frozenset[str]:
         """Every word or phrase that describes it: name, kind, colour, synonyms, categories, attributes."""
         return frozenset({self.name, self.kind, self.colour, *self.synonyms, *self.categories, *self.attributes})
+
+
+@dataclass(frozen=True, kw_only=True)
+class CatalogueItem(Description):
+    """One product as a robot knows it; its name is unique.
+
+    Attributes:
+        rgb: Main colour, 0..255, in even light.
+        secondary_part: Which part has another colour ("cap", "label", "lid", ...), or None.
+        secondary_rgb: That colour, 0..255, or None.
+        size_m: Expected extents (x, y, z) as it stands on the table, z up [m].
+    """
+
+    rgb: Rgb
+    secondary_part: str | None
+    secondary_rgb: Rgb | None
+    size_m: tuple[float, float, float]
 
 
 def load_catalogue(path: Path | None = None) -> Mapping[str, CatalogueItem]:
@@ -129,10 +127,9 @@ def _item(row: Any, where: str) -> CatalogueItem:
         problem = f"{missing[0]} is missing" if missing else f"{unknown[0]} is not a field"
         raise _wrong(where, f"{problem}, the fields are {', '.join((*_REQUIRED, *_OPTIONAL))}")
     part, secondary_colour, secondary_rgb = _secondary(row.get("secondary"), where)
-    item = CatalogueItem(
+    return CatalogueItem(
         name=_text(row["name"], "name", where),
         kind=_text(row["kind"], "kind", where),
-        shape=_text(row.get("shape", row["kind"]), "shape", where),
         colour=_text(row["colour"], "colour", where),
         rgb=_rgb(row["rgb"], "rgb", where),
         secondary_part=part,
@@ -142,16 +139,8 @@ def _item(row: Any, where: str) -> CatalogueItem:
         categories=_texts(row["categories"], "categories", where),
         attributes=_texts(row["attributes"], "attributes", where),
         size_m=_size(row["size_m"], where),
-        mass_kg=_number(row["mass_kg"], "mass_kg", where, MASS_KG),
         container=_flag(row.get("container", False), "container", where),
-        graspable=_flag(row.get("graspable", True), "graspable", where),
     )
-    width = min(item.size_m[:2])
-    if item.graspable and not GRIP_WIDTH_M[0] < width < GRIP_WIDTH_M[1]:
-        raise _wrong(
-            where, f"the narrower side of a graspable item must lie between {_span(GRIP_WIDTH_M)} m, not {width}"
-        )
-    return item
 
 
 def _secondary(value: Any, where: str) -> tuple[str | None, str | None, Rgb | None]:

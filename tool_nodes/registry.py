@@ -39,6 +39,7 @@ GROUPS: Mapping[str, str] = {
     "camera": "toolhand.camera",
     "renderer": "toolhand.renderer",
     "sensor": "toolhand.sensor",
+    "object set": "toolhand.objects",
 }
 """What can be chosen by name, and the group of entry points that holds it. Entries of `perception` are presets."""
 

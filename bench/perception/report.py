@@ -210,7 +210,7 @@ def _measure_counts(
     """Whether all objects, and all of each kind, are counted right."""
     n = len(segment_by(ports.segmenter, image, Everything()).value)
     findings.hit("count_all", None if n == len(visible) else f"{n} of {len(visible)} objects")
-    kinds = Counter(placed.product.kind for placed, _ in visible)
+    kinds = Counter(placed.asset.kind for placed, _ in visible)
     for kind, wanted in sorted(kinds.items()):
         try:
             n = len(ports.pointer.point(image, kind).value)
@@ -229,7 +229,7 @@ def _measure_free_space(
     seed: int,
 ) -> None:
     """Free table on each side of one object, and anywhere. Scenes promise room on all sides of what is no container."""
-    beside = [placed for placed in unique if not placed.product.container]
+    beside = [placed for placed in unique if not placed.asset.container]
     if beside:
         reference = beside[int(np.random.default_rng(seed).integers(len(beside)))]
         for side in SIDES:

@@ -67,7 +67,7 @@ def phrases(truth: PictureTruth, seed: int) -> Iterator[tuple[str, frozenset[str
     """
     catalogue = load_catalogue()
     rng = np.random.default_rng(seed)
-    visible = [placed.product for placed, _ in truth.visible()]
+    visible = [placed.asset for placed, _ in truth.visible()]
     here, kinds = {item.name for item in visible}, sorted({item.kind for item in visible})
     colours = sorted({item.colour for item in catalogue.values()})
     for name in sorted(here):

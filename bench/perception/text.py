@@ -190,7 +190,7 @@ def products_page(seed: int, files: Sequence[str]) -> Page:
     lines = []
     for placed, mask in truth_of(station).visible():
         size = int(rng.integers(*LABEL_PX))
-        text, face = placed.product.kind, str(rng.choice(np.array(files, object)))
+        text, face = placed.asset.kind, str(rng.choice(np.array(files, object)))
         blank = Image.new("RGB", (400, 60), PAPER)
         left, top, right, bottom = write(blank, text, (size // 2, size // 4), face, size).box
         label = blank.crop((0, 0, round(right + size // 2), round(bottom + size // 2)))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sim.camera.ray import make_camera
 from sim.camera.sensor import ideal
 from sim.perception import MIN_VISIBLE_PX
-from sim.scene.objects import hull_points
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, distances
 from sim.station import Station
 from sim.tasks.predicates import ObjectState, Relation, relation_fault
@@ -53,7 +52,7 @@ class PictureTruth:
     def outline(self, placed: PlacedObject) -> FloatArray:
         """(K, 2) footprint of an object where it stands, base frame [m]."""
         state = self.states[placed.id]
-        points = hull_points(placed.item) @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
+        points = placed.asset.hull_points @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
         return convex_outline(points[:, :2])
 
 
@@ -76,11 +75,11 @@ def true_box(truth: PictureTruth, frame: Frame, placed: PlacedObject, like: Box)
     """An object's true box in the camera frame. What is round has no yaw of its own: it is given that of `like`."""
     state = truth.states[placed.id]
     T_base_object = pose(matrix_from_quat_wxyz(state.quat_wxyz), state.position_m)
-    half = np.asarray(placed.product.size_m) / 2
-    round_outline = bool({"round", "cylindrical"} & set(placed.product.attributes))
+    half = np.asarray(placed.asset.size_m) / 2
+    round_outline = bool({"round", "cylindrical"} & set(placed.asset.attributes))
     if round_outline and half[0] == half[1]:
         # A ball has no upright either: wherever it rolled, its box stands on the table.
-        up = np.array([0.0, 0.0, 1.0]) if placed.product.kind == "ball" else T_base_object[:3, 2]
+        up = np.array([0.0, 0.0, 1.0]) if not placed.asset.upright else T_base_object[:3, 2]
         along = frame.T_base_camera[:3, :3] @ like.T_parent_box[:3, 0]
         along = along - (along @ up) * up
         if np.linalg.norm(along) > 1e-6:
@@ -120,7 +119,7 @@ def side_fault(truth: PictureTruth, point: tuple[float, float], side: Relation, 
     """Why something small at a point would not stand on a side of the reference by the rules of the tasks, or None."""
     x, y, _ = _on_table(truth, point)
     probe = PlacedObject("it", _PROBE, (x, y, workspace.TABLE_Z), 0.0)
-    centre = np.array([x, y, workspace.TABLE_Z + probe.product.size_m[2] / 2])
+    centre = np.array([x, y, workspace.TABLE_Z + probe.asset.size_m[2] / 2])
     states = {**truth.states, "it": ObjectState("it", centre, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(6))}
     scene = replace(truth.scene, objects=(*truth.scene.objects, probe))
     return relation_fault(side, "it", [reference.id], scene, states, truth.frame.T_base_camera)

@@ -60,11 +60,14 @@ class FollowingCamera:
         if self._world.model is not self._seen:
             self._make()
         frame = self._camera.capture()
-        items = tuple(placed.item for placed in self._world.scene.objects)
-        if items == tuple(placed.item for placed in self._scene.objects):
+        things = self._world.scene.objects
+        if [placed.item for placed in things] == [placed.item for placed in self._scene.objects]:
             return frame
         if self._labelled is None or self._labelled[0] is not frame:
-            self._labelled = frame, replace(frame, labels=items)
+            self._labelled = (
+                frame,
+                replace(frame, labels=tuple(placed.asset.name for placed in things)),
+            )
         return self._labelled[1]
 
     def reset(self, seed: int) -> None:

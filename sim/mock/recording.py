@@ -31,7 +31,7 @@ def record_scene(scene: Scene, seed: int, size: tuple[int, int], stamp: float = 
     model = jittered(scene_camera(size), scene)
     lamp = np.asarray(scene.light_position_m)
     camera = RayCamera(world.model, world.data, model, world.body_index, seed=seed, lamp_position=lamp)
-    labels = tuple(placed.item for placed in scene.objects)
+    labels = tuple(placed.asset.name for placed in scene.objects)
     return MockFrame(replace(camera.capture(), stamp=stamp, labels=labels), scene_seed=scene.seed)
 
 

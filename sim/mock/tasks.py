@@ -34,7 +34,7 @@ def recorded_pick(dataset: MockDataset, seed: int) -> PickTask:
     rng = np.random.default_rng([seed, _STREAM])
     for index in rng.permutation(dataset.n):
         scene = recorded_scene(dataset, int(index))
-        found = one_described(rng, scene, [placed for placed in scene.objects if placed.product.graspable])
+        found = one_described(rng, scene, [placed for placed in scene.objects if placed.asset.graspable])
         if found is not None:
             target, phrase = found
             return PickTask(sentences.choose(rng, sentences.PICK).format(target=f"the {phrase}"), scene, (target.id,))

@@ -20,13 +20,15 @@ from simulation_interfaces.srv import (
     SpawnEntity,
 )
 
+from sim.objects.products import PRODUCTS
+from sim.objects.sets import find_asset
 from sim.ros.services import RefusedError, Services, put_uri, resource_of
 from sim.ros.state import stamp_ns
 from sim.scene.files import valid_object_id
 from sim.scene.scenes import PlacedObject, object_ids, triple
 from sim.tasks.predicates import ObjectState
 from sim.world import World
-from tool_nodes.catalogue import load_catalogue, nearest_names
+from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import time_message
 from tool_nodes.types import FloatArray
 
@@ -137,22 +139,22 @@ class Entities:
         response.info = EntityInfo(category=category, description=world.scene.find(request.entity).item)
 
     def _spawnables(self, world: World, request: Any, response: Any) -> None:
-        response.spawnables = [_spawnable(name) for name in sorted(load_catalogue())]
+        response.spawnables = [_spawnable(name) for name in sorted(PRODUCTS)]
 
 
 def _item(uri: str) -> str:
-    """The catalogue's name in a URI."""
+    """The name of a thing in a URI, as a scene has it."""
     name = uri.removeprefix(URI_PREFIX).replace("_", " ")
-    catalogue = load_catalogue()
-    if name not in catalogue:
+    try:
+        find_asset(name)
+    except ToolError as error:
         codes = SpawnEntity.Response
-        near = nearest_names(name[:80], catalogue)
-        raise RefusedError(codes.NO_RESOURCE, f"Give {URI_PREFIX}<name> of the catalogue; the nearest are {near}.")
+        raise RefusedError(codes.NO_RESOURCE, f"Give {URI_PREFIX}<name> of the catalogue: {error.message}") from error
     return name
 
 
 def _spawnable(name: str) -> Spawnable:
-    size = load_catalogue()[name].size_m
+    size = PRODUCTS[name].size_m
     message = Spawnable(description=name, spawn_bounds=Bounds(type=Bounds.TYPE_BOX))
     message.spawn_bounds.points = [_vector(size, 0.5), _vector(size, -0.5)]
     put_uri(message, URI_PREFIX + name.replace(" ", "_"))

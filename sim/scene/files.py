@@ -14,13 +14,13 @@ import numpy as np
 import yaml
 
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
+from sim.objects.sets import find_asset
 from sim.scene.generator import generate_scene
-from sim.scene.objects import cavity
 from sim.scene.scenes import TABLE_RGB, PlacedObject, Scene, Vector3, footprint, gap, invalid, object_ids, triple
 from tool_nodes import workspace
-from tool_nodes.catalogue import load_catalogue, nearest_names
 from tool_nodes.files import read_file
 from tool_nodes.motion.robot_model import ROBOTS, load_robot
+from tool_nodes.results import ToolError
 from tool_nodes.types import FloatArray
 
 EXAMPLE_SCENE = Path(__file__).with_name("example_scene.yaml")
@@ -53,11 +53,11 @@ _MAX_SEED = 2**63 - 1
 def load_scene(path: str | Path) -> Scene:
     """Read a scene from a YAML file.
 
-    The file has `objects`: a list of mappings with `name` (of the catalogue), `position` ([x, y], standing on the
-    table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), `id`, `grip` and
-    `weight` (times the friction and the mass of its kind). Optional
-    beside them: `seed`, `name`, `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the
-    scene camera: `camera_offset` ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
+    The file has `objects`: a list of mappings with `name` (of the catalogue, or `set/name`), `position` ([x, y],
+    standing on the table, or [x, y, z] of the centre, base frame [m]) and, if wanted, `yaw_deg` (or `yaw` [rad]), `id`,
+    `grip` and `weight` (factors of the friction and the mass of its kind). Optional beside them: `seed`, `name`,
+    `light` ([x, y, z] [m]), `table_rgb` (three numbers 0..1), and what displaces the scene camera: `camera_offset`
+    ([x, y, z] [m]) and `camera_turn` (rotation vector [rad]).
 
     Raises:
         ToolError: INVALID_ARGUMENT with one sentence that names file, line and what is allowed.
@@ -149,18 +149,18 @@ def scene_document(scene: Scene) -> dict[str, Any]:
 
 
 def _object_document(placed: PlacedObject) -> dict[str, Any]:
-    item = placed.product
+    asset = placed.asset
     return {
         "id": placed.id,
-        "name": item.name,
-        "kind": item.kind,
-        "colour": item.colour,
-        "synonyms": list(item.synonyms),
+        "name": placed.item,
+        "kind": asset.kind,
+        "colour": asset.colour,
+        "synonyms": list(asset.synonyms),
         "position_m": [round(v, 4) for v in placed.position_m],
-        "size_m": list(item.size_m),
+        "size_m": list(asset.size_m),
         "yaw_deg": round(math.degrees(placed.yaw), 2),
-        "container": item.container,
-        "mass_kg": placed.weight * item.mass_kg,
+        "container": asset.container,
+        "mass_kg": placed.weight * asset.mass_kg,
     }
 
 
@@ -203,17 +203,17 @@ def _object_name(row: Any, where: str, file: str) -> str:
         raise invalid(f"{where}: an object must be a mapping with {_listed(_OBJECT_KEYS)}, not {reprlib.repr(row)}.")
     where = f"{file}, line {row[_LINE]}"
     _check_keys(row, _OBJECT_KEYS, where)
-    name, catalogue = row.get("name"), load_catalogue()
+    name = row.get("name")
     if not isinstance(name, str):
-        raise invalid(f"{where}: an object needs a name from the catalogue, such as {nearest_names('box', catalogue)}.")
-    if name not in catalogue:
-        near = nearest_names(name[:_MAX_ID], catalogue)
-        raise invalid(f'{where}: "{name[:_MAX_ID]}" is not in the catalogue, the nearest names are {near}.')
+        raise invalid(f'{where}: an object needs a name from the catalogue, such as "red box", or set/name.')
+    try:
+        find_asset(name)
+    except ToolError as error:
+        raise ToolError(error.code, f"{where}: {error.message}", error.hint) from error
     return name
 
 
 def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObject:
-    item = load_catalogue()[row["name"]]
     object_id = row.get("id", default_id)
     if not isinstance(object_id, str) or not valid_object_id(object_id):
         raise invalid(
@@ -227,12 +227,12 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
         raise invalid(f"{where}: {object_id} has yaw and yaw_deg, give one of them.")
     (yaw_deg,) = _numbers([row.get("yaw_deg", 0.0)], "yaw_deg", (1,), where)
     (yaw,) = _numbers([row.get("yaw", math.radians(yaw_deg))], "yaw", (1,), where)
-    half = item.size_m[2] / 2
+    half = find_asset(row["name"]).size_m[2] / 2
     z = float(position[2]) if len(position) == 3 else workspace.TABLE_Z + half
     if not workspace.TABLE_Z + half - 1e-3 <= z <= workspace.TABLE_Z + 0.5:
         raise invalid(f"{where}: the centre of {object_id} must be from {half:g} to 0.5 m above the table, not {z:g}.")
     grip, weight = (float(_numbers([row.get(key, 1.0)], key, (1,), where, _FACTORS[key])[0]) for key in _FACTORS)
-    placed = PlacedObject(object_id, item.name, (float(position[0]), float(position[1]), z), float(yaw), grip, weight)
+    placed = PlacedObject(object_id, row["name"], (float(position[0]), float(position[1]), z), float(yaw), grip, weight)
     outline = footprint(placed)
     for axis, (low, high) in enumerate((_TABLE_X, workspace.TABLE_Y)):
         if outline[:, axis].min() < low or outline[:, axis].max() > high:
@@ -244,18 +244,18 @@ def _read_object(row: dict[str, Any], default_id: str, where: str) -> PlacedObje
 
 
 def _overlap(a: PlacedObject, b: PlacedObject) -> bool:
-    apart = abs(a.position_m[2] - b.position_m[2]) >= (a.product.size_m[2] + b.product.size_m[2]) / 2 - 1e-3
+    apart = abs(a.position_m[2] - b.position_m[2]) >= (a.asset.size_m[2] + b.asset.size_m[2]) / 2 - 1e-3
     return not apart and gap(footprint(a), footprint(b)) <= 0 and not (_holds(a, b) or _holds(b, a))
 
 
 def _holds(outer: PlacedObject, inner: PlacedObject) -> bool:
     """True if inner stands inside the container outer."""
-    inside = cavity(outer.product)
+    inside = outer.asset.cavity
     if inside is None:
         return False
     c, s = math.cos(outer.yaw), math.sin(outer.yaw)
     local = (footprint(inner) - np.asarray(outer.position_m[:2])) @ np.array([[c, -s], [s, c]])
-    bottom = inner.position_m[2] - inner.product.size_m[2] / 2 - outer.position_m[2]
+    bottom = inner.position_m[2] - inner.asset.size_m[2] / 2 - outer.position_m[2]
     return bottom >= inside.floor_z - 1e-3 and all(inside.contains(point) for point in local)
 
 

@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
+from sim.objects.asset import ObjectAsset
+from sim.objects.convex import ConvexAsset
+from sim.objects.foreign import ForeignLayout, drawn, foreign_name
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, gap, triple
-from sim.scene.solids import Solid, draw_solid
 from sim.world import World
 from tool_nodes.types import FloatArray
 
-ForeignLayout = Literal["packed", "pile"]
-LAYOUTS: tuple[ForeignLayout, ...] = get_args(ForeignLayout)
-"""`packed` stands side by side, 0 to 15 mm apart; `pile` was dropped one upon the other."""
-
-THINGS = 5
-"""Of a scene [-]; chosen by hand."""
 _WIDEST_GAP_M = 0.015
 """Between neighbours of a packed scene [m]: less than a finger is thick."""
-_ALIKE = 0.3
-"""Share of scenes whose things have one hue [-]; chosen by hand."""
 _STEP_M = 0.002
 """By which a thing is moved away until it finds room [m]."""
 _SCATTER_M = 0.02
@@ -41,16 +33,11 @@ _WAITING_X = 0.65
 
 def foreign_scene(seed: int, layout: ForeignLayout) -> Scene:
     """Five things of random shape; `settle` lets them come to rest. The same seed gives the same scene."""
-    rng = np.random.default_rng([seed, LAYOUTS.index(layout), 0xF0])
-    hue = float(rng.random()) if rng.random() < _ALIKE else None
-    solids = [draw_solid(rng, hue) for _ in range(THINGS)]
-    if layout == "pile":
-        turns = Rotation.random(THINGS, random_state=int(rng.integers(2**31))).as_matrix()
-        solids = [solid.turned(R) for solid, R in zip(solids, turns, strict=True)]
-    places = (_packed if layout == "packed" else _waiting)(solids, rng)
+    things, rng = drawn(seed, layout)
+    places = (_packed if layout == "packed" else _waiting)(things, rng)
     objects = tuple(
-        PlacedObject(f"thing_{k}", solid.family, triple(position), yaw, solid=solid)
-        for k, (solid, (position, yaw)) in enumerate(zip(solids, places, strict=True))
+        PlacedObject(f"thing_{k}", f"foreign/{foreign_name(seed, layout, k)}", triple(position), yaw)
+        for k, (position, yaw) in enumerate(places)
     )
     around = generate_scene(seed, n_objects=1)
     return Scene(
@@ -72,9 +59,8 @@ def settle(world: World) -> None:
         centre = np.array([rng.uniform(0.43, 0.51), rng.uniform(-0.12, 0.12)])
         top = 0.0
         for placed in scene.objects:
-            assert placed.solid is not None
             at = centre + rng.uniform(-_SCATTER_M, _SCATTER_M, 2)
-            radius = placed.solid.radius_m
+            radius = _radius(placed.asset)
             world.place_object(placed.id, np.array([*at, top + radius]), np.array([1.0, 0.0, 0.0, 0.0]))
             world.step(round(_FALL_S / world.timestep))
             fallen = world.snapshot().objects[placed.id].position_m
@@ -84,29 +70,34 @@ def settle(world: World) -> None:
     world.clear_log()
 
 
+def _radius(thing: ObjectAsset) -> float:
+    """Radius of the ball about the body's origin that holds a thing [m]."""
+    return float(np.linalg.norm(thing.hull_points, axis=1).max())
+
+
 Places = list[tuple[FloatArray, float]]
 
 
-def _packed(solids: Sequence[Solid], rng: np.random.Generator) -> Places:
+def _packed(things: Sequence[ConvexAsset], rng: np.random.Generator) -> Places:
     """(position (3,) [m], yaw [rad]) of each thing, standing side by side about a point within reach."""
     centre = np.array([rng.uniform(0.42, 0.52), rng.uniform(-0.15, 0.15)])
     places: Places = []
     outlines: list[FloatArray] = []
-    for solid in solids:
+    for thing in things:
         yaw, away = rng.uniform(-math.pi, math.pi, 2)
         c, s = math.cos(yaw), math.sin(yaw)
-        own = convex_outline(np.vstack(solid.parts)[:, :2] @ np.array([[c, s], [-s, c]])) + centre
+        own = convex_outline(np.vstack(thing.parts)[:, :2] @ np.array([[c, s], [-s, c]])) + centre
         least = max(float(rng.uniform(-_WIDEST_GAP_M / 2, _WIDEST_GAP_M)), 5e-4)
         step = _STEP_M * np.array([math.cos(away), math.sin(away)])
         moved = np.zeros(2)
         while any(gap(own + moved, other) < least for other in outlines):
             moved = moved + step
         outlines.append(own + moved)
-        places.append((np.array([*(centre + moved), solid.half_extents_m[2] + 1e-3]), float(yaw)))
+        places.append((np.array([*(centre + moved), thing.size_m[2] / 2 + 1e-3]), float(yaw)))
     return places
 
 
-def _waiting(solids: Sequence[Solid], rng: np.random.Generator) -> Places:
+def _waiting(things: Sequence[ConvexAsset], rng: np.random.Generator) -> Places:
     """As `_packed`, each by itself, before they are dropped."""
-    spread = (np.arange(len(solids)) - (len(solids) - 1) / 2) * _ROOM_M
-    return [(np.array([_WAITING_X, y, solid.radius_m]), 0.0) for y, solid in zip(spread, solids, strict=True)]
+    spread = (np.arange(len(things)) - (len(things) - 1) / 2) * _ROOM_M
+    return [(np.array([_WAITING_X, y, _radius(thing)]), 0.0) for y, thing in zip(spread, things, strict=True)]

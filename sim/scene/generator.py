@@ -7,6 +7,9 @@ from collections.abc import Callable, Container, Sequence
 
 import numpy as np
 
+from sim.objects.asset import ObjectAsset
+from sim.objects.products import PRODUCTS
+from sim.objects.sets import find_asset
 from sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
@@ -26,19 +29,17 @@ from sim.scene.scenes import (
     in_window,
     invalid,
     object_ids,
-    outer_radius,
     reachable_grid,
     triple,
 )
 from tool_nodes import workspace
-from tool_nodes.catalogue import CatalogueItem, load_catalogue, nearest_names
 from tool_nodes.types import FloatArray
 
 
 def generate_scene(
     seed: int,
     required: Sequence[str] = (),
-    forbidden: Callable[[CatalogueItem], bool] | Container[str] = (),
+    forbidden: Callable[[ObjectAsset], bool] | Container[str] = (),
     n_objects: int | None = None,
     arrangement_ok: Callable[[Sequence[PlacedObject]], bool] | None = None,
     pair: tuple[int, int] | None = None,
@@ -47,8 +48,8 @@ def generate_scene(
 
     Args:
         seed: Decides everything; the same arguments give the same scene.
-        required: Catalogue names that must be there; a name given twice is there twice.
-        forbidden: Which other items may not be there: names, or a function of the item.
+        required: Names of things that must be there; a name given twice is there twice.
+        forbidden: Which other items may not be there: names, or a function of the thing.
         n_objects: How many; 7 to 9 at random where None.
         arrangement_ok: A further condition on the finished arrangement.
         pair: Indices into `required` of two objects that stand as a group, their centres PAIR_DISTANCE apart.
@@ -57,10 +58,8 @@ def generate_scene(
         ToolError: INVALID_ARGUMENT for unknown names or more objects than fit.
     """
     rng = np.random.default_rng(seed)
-    catalogue = load_catalogue()
     for name in required:
-        if name not in catalogue:
-            raise invalid(f'"{name}" is not in the catalogue, the nearest names are {nearest_names(name, catalogue)}.')
+        find_asset(name)
     low = max(7, len(required))
     count = n_objects if n_objects is not None else int(rng.integers(low, max(MAX_OBJECTS, low) + 1))
     if not max(1, len(required)) <= count <= MAX_OBJECTS:
@@ -82,17 +81,16 @@ def generate_scene(
 def _choose_items(
     rng: np.random.Generator,
     required: Sequence[str],
-    forbidden: Callable[[CatalogueItem], bool] | Container[str],
+    forbidden: Callable[[ObjectAsset], bool] | Container[str],
     count: int,
 ) -> list[str]:
-    catalogue = load_catalogue()
     allowed = [
         item
-        for item in catalogue.values()
+        for item in PRODUCTS.values()
         if item.name not in required and not (forbidden(item) if callable(forbidden) else item.name in forbidden)
     ]
     names = list(required)
-    has_container = any(catalogue[name].container for name in names)
+    has_container = any(find_asset(name).container for name in names)
     for index in rng.permutation(len(allowed)):
         item = allowed[index]
         if len(names) >= count:
@@ -123,14 +121,13 @@ def _arrange(
 ) -> tuple[PlacedObject, ...]:
     """Random poses that keep the promises: throw darts, start again when one object finds no room."""
     ids = object_ids(names)
-    catalogue = load_catalogue()
     # Containers need the most room and a pair the most luck, so they choose first.
-    order = sorted(range(len(names)), key=lambda k: (not catalogue[names[k]].container, k not in (pair or ())))
+    order = sorted(range(len(names)), key=lambda k: (not find_asset(names[k]).container, k not in (pair or ())))
     for _ in range(_RESTARTS):
         table = _Table()
         for k in order:
             partner = pair[0] if pair and k == pair[1] else None
-            if not table.add(rng, ids[k], catalogue[names[k]], None if partner is None else ids[partner]):
+            if not table.add(rng, ids[k], names[k], None if partner is None else ids[partner]):
                 break
         else:
             placed = {p.id: p for p in table.objects}
@@ -149,7 +146,7 @@ class _Table:
         self.fields: list[FloatArray] = []
         self.outlines: list[FloatArray] = []
 
-    def add(self, rng: np.random.Generator, object_id: str, item: CatalogueItem, beside: str | None) -> bool:
+    def add(self, rng: np.random.Generator, object_id: str, item: str, beside: str | None) -> bool:
         """Find a pose for one more object, if wanted beside another; False if none keeps every promise."""
         spots = rng.permutation(self.grid)[:_PROPOSALS] + rng.uniform(-0.01, 0.01, (_PROPOSALS, 2))
         if beside is not None:
@@ -157,11 +154,12 @@ class _Table:
             angle = rng.uniform(-math.pi, math.pi, _PROPOSALS)
             distance = rng.uniform(*PAIR_DISTANCE, _PROPOSALS)
             spots = np.asarray(anchor) + distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+        half = find_asset(item).size_m[2] / 2
         for spot in spots:
             if not workspace.within_reach(spot):
                 continue
             yaw = float(rng.uniform(-math.pi, math.pi))
-            placed = PlacedObject(object_id, item.name, (float(spot[0]), float(spot[1]), item.size_m[2] / 2), yaw)
+            placed = PlacedObject(object_id, item, (float(spot[0]), float(spot[1]), half), yaw)
             outline = footprint(placed)
             if not self._fits(placed, outline):
                 continue
@@ -176,14 +174,14 @@ class _Table:
     def _field(self, placed: PlacedObject, outline: FloatArray) -> FloatArray:
         """Distance of the grid's points from the object [m]; infinite where it is too far to matter."""
         offset = self.grid - np.asarray(placed.position_m[:2])
-        near = np.abs(offset).max(axis=1) < outer_radius(placed.item) + FREE_RADIUS + FREE_GAP[1] + 0.01
+        near = np.abs(offset).max(axis=1) < placed.asset.outer_radius + FREE_RADIUS + FREE_GAP[1] + 0.01
         field = np.full(len(self.grid), np.inf)
         field[near] = distances(self.grid[near], outline)
         return field
 
     def _fits(self, placed: PlacedObject, outline: FloatArray) -> bool:
         for other, other_outline in zip(self.objects, self.outlines, strict=True):
-            reach = outer_radius(placed.item) + outer_radius(other.item) + MIN_GAP
+            reach = placed.asset.outer_radius + other.asset.outer_radius + MIN_GAP
             far = math.dist(placed.position_m[:2], other.position_m[:2]) >= reach
             if not far and gap(outline, other_outline) < MIN_GAP:
                 return False
@@ -197,7 +195,7 @@ class _Table:
         near = np.stack(fields) < FREE_RADIUS + FREE_CLEARANCE
         blockers = near.sum(axis=0)
         for k, placed in enumerate(objects):
-            if placed.product.container:
+            if placed.asset.container:
                 continue
             free = (blockers - near[k] == 0) & in_window(fields[k])
             if not (in_cones(grid - np.asarray(placed.position_m[:2])) & free).any(axis=1).all():
@@ -207,13 +205,13 @@ class _Table:
 
 def _hides(front: PlacedObject, rear: PlacedObject) -> bool:
     """True if a tall object stands close before a lower one on the camera's line of sight."""
-    height = front.product.size_m[2]
-    if height <= TALL or height <= rear.product.size_m[2]:
+    height = front.asset.size_m[2]
+    if height <= TALL or height <= rear.asset.size_m[2]:
         return False
     to_camera = workspace.SCENE_CAMERA_POSITION[:2] - np.asarray(rear.position_m[:2])
     to_camera = to_camera / np.linalg.norm(to_camera)
     offset = np.asarray(front.position_m[:2]) - np.asarray(rear.position_m[:2])
-    radii = outer_radius(front.item) + outer_radius(rear.item)
+    radii = front.asset.outer_radius + rear.asset.outer_radius
     ahead = float(offset @ to_camera)
     aside = abs(float(offset[0] * to_camera[1] - offset[1] * to_camera[0]))
     return 0 < ahead < radii + SHADOW and aside < 0.6 * radii

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
 
+import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
 
-from sim.scene.objects import hull_points
-from sim.scene.solids import Solid
+from sim.objects.asset import ObjectAsset
+from sim.objects.sets import find_asset
 from tool_nodes import workspace
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import FloatArray
 
@@ -66,13 +67,12 @@ class PlacedObject:
 
     Attributes:
         id: Unique in the scene, e.g. "coconut_water_1".
-        item: Name in the catalogue, e.g. "coconut water".
+        item: What it is: a name that `find_asset` knows, e.g. "coconut water" or "fruits/mango".
         position_m: Body origin (centre of the bounding box) in the base frame [m].
         yaw: Rotation about z [rad].
-        grip: Times the friction of its kind, above 0. Where it is not 1, this friction holds against all that touches
-            the object, the gripper's pads too, which else have their own.
-        weight: Times the mass of its kind, above 0.
-        solid: Its shape where it is of no catalogue; `item` is a word for it then, and `product` is not to be asked.
+        grip: Factor of the friction of its kind, above 0. Where it is not 1, this friction holds against all that
+            touches the object, the gripper's pads too, which else have their own.
+        weight: Factor of the mass of its kind, above 0.
     """
 
     id: str
@@ -81,12 +81,26 @@ class PlacedObject:
     yaw: float
     grip: float = 1.0
     weight: float = 1.0
-    solid: Solid | None = None
 
     @property
-    def product(self) -> CatalogueItem:
-        """Its entry in the catalogue."""
-        return load_catalogue()[self.item]
+    def asset(self) -> ObjectAsset:
+        """Its body and its words. Raises ToolError as `find_asset`."""
+        return find_asset(self.item)
+
+    def add_to(self, spec: mujoco.MjSpec, index: int) -> None:
+        """Add a free body named by its id to a MuJoCo specification.
+
+        Args:
+            spec: The model under construction.
+            index: Its number in the scene; its geoms are called `object{index}_{k}`.
+        """
+        body = spec.worldbody.add_body(
+            name=self.id,
+            pos=np.asarray(self.position_m, dtype=float),
+            quat=[np.cos(self.yaw / 2), 0.0, 0.0, np.sin(self.yaw / 2)],
+        )
+        body.add_freejoint()
+        self.asset.add_geoms(spec, body, f"object{index}", self.grip, self.weight)
 
 
 @dataclass(frozen=True)
@@ -126,13 +140,7 @@ class Scene:
 def footprint(placed: PlacedObject) -> FloatArray:
     """The object's outline on the table, (K, 2) counter-clockwise [m]."""
     c, s = math.cos(placed.yaw), math.sin(placed.yaw)
-    return item_outline(placed.item) @ np.array([[c, s], [-s, c]]) + np.asarray(placed.position_m[:2])
-
-
-@cache
-def item_outline(item: str) -> FloatArray:
-    """Outline (K, 2) of an item of the catalogue in its body frame [m]."""
-    return convex_outline(hull_points(item)[:, :2])
+    return placed.asset.outline @ np.array([[c, s], [-s, c]]) + np.asarray(placed.position_m[:2])
 
 
 def convex_outline(points: FloatArray) -> FloatArray:
@@ -166,12 +174,6 @@ def separation(a: FloatArray, b: FloatArray) -> float:
     return float(((b @ normal.T).min(axis=0) - np.einsum("kd,kd->k", a, normal)).max())
 
 
-@cache
-def outer_radius(item: str) -> float:
-    """Radius of the circle about the body's axis that encloses an item [m]."""
-    return float(np.linalg.norm(item_outline(item), axis=1).max())
-
-
 # ---- Free table beside an object ----
 
 
@@ -194,13 +196,14 @@ def in_cones(offset: FloatArray) -> FloatArray:
     return cast(FloatArray, along >= math.cos(_CONE) * np.linalg.norm(offset, axis=1))
 
 
-def object_ids(names: Sequence[str]) -> list[str]:
-    """One id per name, e.g. "red_box_1": counted from 1 per name, in order."""
+def object_ids(items: Sequence[str]) -> list[str]:
+    """One id per item, e.g. "red_box_1": counted from 1 per name, in order; of "fruits/mango" the name is "mango"."""
     seen: Counter[str] = Counter()
     ids = []
-    for name in names:
+    for item in items:
+        name = re.sub(r"\W", "_", item.partition("/")[2] or item)
         seen[name] += 1
-        ids.append(f"{name.replace(' ', '_')}_{seen[name]}")
+        ids.append(f"{name}_{seen[name]}")
     return ids
 
 

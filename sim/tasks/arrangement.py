@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.scene.objects import hull_points
 from sim.scene.scenes import (
     FREE_CLEARANCE,
     FREE_GAP,
@@ -17,13 +16,11 @@ from sim.scene.scenes import (
     Side,
     distances,
     footprint,
-    outer_radius,
     reachable_grid,
 )
 from sim.tasks import sentences
 from sim.tasks.predicates import ObjectState, Relation, Thresholds, relation_holds
 from tool_nodes import workspace
-from tool_nodes.catalogue import CatalogueItem
 from tool_nodes.geometry import look_at
 from tool_nodes.types import FloatArray
 
@@ -73,7 +70,7 @@ def free_spot(
     if relation in ("in", "on"):
         return centres[0] if workspace.within_reach(centres[0]) else None
     grid = reachable_grid(0.01)
-    radius = max(FREE_RADIUS, radius_of(moved.product))
+    radius = max(FREE_RADIUS, moved.asset.outer_radius)
     ok = np.ones(len(grid), dtype=bool)
     nearest = np.full(len(grid), np.inf)
     for placed in objects:
@@ -81,7 +78,7 @@ def free_spot(
             continue
         # Further away a thing is in nobody's way, and nothing is beside it.
         near = (
-            np.abs(grid - placed.position_m[:2]).max(axis=1) < outer_radius(placed.item) + radius + FREE_GAP[1] + 0.01
+            np.abs(grid - placed.position_m[:2]).max(axis=1) < placed.asset.outer_radius + radius + FREE_GAP[1] + 0.01
         )
         clearance = np.full(len(grid), np.inf)
         clearance[near] = distances(grid[near], footprint(placed)) - radius
@@ -105,11 +102,6 @@ def free_spot(
     if not ok.any():
         return None
     return grid[np.flatnonzero(ok)[np.argmin(nearest[ok])]]
-
-
-def radius_of(item: CatalogueItem) -> float:
-    """Radius of the circle about an item's axis that holds its footprint [m]."""
-    return float(np.linalg.norm(hull_points(item.name)[:, :2], axis=1).max())
 
 
 def holds(
@@ -140,7 +132,7 @@ def one_described(
     rng: np.random.Generator, scene: Scene, candidates: Sequence[PlacedObject]
 ) -> tuple[PlacedObject, str] | None:
     """A random candidate that words can single out, with such words."""
-    items = [placed.product for placed in scene.objects]
+    items = [placed.asset for placed in scene.objects]
     for k in rng.permutation(len(candidates)):
         phrases = sentences.unique_descriptions(candidates[k].product, items)
         if phrases:

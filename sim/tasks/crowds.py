@@ -7,8 +7,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from sim.objects.asset import ObjectAsset
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
-from sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, invalid, object_ids, outer_radius
+from sim.scene.scenes import MIN_GAP, PlacedObject, Scene, footprint, gap, invalid, object_ids
 from sim.tasks import sentences
 from sim.tasks.arrangement import placeable
 from sim.tasks.pick import PickTask
@@ -16,7 +18,6 @@ from sim.tasks.place import PlaceTask
 from sim.tasks.predicates import Relation
 from sim.tasks.tasks import GeneratedTask
 from tool_nodes import workspace
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
 
 GAPS_M = (0.0, 0.002, 0.005, 0.010, 0.020)
 """Edge to edge between neighbours of a crowd [m]."""
@@ -82,7 +83,7 @@ def crowded_tasks(seed: int) -> list[GeneratedTask]:
     rng = np.random.default_rng([seed, 0xC1])
     tasks: list[GeneratedTask] = []
     for placed in neighbours:
-        if placed.product.graspable:
+        if placed.asset.graspable:
             phrases = (placed.item, _described(rng, scene, placed))
             texts = [f"pick up the {phrase}" for phrase in dict.fromkeys(phrases)]
             tasks += [PickTask(text, scene, (placed.id,)) for text in texts]
@@ -91,7 +92,7 @@ def crowded_tasks(seed: int) -> list[GeneratedTask]:
 
 def _described(rng: np.random.Generator, scene: Scene, placed: PlacedObject) -> str:
     """Words that only one thing of a scene fits, other than its name where there are some."""
-    phrases = sentences.unique_descriptions(placed.product, [other.product for other in scene.objects])
+    phrases = sentences.unique_descriptions(placed.asset, [other.asset for other in scene.objects])
     return sentences.choose(rng, phrases[1:] or phrases or [placed.item])
 
 
@@ -138,9 +139,9 @@ def _arranged(rng: np.random.Generator, gap_m: float, pairing: str, row: int) ->
     return tuple(objects) if apart and crowd else None
 
 
-def _chosen(rng: np.random.Generator, pairing: str, row: int) -> list[CatalogueItem]:
+def _chosen(rng: np.random.Generator, pairing: str, row: int) -> list[ObjectAsset]:
     """Items whose names mean one thing each: the crowd, its first two as the pairing says, then those alone."""
-    items = [item for _, item in sorted(load_catalogue().items())]
+    items = [item for _, item in sorted(PRODUCTS.items())]
     graspable = [item for item in items if item.graspable]
     first = graspable[int(rng.integers(len(graspable)))]
     others = [item for item in items if item is not first]
@@ -155,7 +156,7 @@ def _chosen(rng: np.random.Generator, pairing: str, row: int) -> list[CatalogueI
     return chosen if clear else _chosen(rng, pairing, row)
 
 
-def _goes_with(first: CatalogueItem, item: CatalogueItem, pairing: str) -> bool:
+def _goes_with(first: ObjectAsset, item: ObjectAsset, pairing: str) -> bool:
     same_colour = first.colour.split()[-1] == item.colour.split()[-1]
     same_height = abs(first.size_m[2] - item.size_m[2]) < _LIKE_M
     return {
@@ -166,16 +167,16 @@ def _goes_with(first: CatalogueItem, item: CatalogueItem, pairing: str) -> bool:
     }[pairing]
 
 
-def _placed(object_id: str, item: CatalogueItem, x: float, y: float, yaw: float) -> PlacedObject:
+def _placed(object_id: str, item: ObjectAsset, x: float, y: float, yaw: float) -> PlacedObject:
     return PlacedObject(object_id, item.name, (x, y, item.size_m[2] / 2), yaw)
 
 
 def _beside(
-    first: PlacedObject, object_id: str, item: CatalogueItem, along: float, yaw: float, gap_m: float
+    first: PlacedObject, object_id: str, item: ObjectAsset, along: float, yaw: float, gap_m: float
 ) -> PlacedObject:
     """An item in a direction of another thing, exactly `gap_m` from it."""
     outline = footprint(first)
-    low, high = 0.0, outer_radius(first.item) + outer_radius(item.name) + gap_m
+    low, high = 0.0, first.asset.outer_radius + item.outer_radius + gap_m
     for _ in range(40):
         middle = (low + high) / 2
         x, y = (first.position_m[k] + middle * (math.cos(along), math.sin(along))[k] for k in (0, 1))

@@ -55,7 +55,7 @@ class PickTask:
 def random_pick(rng: np.random.Generator) -> PickTask | None:
     """A random task; None where the scene that was drawn has nothing to pick that words can single out."""
     scene = generate_scene(int(rng.integers(2**31)))
-    found = one_described(rng, scene, [placed for placed in scene.objects if placed.product.graspable])
+    found = one_described(rng, scene, [placed for placed in scene.objects if placed.asset.graspable])
     if found is None:
         return None
     target, phrase = found

@@ -7,14 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
 from sim.tasks import sentences
-from sim.tasks.arrangement import one_described, placeable, radius_of
+from sim.tasks.arrangement import one_described, placeable
 from sim.tasks.predicates import RELATIONS, THRESHOLDS, PlaceRelation, Relation, judge_place
 from sim.tasks.stages import place_stages
 from sim.tasks.task import TASK_GOAL, Category, History, Score, Transcript, held_ids
-from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.relations import RELATION_WORDS
 
 _TOPS = ("red box", "tea box", "sugar box")
@@ -89,7 +89,7 @@ def random_place(rng: np.random.Generator) -> PlaceTask | None:
     relation = RELATIONS[int(rng.integers(len(RELATIONS)))]
     required: list[str] = []
     if relation == "in":
-        required = [sentences.choose(rng, [i.name for i in load_catalogue().values() if i.container])]
+        required = [sentences.choose(rng, [i.name for i in PRODUCTS.values() if i.container])]
     elif relation == "on":
         required = [sentences.choose(rng, _TOPS), sentences.choose(rng, _SMALL)]
     scene = generate_scene(int(rng.integers(2**31)), required)
@@ -114,10 +114,10 @@ def random_place(rng: np.random.Generator) -> PlaceTask | None:
 def _movable(placed: PlacedObject, relation: Relation) -> bool:
     if relation == "on":
         return placed.item in _SMALL
-    return placed.product.graspable and radius_of(placed.product) <= _MOVED_RADIUS
+    return placed.asset.graspable and placed.asset.outer_radius <= _MOVED_RADIUS
 
 
 def _refers(placed: PlacedObject, relation: Relation) -> bool:
     if relation == "in":
-        return placed.product.container
+        return placed.asset.container
     return placed.item in _TOPS if relation == "on" else True

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from sim.scene.objects import Cavity, cavity, hull_points
+from sim.objects.asset import Cavity
 from sim.scene.scenes import Scene, convex_outline, distances, gap
 from tool_nodes import workspace
 from tool_nodes.geometry import matrix_from_quat_wxyz
@@ -185,7 +185,7 @@ def place_faults(
         if name == moved_id and relation == "in":
             continue
         # A ball has no upright: rolling is no toppling.
-        if scene.find(name).product.kind != "ball" and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
+        if scene.find(name).asset.upright and _tilt(before.objects[name], state) >= thresholds.tilt_rad:
             faults.append((where, f"{name} toppled."))
     if relation == "anywhere":
         fault = _View(scene, last, thresholds).fault_on_table(moved_id)
@@ -288,7 +288,7 @@ class _View:
     def points(self, name: str) -> FloatArray:
         """(K, 3) hull points in the base frame [m]."""
         state = self.objects[name]
-        return hull_points(self.scene.find(name).item) @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
+        return self.scene.find(name).asset.hull_points @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
 
     def outline(self, name: str) -> FloatArray:
         """(K, 2) footprint [m]."""
@@ -340,8 +340,9 @@ class _View:
         return f"{moved} is not between {references[0]} and {references[1]}."
 
     def fault_in(self, moved: str, container: str) -> str | None:
-        inside = cavity(self.scene.find(container).product)
-        if inside is None or not self.scene.find(container).product.container:
+        asset = self.scene.find(container).asset
+        inside = asset.cavity
+        if inside is None or not asset.container:
             raise _invalid(f"Nothing can be put in {container}, it is no container.")
         margin = self.thresholds.margin_m
         centre, lowest = self._in_frame_of(container, moved)

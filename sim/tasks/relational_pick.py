@@ -9,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import SIDES, PlacedObject, Scene
 from sim.tasks import sentences
@@ -16,7 +17,6 @@ from sim.tasks.arrangement import furthest, holds
 from sim.tasks.pick import PickTask
 from sim.tasks.predicates import Thresholds
 from sim.tasks.task import Category
-from tool_nodes.catalogue import load_catalogue
 
 _FAR_M = 0.40
 """Centres further apart than this are beside each other in no one's eyes [m]."""
@@ -37,7 +37,7 @@ class RelationalPickTask(PickTask):
 
 def random_relational_pick(rng: np.random.Generator) -> RelationalPickTask | None:
     """A random task; None where nothing of the drawn scene is distinguished from its like by its place alone."""
-    graspable = [item.name for item in load_catalogue().values() if item.graspable]
+    graspable = [item.name for item in PRODUCTS.values() if item.graspable]
     name = sentences.choose(rng, graspable)
     scene = generate_scene(int(rng.integers(2**31)), [name, name])
     options = list(relational_options(scene))
@@ -57,12 +57,12 @@ def relational_options(
         scene: What stands on the table.
         beside: The things that "left of" and "next to" may be said of; all of them where None, which takes long.
     """
-    phrases = {phrase for placed in scene.objects for phrase in (placed.product.name, placed.product.kind)}
+    phrases = {phrase for placed in scene.objects for phrase in (placed.asset.name, placed.asset.kind)}
     for phrase in sorted(phrases):
-        group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.product)]
+        group = [placed for placed in scene.objects if sentences.could_mean(phrase, placed.asset)]
         # Whatever the phrase could mean must also be called so: nobody says "the near ball" of a tube of balls.
-        called = all(phrase in (placed.product.name, placed.product.kind) for placed in group)
-        if len(group) < 2 or not called or not all(placed.product.graspable for placed in group):
+        called = all(phrase in (placed.asset.name, placed.asset.kind) for placed in group)
+        if len(group) < 2 or not called or not all(placed.asset.graspable for placed in group):
             continue
         for side in SIDES:
             target = furthest(group, side)
@@ -76,10 +76,10 @@ def _beside_options(
     scene: Scene, phrase: str, group: Sequence[PlacedObject], references: Sequence[PlacedObject]
 ) -> Iterator[tuple[PlacedObject, tuple[str, ...]]]:
     """Those of a group that a relation to some other, uniquely named, object singles out."""
-    items = [placed.product for placed in scene.objects]
+    items = [placed.asset for placed in scene.objects]
     doubtful = Thresholds(margin_m=-0.06, gap_m=0.22)
     for reference in references:
-        name = reference.product.name
+        name = reference.asset.name
         if reference in group or sum(sentences.could_mean(name, item) for item in items) != 1:
             continue
         near = [p for p in group if math.dist(p.position_m[:2], reference.position_m[:2]) < _FAR_M]

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.objects.asset import ObjectAsset
 from sim.scene.scenes import Side
 from sim.tasks.predicates import Relation
-from tool_nodes.catalogue import CatalogueItem
+from tool_nodes.catalogue import Description
 
 PICK = (
     "Pick up {target}",
@@ -63,7 +64,7 @@ def choose(rng: np.random.Generator, options: Sequence[str]) -> str:
     return options[int(rng.integers(len(options)))]
 
 
-def could_mean(phrase: str, item: CatalogueItem) -> bool:
+def could_mean(phrase: str, item: Description) -> bool:
     """True if every word of a phrase occurs somewhere in what is said of an item.
 
     Deliberately generous: a phrase that only one object of a scene could mean is unambiguous for any listener.
@@ -89,7 +90,7 @@ _NOUNS = (
 """Categories that name a thing, as in "the condiment"."""
 
 
-def descriptions(item: CatalogueItem) -> list[str]:
+def descriptions(item: Description) -> list[str]:
     """Ways to refer to an item without an article, most specific first."""
     phrases = [item.name, *item.synonyms, f"{item.colour} {item.kind}", f"{item.colour} object", item.kind]
     phrases += [f"{attribute} {item.kind}" for attribute in item.attributes]
@@ -97,7 +98,7 @@ def descriptions(item: CatalogueItem) -> list[str]:
     return list(dict.fromkeys(phrases))
 
 
-def unique_descriptions(item: CatalogueItem, scene_items: Sequence[CatalogueItem]) -> list[str]:
+def unique_descriptions(item: Description, scene_items: Sequence[Description]) -> list[str]:
     """Descriptions of an item that no other object of the scene could mean.
 
     Args:
@@ -107,13 +108,13 @@ def unique_descriptions(item: CatalogueItem, scene_items: Sequence[CatalogueItem
     return [phrase for phrase in descriptions(item) if sum(_fits(phrase, other) for other in scene_items) == 1]
 
 
-def _fits(phrase: str, item: CatalogueItem) -> bool:
+def _fits(phrase: str, item: Description) -> bool:
     return could_mean(phrase.removesuffix(" object"), item)
 
 
 # ---- The paper's sentences ----
 
-Forbids = Callable[[CatalogueItem], bool]
+Forbids = Callable[[ObjectAsset], bool]
 
 
 @dataclass(frozen=True)
@@ -146,19 +147,19 @@ _SOLID = ("pony", "toy car", "toy block")
 _CONDIMENTS = ("ketchup", "mustard", "hot sauce", "soy sauce", "mayonnaise")
 
 
-def _toyish(item: CatalogueItem) -> bool:
+def _toyish(item: Description) -> bool:
     return "toy" in item.categories or item.kind == "ball" or "soft" in item.attributes
 
 
-def _tall_cylinder(item: CatalogueItem) -> bool:
+def _tall_cylinder(item: Description) -> bool:
     return {"tall", "cylindrical"} <= set(item.attributes) or item.kind == "tube" or item.name == "tennis ball"
 
 
-def _reddish_box(item: CatalogueItem) -> bool:
+def _reddish_box(item: ObjectAsset) -> bool:
     return item.shape in ("box", "carton") and "red" in f"{item.colour} {item.secondary_colour}"
 
 
-def _dark(item: CatalogueItem) -> bool:
+def _dark(item: Description) -> bool:
     return item.colour in ("blue", "dark blue", "black") or item.secondary_colour == "dark blue"
 
 

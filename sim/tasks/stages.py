@@ -29,7 +29,7 @@ from functools import cached_property
 import numpy as np
 
 from sim.contacts import Contacts, touching
-from sim.scene.objects import cavity, hull_points
+from sim.objects.asset import ObjectAsset
 from sim.scene.scenes import Scene
 from sim.tasks.predicates import (
     THRESHOLDS,
@@ -177,7 +177,7 @@ class _Watched:
 
     def _hand_near(self, hand: FloatArray) -> BoolArray:
         """(T+1,) where the point between the jaws is near the box around the thing."""
-        half = np.asarray(self._history.scene.find(self._name).product.size_m) / 2
+        half = np.asarray(self._history.scene.find(self._name).asset.size_m) / 2
         near = [False]
         for point, pose in zip(hand, self._poses[1:], strict=True):
             local = matrix_from_quat_wxyz(pose[3:]).T @ (point - pose[:3])
@@ -234,7 +234,7 @@ class _Watched:
         positions = np.stack([history.poses[name][:, :2] for name in reference_ids])
         middle = positions.mean(axis=0)
         spread = np.linalg.norm(positions - middle, axis=2).max(axis=0)
-        radii = [np.linalg.norm(history.scene.find(name).product.size_m) / 2 for name in (self._name, *reference_ids)]
+        radii = [np.linalg.norm(history.scene.find(name).asset.size_m) / 2 for name in (self._name, *reference_ids)]
         near = spread + THRESHOLDS.gap_m + radii[0] + max(radii[1:])
         return np.concatenate([[False], np.linalg.norm(self._poses[1:, :2] - middle, axis=1) <= near])
 
@@ -285,18 +285,18 @@ def let_down(scene: Scene, state: ObjectState, reference: ObjectState, relation:
     """A thing straight below where it is, on what it is to stand on, touching that alone."""
     support, height = "table", workspace.TABLE_Z
     if relation in ("in", "on"):
-        support, product = reference.id, scene.find(reference.id).product
-        inside = cavity(product)
-        top = float(_points(product.name, reference)[:, 2].max())
+        support, asset = reference.id, scene.find(reference.id).asset
+        inside = asset.cavity
+        top = float(_points(asset, reference)[:, 2].max())
         height = reference.position_m[2] + inside.floor_z if relation == "in" and inside is not None else top
-    lowest = float(_points(scene.find(state.id).item, state)[:, 2].min())
+    lowest = float(_points(scene.find(state.id).asset, state)[:, 2].min())
     position = state.position_m + np.array([0.0, 0.0, height - lowest])
     return replace(state, position_m=position, touching=frozenset({support}))
 
 
-def _points(item: str, state: ObjectState) -> FloatArray:
-    """(K, 3) hull points of an item where it is, base frame [m]."""
-    return hull_points(item) @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
+def _points(asset: ObjectAsset, state: ObjectState) -> FloatArray:
+    """(K, 3) hull points of a thing where it is, base frame [m]."""
+    return asset.hull_points @ matrix_from_quat_wxyz(state.quat_wxyz).T + state.position_m
 
 
 def _contacts_of(snapshot: Snapshot) -> Contacts:

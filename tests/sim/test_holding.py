@@ -12,7 +12,6 @@ import pytest
 from bench.grasp import grasp_by_tools
 from bench.hold import HoldJob, bench_hold, in_hand, run_one
 from sim.scene.generator import generate_scene
-from sim.scene.objects import add_object
 from sim.scene.scenes import PlacedObject, Scene
 from sim.station import Station, StationConfig, StationState
 from sim.world import World
@@ -114,7 +113,7 @@ def test_things_on_a_slope_stay(robot: str) -> None:
         type=mujoco.mjtGeom.mjGEOM_BOX, size=[1, 1, 0.02], quat=[np.cos(tilt / 2), np.sin(tilt / 2), 0, 0]
     )
     for index, item in enumerate(("red box", "pudding box", "toy block")):
-        add_object(spec, PlacedObject(f"thing_{index}", item, (0.2 * index, 0.0, 0.06), 0.0), index)
+        PlacedObject(f"thing_{index}", item, (0.2 * index, 0.0, 0.06), 0.0).add_to(spec, index)
     model = spec.compile()
     data = mujoco.MjData(model)
     mujoco.mj_step(model, data, 1000)

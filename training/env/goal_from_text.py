@@ -13,7 +13,6 @@ from sim.tasks.judge import JudgedStation
 from sim.tasks.predicates import PlaceRelation
 from sim.tasks.task import History, Score, Task, Transcript, held_ids
 from sim.tasks.tasks import task_of
-from tool_nodes.catalogue import load_catalogue
 from tool_nodes.language.referring import refer
 from tool_nodes.results import ToolError
 from tool_nodes.types import ObjectView
@@ -55,7 +54,7 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
     views = []
     snapshot = station.world.snapshot()
     for placed in station.scene.objects:
-        item = load_catalogue()[placed.item]
+        item = placed.asset
         position = snapshot.objects[placed.id].position_m
         x, y, z = (T_camera_base @ np.append(position, 1.0))[:3]
         u, v = (camera.K @ (x / z, y / z, 1.0))[:2]
@@ -104,7 +103,7 @@ def task_from_text(text: str, station: JudgedStation) -> Task:
         return UnreadTask(
             text, scene, f"a place {command.relation} something is one to {most}, not to {len(references)}."
         )
-    if command.relation == "in" and not scene.find(references[0]).product.container:
+    if command.relation == "in" and not scene.find(references[0]).asset.container:
         return UnreadTask(text, scene, f"nothing fits in the {scene.find(references[0]).item}.")
     task = task_of(text, scene, targets, cast(PlaceRelation | None, command.relation), references)
     return replace(task, source=OWN_READING)

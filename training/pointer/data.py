@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sim.camera.ray import RayCamera, jittered, scene_camera
 from sim.model import build_model
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import Scene
 from tool_nodes import plain_json
 from tool_nodes.array_files import read_arrays
-from tool_nodes.catalogue import load_catalogue
 from tool_nodes.files import why, write_whole
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.perception.learned.forward import GRID, PICTURE_PX, STRIDE
@@ -99,7 +99,7 @@ def scene_of(split: str, seed: int, number: int, without: Sequence[str] = (), on
         only: Each scene has one of these, for the test of products that were never seen.
     """
     rng = np.random.default_rng([SPLITS[split], 0 if split == "test" else seed, number])
-    allowed = [item.name for item in load_catalogue().values() if item.graspable and item.name not in without]
+    allowed = [item.name for item in PRODUCTS.values() if item.graspable and item.name not in without]
     required: list[str] = [only[int(rng.integers(len(only)))]] if only else []
     if not only and rng.random() < _PAIRS:
         required = [allowed[int(rng.integers(len(allowed)))]] * 2

@@ -17,7 +17,7 @@ import numpy as np
 from sim.scene.scenes import Scene
 from sim.tasks.relational_pick import relational_options
 from sim.tasks.sentences import could_mean, descriptions
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
+from tool_nodes.catalogue import Description, load_catalogue
 from tool_nodes.perception.learned.reading import PhraseTokens, read_phrase
 
 PhraseKind = Literal["plain", "held out", "several", "absent", "absent held out", "side", "beside"]
@@ -86,7 +86,7 @@ def known_descriptions() -> tuple[str, ...]:
     return tuple(sorted({text for item in load_catalogue().values() for text in descriptions(item)}))
 
 
-def compounds(item: CatalogueItem) -> list[str]:
+def compounds(item: Description) -> list[str]:
     """Longer descriptions of an item: colour or attributes before a name, a kind or a category."""
     nouns = [item.kind, item.name, *item.categories]
     two = [f"{word} {noun}" for word in (item.colour, *item.attributes) for noun in nouns if word not in noun]
@@ -100,7 +100,7 @@ def compounds(item: CatalogueItem) -> list[str]:
     return [*two, *three, *([f"{item.name} {item.kind}"] if item.kind not in item.name else [])]
 
 
-def meant_by(phrase: str, items: Sequence[CatalogueItem]) -> tuple[int, ...]:
+def meant_by(phrase: str, items: Sequence[Description]) -> tuple[int, ...]:
     """Which items a description without an article means: those it describes; others that it might are left open."""
     bare = phrase.removesuffix(" object")
     sure = [phrase in descriptions(item) for item in items]
@@ -117,7 +117,7 @@ def phrases_of(scene: Scene, rng: np.random.Generator, test: bool = False) -> It
         rng: Draws the absent ones and the references.
         test: Give what is never trained on as well.
     """
-    items = [placed.product for placed in scene.objects]
+    items = [placed.asset for placed in scene.objects]
     spared = held_out()
     texts = {text for item in items for text in descriptions(item)}
     if not test:
@@ -149,7 +149,7 @@ def phrases_of(scene: Scene, rng: np.random.Generator, test: bool = False) -> It
 def _by_place(scene: Scene, rng: np.random.Generator, test: bool) -> Iterator[LabelledPhrase]:
     order = rng.permutation(len(scene.objects))
     chosen = [scene.objects[k] for k in (order if test else order[:_REFERENCES])]
-    beside = [f" the {placed.product.name}" for placed in scene.objects]
+    beside = [f" the {placed.asset.name}" for placed in scene.objects]
     for target, wordings in relational_options(scene, chosen):
         meant = tuple(int(placed.id == target.id) for placed in scene.objects)
         for text in wordings:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agent_node.console.terminal import say
-from tool_nodes.catalogue import load_catalogue
+from sim.objects.products import PRODUCTS
 from tool_nodes.files import write_whole
 from tool_nodes.perception.learned.backend import LearnedPointer
 from tool_nodes.perception.learned.reading import read_phrase
@@ -68,14 +68,14 @@ class PointerTraining:
         for name, low in least.items():
             if getattr(self, name) < low:
                 raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{name} must be {low} or more, got {getattr(self, name)}.")
-        most = len(load_catalogue()) // 2
+        most = len(PRODUCTS) // 2
         if not 0 <= self.without_products <= most:
             raise ToolError(ErrorCode.INVALID_ARGUMENT, f"without_products must be 0 to {most}.")
 
     @property
     def held_out_products(self) -> tuple[str, ...]:
         """Graspable products that the training never shows."""
-        names = sorted(item.name for item in load_catalogue().values() if item.graspable)
+        names = sorted(item.name for item in PRODUCTS.values() if item.graspable)
         order = np.random.default_rng([self.seed, 63]).permutation(len(names))
         return tuple(names[k] for k in order[: self.without_products])
 

@@ -6,8 +6,9 @@ from functools import cache
 
 import numpy as np
 
+from sim.objects.asset import ObjectAsset
+from sim.objects.sets import find_asset
 from sim.scene.scenes import PlacedObject
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.geometry import pose, transform
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.types import FloatArray
@@ -124,7 +125,7 @@ def true_grasps(item: str) -> FloatArray:
     The jaws close across it, along its sides or, where it is round, in every direction; the hand comes from above or
     from a side, at several heights, and no finger reaches below the table. What stands beside it is left out.
     """
-    product = load_catalogue()[item]
+    product = find_asset(item)
     gripper = load_robot().gripper
     size = extents_of(item)
     yaws = np.deg2rad(np.arange(0.0, 180.0, 15.0)) if _is_round(product) else np.array([0.0, np.pi / 2])
@@ -153,9 +154,9 @@ def extents_of(item: str) -> FloatArray:
     return extents(PlacedObject("", item, (0.0, 0.0, 0.0), 0.0))
 
 
-def _has_edges(item: CatalogueItem) -> bool:
+def _has_edges(item: ObjectAsset) -> bool:
     return bool({"rectangular", "square"} & set(item.attributes)) and item.shape in ("box", "carton")
 
 
-def _is_round(item: CatalogueItem) -> bool:
+def _is_round(item: ObjectAsset) -> bool:
     return item.shape in ("can", "jar", "tube", "bottle")

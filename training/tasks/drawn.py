@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from sim.objects.asset import ObjectAsset
+from sim.objects.products import PRODUCTS
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene
 from sim.tasks import sentences
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 from training.tasks.seen import SeenScene
 from training.tasks.splits import Split, layout_of, products_of, split_of_layout
@@ -23,7 +24,7 @@ def draw_scene(
     rng: np.random.Generator,
     split: Split,
     required: Sequence[str],
-    forbidden: Callable[[CatalogueItem], bool] = lambda item: False,
+    forbidden: Callable[[ObjectAsset], bool] = lambda item: False,
     count: int | None = None,
     arrangement_ok: Callable[[Sequence[PlacedObject]], bool] = lambda objects: True,
 ) -> Scene | None:
@@ -58,22 +59,21 @@ def drawn_products(
     rng: np.random.Generator,
     split: Split,
     count: int,
-    fits: Callable[[CatalogueItem], bool] = lambda item: True,
+    fits: Callable[[ObjectAsset], bool] = lambda item: True,
 ) -> list[str]:
     """Different products of a split that fit, in random order; fewer where there are not so many."""
-    catalogue = load_catalogue()
-    names = [name for name in products_of(split) if fits(catalogue[name])]
+    names = [name for name in products_of(split) if fits(PRODUCTS[name])]
     return [names[k] for k in rng.permutation(len(names))[:count]]
 
 
 def called(scene: Scene, placed: PlacedObject) -> str | None:
     """Words that mean this thing and no other of the scene; None where there are none."""
-    phrases = sentences.unique_descriptions(placed.product, [other.product for other in scene.objects])
+    phrases = sentences.unique_descriptions(placed.asset, [other.asset for other in scene.objects])
     return placed.item if placed.item in phrases else None
 
 
 def draw_asked(
-    rng: np.random.Generator, split: Split, fits: Callable[[CatalogueItem], bool]
+    rng: np.random.Generator, split: Split, fits: Callable[[ObjectAsset], bool]
 ) -> tuple[SeenScene, PlacedObject, str] | None:
     """A random scene as it is seen, a thing of it that may be asked about, and what that is called; None for a miss.
 
@@ -90,6 +90,6 @@ def draw_asked(
     return None if name is None or not seen.clear(target) else (seen, target, name)
 
 
-def is_plain(item: CatalogueItem) -> bool:
+def is_plain(item: ObjectAsset) -> bool:
     """Whether a product is opaque and closed, so that its middle and its box are no matter of opinion."""
     return not item.container and item.colour != "transparent"

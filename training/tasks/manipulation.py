@@ -8,16 +8,17 @@ from typing import ClassVar
 
 import numpy as np
 
+from sim.objects.asset import ObjectAsset
+from sim.objects.products import PRODUCTS
 from sim.scene.scenes import SIDES, PlacedObject, Scene
 from sim.tasks import sentences
-from sim.tasks.arrangement import furthest, placeable, radius_of
+from sim.tasks.arrangement import furthest, placeable
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
 from sim.tasks.predicates import RELATIONS, Relation
 from sim.tasks.relational_pick import RelationalPickTask
 from sim.tasks.task import History, Score, Transcript
 from sim.tasks.tasks import GeneratedTask
-from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from training.tasks.drawn import called, draw_scene, drawn_products
 from training.tasks.splits import Split, layout_of, products_of, wordings_of
 
@@ -144,16 +145,16 @@ def make_pick_and_place(rng: np.random.Generator, seed: int, split: Split, fate:
 def _for_place(rng: np.random.Generator, split: Split, relation: Relation) -> list[str] | None:
     """What is moved, of the split's own, and what it is put to, of its own or of the training's."""
 
-    def movable(item: CatalogueItem) -> bool:
-        small = item.name in SMALL if relation == "on" else radius_of(item) <= LARGEST_RADIUS_M
+    def movable(item: ObjectAsset) -> bool:
+        small = item.name in SMALL if relation == "on" else item.outer_radius <= LARGEST_RADIUS_M
         return item.graspable and small
 
-    def refers(item: CatalogueItem) -> bool:
+    def refers(item: ObjectAsset) -> bool:
         return item.container if relation == "in" else item.name in TOPS if relation == "on" else not item.container
 
     moved = drawn_products(rng, split, 1, movable)
     allowed = [name for name in dict.fromkeys((*products_of(split), *products_of("train"))) if name not in moved]
-    beside = [name for name in allowed if refers(load_catalogue()[name])]
+    beside = [name for name in allowed if refers(PRODUCTS[name])]
     need = 2 if relation == "between" else 1
     if not moved or len(beside) < need:
         return None

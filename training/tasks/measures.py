@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from sim.objects.products import PRODUCTS
 from sim.tasks import sentences
-from tool_nodes.catalogue import load_catalogue
 from training.rewards import evic, last, peria, spacetools
 from training.tasks import answers
 from training.tasks.boxes import extents_of
@@ -109,8 +109,7 @@ def make_depth(rng: np.random.Generator, seed: int, split: Split, fate: float) -
 def make_count(rng: np.random.Generator, seed: int, split: Split, fate: float) -> QuestionTask | None:
     """How many things of a kind stand on the table."""
     number = 1 + int(fate * MOST_COUNTED)
-    catalogue = load_catalogue()
-    own = [catalogue[name] for name in products_of(split) if is_plain(catalogue[name])]
+    own = [PRODUCTS[name] for name in products_of(split) if is_plain(PRODUCTS[name])]
     kinds = [kind for kind in PLURALS if any(item.kind == kind for item in own)]
     kind = kinds[int(rng.integers(len(kinds)))]
     names = [item.name for item in own if item.kind == kind]

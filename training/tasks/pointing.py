@@ -11,7 +11,6 @@ from sim.scene.scenes import (
     Side,
     distances,
     footprint,
-    outer_radius,
     reachable_grid,
 )
 from sim.tasks.predicates import THRESHOLDS
@@ -118,7 +117,7 @@ def free_places(seen: SeenScene, reference: PlacedObject, side: Side) -> FloatAr
     offset = grid - np.asarray(reference.position_m[:2])
     along, across = offset @ direction, np.abs(offset @ np.array([-direction[1], direction[0]]))
     margin = THRESHOLDS.margin_m
-    farthest = outer_radius(reference.item) + FREE_RADIUS + THRESHOLDS.gap_m
+    farthest = reference.asset.outer_radius + FREE_RADIUS + THRESHOLDS.gap_m
     beside = (along >= across + margin) & (along >= margin) & (along <= farthest)
     grid = grid[beside]
     ok = distances(grid, footprint(reference)) - FREE_RADIUS <= THRESHOLDS.gap_m

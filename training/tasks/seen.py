@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from sim.camera.ray import jittered, object_of_geom, scene_camera
 from sim.camera.ray_casting import OPAQUE, RayView, RayWorld
-from sim.scene.objects import add_object, hull_points
 from sim.scene.scenes import PlacedObject, Scene
 from tool_nodes.geometry import invert, pose, project, rotation_z, transform
 from tool_nodes.types import BoolArray, FloatArray
@@ -45,7 +44,7 @@ class SeenScene:
         self._K, self.T_base_camera = camera.K, camera.T_base_camera
         spec = mujoco.MjSpec()
         for index, placed in enumerate(scene.objects):
-            add_object(spec, placed, index)
+            placed.add_to(spec, index)
         model = spec.compile()
         data = mujoco.MjData(model)
         world = RayWorld(model)
@@ -82,7 +81,7 @@ class SeenScene:
 
     def clear(self, placed: PlacedObject) -> bool:
         """Whether a thing is large enough in the picture, whole, and not hidden, so that it may be asked about."""
-        if placed.product.colour == "transparent" or int(self.mask(placed).sum()) < LEAST_PIXELS:
+        if placed.asset.colour == "transparent" or int(self.mask(placed).sum()) < LEAST_PIXELS:
             return False
         outline = self.project(surface_points(placed))
         inside = bool(((outline > 0.01) & (outline < 0.99)).all())
@@ -104,7 +103,7 @@ def T_base_object(placed: PlacedObject) -> FloatArray:
 
 def surface_points(placed: PlacedObject) -> FloatArray:
     """(K, 3) points of the thing's mesh whose hull is the thing's, base frame [m]."""
-    return transform(T_base_object(placed), hull_points(placed.item))
+    return transform(T_base_object(placed), placed.asset.hull_points)
 
 
 def corners(placed: PlacedObject) -> FloatArray:
@@ -115,5 +114,5 @@ def corners(placed: PlacedObject) -> FloatArray:
 
 def extents(placed: PlacedObject) -> FloatArray:
     """(3,) of a thing's mesh along its own axes, z up [m]."""
-    points = hull_points(placed.item)
+    points = placed.asset.hull_points
     return np.asarray(points.max(axis=0) - points.min(axis=0))

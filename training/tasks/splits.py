@@ -15,8 +15,8 @@ from typing import Literal, TypeVar, cast, get_args
 
 import numpy as np
 
+from sim.objects.products import PRODUCTS
 from sim.scene.scenes import PlacedObject
-from tool_nodes.catalogue import load_catalogue
 from tool_nodes.results import ErrorCode, ToolError
 
 Split = Literal["train", "validation", "test"]
@@ -60,9 +60,9 @@ def split_named(name: str) -> Split:
 def products_of(split: Split) -> tuple[str, ...]:
     """Names of the products that tasks of a split ask about, in the catalogue's order."""
     if split != "train":
-        return tuple(name for name in load_catalogue() if name in HELD_OUT[split])
+        return tuple(name for name in PRODUCTS if name in HELD_OUT[split])
     held_out = {name for names in HELD_OUT.values() for name in names}
-    return tuple(name for name in load_catalogue() if name not in held_out)
+    return tuple(name for name in PRODUCTS if name not in held_out)
 
 
 def layout_of(objects: Sequence[PlacedObject]) -> tuple[int, ...]:

@@ -53,11 +53,11 @@ class Right:
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         place = parse_free_space(text)
         if place is None:
-            named = [mask for placed, mask in self.truth.visible() if text in (placed.item, placed.product.kind)]
+            named = [mask for placed, mask in self.truth.visible() if text in (placed.item, placed.asset.kind)]
             return [inner_point(mask) for mask in named]
         objects = self.truth.scene.objects
         wanted = place.references[0].removeprefix("the ") if place.references else objects[0].item
-        reference = next(placed for placed in objects if placed.item == wanted and not placed.product.container)
+        reference = next(placed for placed in objects if placed.item == wanted and not placed.asset.container)
         where = free_side(self.truth.scene, reference.id, SIDE_OF.get(place.relation, "left"))
         assert where is not None
         seen = transform(invert(frame.T_base_camera), np.array([[*where, 0.0]]))
@@ -165,7 +165,7 @@ def test_the_true_box_of_something_round_has_the_yaw_that_it_is_compared_with() 
     for placed, same in zip(truth.scene.objects, (True, False), strict=True):
         state = truth.states[placed.id]
         T = pose(matrix_from_quat_wxyz(state.quat_wxyz) @ rotation_z(0.4), state.position_m)
-        turned = Box(invert(truth.frame.T_base_camera) @ T, np.asarray(placed.product.size_m) / 2)
+        turned = Box(invert(truth.frame.T_base_camera) @ T, np.asarray(placed.asset.size_m) / 2)
         overlap = box_iou(turned, true_box(truth, truth.frame, placed, turned))
         assert (overlap > 0.999) == same, placed.item
 

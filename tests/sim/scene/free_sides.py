@@ -17,7 +17,6 @@ from sim.scene.scenes import (
     footprint,
     in_cones,
     in_window,
-    outer_radius,
     reachable_grid,
 )
 from tool_nodes.types import FloatArray
@@ -37,7 +36,7 @@ def free_side(scene: Scene, object_id: str, side: Side) -> FloatArray | None:
     placed = scene.find(object_id)
     grid = reachable_grid(0.01)
     centre, direction = np.asarray(placed.position_m[:2]), np.asarray(SIDES[side])
-    close = np.linalg.norm(grid - centre, axis=1) <= outer_radius(placed.item) + FREE_RADIUS + FREE_GAP[1]
+    close = np.linalg.norm(grid - centre, axis=1) <= placed.asset.outer_radius + FREE_RADIUS + FREE_GAP[1]
     grid = grid[close & in_cones(grid - centre)[list(SIDES).index(side)]]
     grid = grid[in_window(distances(grid, footprint(placed)))]
     for other in scene.objects:

@@ -56,10 +56,10 @@ def test_every_generated_object_can_be_gripped_reached_and_placed_beside(seed: i
         assert gap(a, b) >= MIN_GAP
     for placed in scene.objects:
         assert within_reach(placed.position_m[:2])
-        assert placed.position_m[2] == pytest.approx(placed.product.size_m[2] / 2)
-        if placed.product.container:
+        assert placed.position_m[2] == pytest.approx(placed.asset.size_m[2] / 2)
+        if placed.asset.container:
             continue
-        assert placed.product.graspable
+        assert placed.asset.graspable
         for side, direction in SIDES.items():
             spot = free_side(scene, placed.id, side)
             assert spot is not None, (placed.id, side)
@@ -90,7 +90,7 @@ def test_forbidden_items_stay_away_whether_named_or_described() -> None:
     for seed in range(8):
         names = {placed.item for placed in generate_scene(seed, forbidden=["bunny", "cola"]).objects}
         assert not names & {"bunny", "cola"}
-        kinds = {p.product.kind for p in generate_scene(seed, forbidden=lambda item: item.kind == "box").objects}
+        kinds = {p.asset.kind for p in generate_scene(seed, forbidden=lambda item: item.kind == "box").objects}
         assert "box" not in kinds
 
 
@@ -98,7 +98,7 @@ def test_no_tall_object_stands_right_before_a_lower_one() -> None:
     for seed in range(20):
         for rear, front in combinations(generate_scene(seed).objects, 2):
             for low, tall in ((rear, front), (front, rear)):
-                if tall.product.size_m[2] <= max(0.12, low.product.size_m[2]):
+                if tall.asset.size_m[2] <= max(0.12, low.asset.size_m[2]):
                     continue
                 offset = np.subtract(tall.position_m, low.position_m)
                 assert not (0 < offset[0] < 0.12 and abs(offset[1]) < 0.02), (tall.id, low.id)

@@ -31,13 +31,13 @@ def test_the_first_two_stand_as_far_apart_as_promised_and_the_others_free(seed: 
     for k in range(row, len(objects)):
         assert min(gap(outlines[k], outlines[j]) for j in range(k)) >= MIN_GAP
     assert all(workspace.within_reach(placed.position_m[:2]) for placed in objects)
-    items = [placed.product for placed in objects]
+    items = [placed.asset for placed in objects]
     assert all(sum(could_mean(item.name, other) for other in items) == 1 for item in items)
 
 
 def test_neighbours_have_in_common_what_the_pairing_says() -> None:
     for seed in SEEDS:
-        first, second = (placed.product for placed in scene(seed).objects[:2])
+        first, second = (placed.asset for placed in scene(seed).objects[:2])
         alike = first.colour.split()[-1] == second.colour.split()[-1]
         level = abs(first.size_m[2] - second.size_m[2]) < 0.008
         assert alike == crowd_pairing(seed).startswith("same colour")

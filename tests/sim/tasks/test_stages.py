@@ -158,7 +158,7 @@ def test_jaws_that_close_beside_the_thing_were_at_it_and_no_more() -> None:
     missed = Station(SCENE)
     thing = missed.world.snapshot().objects[TARGET]
     # Aside is across the direction in which the jaws close: away from the palm's middle, by its width.
-    half = SCENE.find(TARGET).product.size_m[0] / 2
+    half = SCENE.find(TARGET).asset.size_m[0] / 2
     axis = _across(station, log[-1][1][arm])
     missed.world.place_object(TARGET, thing.position_m + (half + 0.017) * axis, thing.quat_wxyz)
     judge = Judge(missed)
@@ -246,7 +246,7 @@ def test_what_flies_up_without_the_jaws_is_not_lifted() -> None:
 
 @pytest.mark.parametrize(("gap_m", "near"), [(0.019, True), (0.021, False)])
 def test_the_hand_is_at_a_thing_within_two_centimetres_of_its_box(gap_m: float, near: bool) -> None:
-    above = SCENE.find(TARGET).product.size_m[2] / 2 + gap_m
+    above = SCENE.find(TARGET).asset.size_m[2] / 2 + gap_m
     stages = pick_stages(made_up([0.0], [ON_TABLE], hand_z=above), [TARGET])
     assert bool(stages["hand_at_target"]) is near
 

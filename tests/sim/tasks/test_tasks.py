@@ -57,7 +57,7 @@ def test_a_paper_task_is_well_formed_in_a_crowded_scene(index: int) -> None:
         assert isinstance(task, PlaceTask) == (index >= 13)
         about = {*task.target_ids, *(task.reference_ids if isinstance(task, PlaceTask) else ())}
         assert len(task.scene.objects) - len(about) >= 6
-        assert target(task).product.graspable
+        assert target(task).asset.graspable
 
 
 @pytest.mark.parametrize("index", PAPER)
@@ -72,13 +72,13 @@ def test_a_paper_task_is_decided_by_its_seed(index: int) -> None:
 )
 def test_only_the_target_answers_to_its_description(index: int, phrase: str) -> None:
     for seed in SEEDS:
-        meant = [p.id for p in paper(index, seed).scene.objects if sentences.could_mean(phrase, p.product)]
+        meant = [p.id for p in paper(index, seed).scene.objects if sentences.could_mean(phrase, p.asset)]
         assert meant == list(paper(index, seed).target_ids)
 
 
 def test_exactly_one_object_is_dark_blue() -> None:
     for seed in SEEDS:
-        blue = [p.id for p in paper(0, seed).scene.objects if "dark blue" in (p.product.colour,)]
+        blue = [p.id for p in paper(0, seed).scene.objects if "dark blue" in (p.asset.colour,)]
         assert blue == list(paper(0, seed).target_ids)
 
 
@@ -86,12 +86,12 @@ def test_soft_and_solid_toy_are_both_there_and_told_apart() -> None:
     for seed in SEEDS:
         for index, meant in ((1, "soft"), (2, "solid")):
             task = paper(index, seed)
-            toys = [placed.product for placed in task.scene.objects if "toy" in placed.product.categories]
+            toys = [placed.asset for placed in task.scene.objects if "toy" in placed.asset.categories]
             assert sorted(next(a for a in ("soft", "solid") if a in toy.attributes) for toy in toys) == [
                 "soft",
                 "solid",
             ]
-            assert meant in target(task).product.attributes
+            assert meant in target(task).asset.attributes
 
 
 @pytest.mark.parametrize("index", [7, 8, 11, 12])
@@ -118,7 +118,7 @@ def test_left_and_right_follow_the_camera_s_picture(index: int) -> None:
 def test_the_leftmost_condiment_is_left_of_another() -> None:
     for seed in SEEDS:
         task = paper(15, seed)
-        condiments = [placed for placed in task.scene.objects if "condiment" in placed.product.categories]
+        condiments = [placed for placed in task.scene.objects if "condiment" in placed.asset.categories]
         assert len(condiments) >= 2
         assert task.target_ids == (min(condiments, key=lambda placed: placed.position_m[1]).id,)
 
@@ -127,7 +127,7 @@ def test_the_two_plushies_stand_together_and_both_are_meant() -> None:
     for seed in SEEDS:
         task = paper(19, seed)
         assert isinstance(task, PlaceTask)
-        plush = {placed.id for placed in task.scene.objects if placed.product.kind == "plush"}
+        plush = {placed.id for placed in task.scene.objects if placed.asset.kind == "plush"}
         assert plush == set(task.reference_ids)
         a, b = (task.scene.find(name).position_m for name in task.reference_ids)
         assert np.linalg.norm(np.subtract(a, b)) <= 0.15
@@ -180,7 +180,7 @@ def test_a_random_task_is_decided_by_its_seed() -> None:
 @pytest.mark.parametrize("seed", RANDOM)
 def test_a_random_task_can_be_done(seed: int) -> None:
     task = random(seed)
-    assert target(task).product.graspable
+    assert target(task).asset.graspable
     if not isinstance(task, PlaceTask):
         assert task.category != "pick_and_place"
         return
@@ -197,7 +197,7 @@ def test_what_is_told_from_its_like_by_its_place_is_called_by_its_name_or_kind()
     relational = [task for task in map(random, RANDOM) if task.category == "relational_pick"]
     assert len(relational) >= 5
     for task in relational:
-        product = target(task).product
+        product = target(task).asset
         assert product.name in task.text or product.kind in task.text
 
 

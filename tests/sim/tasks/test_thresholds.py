@@ -39,7 +39,7 @@ ITEMS = {
     "white_bowl_1": "white bowl",
 }
 SCENE = Scene(0, tuple(PlacedObject(name, item, ZERO, 0.0) for name, item in ITEMS.items()), ZERO, ZERO, ZERO, ZERO, "")
-HEIGHT = {name: SCENE.find(name).product.size_m[2] for name in ITEMS}
+HEIGHT = {name: SCENE.find(name).asset.size_m[2] for name in ITEMS}
 
 
 def state(name: str, x: float, y: float, up: float = 0.0, touching: str = "table") -> ObjectState:
@@ -360,7 +360,7 @@ def test_on_is_within_a_centimetre_of_the_top(up_m: float, on: bool) -> None:
 @pytest.mark.parametrize("relation", ["left_of", "next_to"])
 @pytest.mark.parametrize(("gap_m", "near"), [(0.001, True), (0.149, True), (0.151, False)])
 def test_beside_is_apart_and_at_most_fifteen_centimetres_away(relation: Relation, gap_m: float, near: bool) -> None:
-    half = SCENE.find("milk_1").product.size_m[1] / 2 + SCENE.find("cola_1").product.size_m[1] / 2
+    half = SCENE.find("milk_1").asset.size_m[1] / 2 + SCENE.find("cola_1").asset.size_m[1] / 2
     moved = state("cola_1", 0.48, 0.3 - half - gap_m)
     found = fault(relation, ("milk_1",), moved, BEFORE.objects["milk_1"])
     assert found == (None if near else "cola_1 is 15 cm away, more than 15 cm.")
@@ -369,7 +369,7 @@ def test_beside_is_apart_and_at_most_fifteen_centimetres_away(relation: Relation
 
 
 def test_apart_is_not_to_touch_and_not_to_overlap() -> None:
-    touching = SCENE.find("milk_1").product.size_m[1]
+    touching = SCENE.find("milk_1").asset.size_m[1]
     other = BEFORE.objects["milk_1"]
     assert fault("next_to", ("milk_1",), state("milk_2", 0.48, 0.3 - touching + 0.002), other) is not None
     assert fault("next_to", ("milk_1",), state("milk_2", 0.48, 0.3 - touching - 0.002), other) is None

@@ -77,7 +77,7 @@ def test_a_thing_set_down_beside_another_is_free_near_and_in_that_direction(seed
     towards = {"left_of": -right, "right_of": right, "in_front_of": -away, "behind": away}
     found = 0
     for index, reference in enumerate(scene.objects):
-        if reference.product.container:
+        if reference.asset.container:
             continue
         try:
             xyz = place(frame, relation, index)

@@ -57,7 +57,7 @@ def test_it_hits_what_names_and_attributes_single_out_in_scenes_that_it_never_sa
         scene = scene_of("test", 0, 5000 + number)
         frame, _ = seen(number)
         assert frame.ids is not None
-        items = [placed.product for placed in scene.objects]
+        items = [placed.asset for placed in scene.objects]
         for k, item in enumerate(items):
             if np.count_nonzero(frame.ids == k) < 20:
                 continue

@@ -59,7 +59,7 @@ def test_a_scene_with_slippery_things_is_written_and_read_to_the_last_bit() -> N
     assert parse_scene(scene_yaml(scene)) == scene
     assert "grip" not in scene_yaml(TASK.scene)
     first, item = scene_document(scene)["objects"][0], scene.objects[0]
-    assert first["mass_kg"] == item.weight * item.product.mass_kg
+    assert first["mass_kg"] == item.weight * item.asset.mass_kg
 
 
 def test_weight_and_grip_are_those_of_the_physics() -> None:

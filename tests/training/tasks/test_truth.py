@@ -89,7 +89,7 @@ def test_the_corners_of_a_pose_are_the_catalogues_box_at_the_true_pose(tasks, fr
     task, frame = tasks["pose"], frames["pose"]
     placed = task.scene.objects[0]
     signs = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
-    local = signs * np.array(placed.product.size_m) / 2
+    local = signs * np.array(placed.asset.size_m) / 2
     c, s = math.cos(placed.yaw), math.sin(placed.yaw)
     base = local @ np.array([[c, s, 0], [-s, c, 0], [0, 0, 1]]) + np.array(placed.position_m)
     pixels = project(transform(np.linalg.inv(frame.T_base_camera), base), frame.K)
@@ -108,7 +108,7 @@ def test_a_distance_and_a_size_are_those_of_the_scene(tasks):
 def test_so_many_things_of_the_kind_stand_there(tasks):
     task = tasks["count"]
     kind = task.scene.objects[0].product.kind
-    assert sum(placed.product.kind == kind for placed in task.scene.objects) == task.truth
+    assert sum(placed.asset.kind == kind for placed in task.scene.objects) == task.truth
 
 
 def test_a_thing_that_another_one_hides_is_not_asked_about(tasks):

@@ -1,75 +1,82 @@
-"""Things that no catalogue knows: convex solids and their unions, drawn at random.
-
-Body frame: origin at the centre of the bounding box, z up as the thing was drawn.
-"""
+"""Things that no robot has been told of: convex solids and their unions, drawn at random; the set "foreign"."""
 
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, get_args
 
-import mujoco
 import numpy as np
 from scipy.spatial import ConvexHull
+from scipy.spatial.transform import Rotation
 
+from sim.objects.asset import Contact, ObjectAsset
+from sim.objects.convex import ConvexAsset
+from tool_nodes.perception.colours import name_colour
 from tool_nodes.types import FloatArray
 
+ForeignLayout = Literal["packed", "pile"]
+LAYOUTS: tuple[ForeignLayout, ...] = get_args(ForeignLayout)
+"""`packed` stands side by side, 0 to 15 mm apart; `pile` was dropped one upon the other."""
+
+THINGS = 5
+"""Things of a scene [-]; as many as find room under the camera in a heap."""
 DENSITY = 350.0
-"""Of what is light as a toy or a packet is [kg/m^3]; chosen by hand."""
+"""Density of what is light as a toy or a packet is [kg/m^3]: half that of wood."""
 _LIGHTEST_KG, _HEAVIEST_KG = 0.03, 0.35
-"""Bounds of the mass of one thing [kg]; chosen by hand."""
+"""Bounds of the mass of one thing [kg]: those of the catalogue's products."""
+_ALIKE = 0.3
+"""Share of scenes whose things have one hue [-]: colour alone must not tell neighbours apart in all of them."""
 _RING = 20
-"""Corners of what is round [-]; chosen by hand."""
+"""Corners of what is round [-]: flat to 0.4 mm at a radius of 34 mm."""
+_KEPT = 64
+"""Scenes whose things are kept [-]."""
 
 
-@dataclass(frozen=True, eq=False)
-class Solid:
-    """A thing made of convex parts.
-
-    Attributes:
-        family: How it was drawn, e.g. "lathe".
-        parts: Corners (N, 3) of each convex part, body frame [m].
-        rgb: Colour, 0..1.
-        mass_kg: Of the whole.
-    """
-
-    family: str
-    parts: tuple[FloatArray, ...]
-    rgb: tuple[float, float, float]
-    mass_kg: float
-
-    def turned(self, R: FloatArray) -> Solid:
-        """The same thing in a body frame that is turned by R (3, 3)."""
-        return replace(self, parts=tuple(part @ R.T for part in self.parts))
-
-    @property
-    def radius_m(self) -> float:
-        """Of the ball about the body's origin that holds it [m]."""
-        return float(np.linalg.norm(np.vstack(self.parts), axis=1).max())
-
-    @property
-    def half_extents_m(self) -> FloatArray:
-        """(3,) half sides of the bounding box [m]."""
-        return np.abs(np.vstack(self.parts)).max(axis=0)
-
-    def add_to(self, spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str) -> None:
-        """Give a body of a MuJoCo specification its geoms, called `{name}_{k}`."""
-        volumes = [ConvexHull(part).volume for part in self.parts]
-        for k, (part, volume) in enumerate(zip(self.parts, volumes, strict=True)):
-            spec.add_mesh(name=f"{name}_{k}", uservert=part.ravel())
-            body.add_geom(
-                name=f"{name}_{k}",
-                type=mujoco.mjtGeom.mjGEOM_MESH,
-                meshname=f"{name}_{k}",
-                rgba=[*self.rgb, 1.0],
-                mass=self.mass_kg * volume / sum(volumes),
-                friction=[0.7, 0.005, 0.001],
-                condim=6,
-            )
+def drawn(seed: int, layout: ForeignLayout) -> tuple[tuple[ConvexAsset, ...], np.random.Generator]:
+    """The things of a scene, and the random numbers that go on where they ended."""
+    rng = np.random.default_rng([seed, LAYOUTS.index(layout), 0xF0])
+    hue = float(rng.random()) if rng.random() < _ALIKE else None
+    things = tuple(draw_solid(rng, hue) for _ in range(THINGS))
+    if layout == "pile":
+        turns = Rotation.random(THINGS, random_state=int(rng.integers(2**31))).as_matrix()
+        things = tuple(thing.turned(R) for thing, R in zip(things, turns, strict=True))
+    return things, rng
 
 
-def draw_solid(rng: np.random.Generator, hue: float | None = None) -> Solid:
+@lru_cache(_KEPT)
+def _things(seed: int, layout: ForeignLayout) -> tuple[ConvexAsset, ...]:
+    return drawn(seed, layout)[0]
+
+
+class _Foreign(Mapping[str, ObjectAsset]):
+    """Things by layout, seed and number, e.g. "pile-7-2"; there is no end of them, and seed 0 is listed."""
+
+    def __getitem__(self, name: str) -> ObjectAsset:
+        match = re.fullmatch(rf"({'|'.join(LAYOUTS)})-([0-9]{{1,18}})-([0-{THINGS - 1}])", name)
+        if match is None:
+            raise KeyError(name)
+        layout: ForeignLayout = "pile" if match[1] == "pile" else "packed"
+        return _things(int(match[2]), layout)[int(match[3])]
+
+    def __iter__(self) -> Iterator[str]:
+        return (foreign_name(0, layout, k) for layout in LAYOUTS for k in range(THINGS))
+
+    def __len__(self) -> int:
+        return len(LAYOUTS) * THINGS
+
+
+FOREIGN = _Foreign()
+
+
+def foreign_name(seed: int, layout: ForeignLayout, k: int) -> str:
+    """Name of a thing in the set."""
+    return f"{layout}-{seed}-{k}"
+
+
+def draw_solid(rng: np.random.Generator, hue: float | None = None) -> ConvexAsset:
     """A random thing whose narrowest side fits between the jaws of a hand; of a given hue [0, 1) where there is one."""
     family = str(rng.choice(list(_FAMILIES)))
     parts = _FAMILIES[family](rng)
@@ -77,8 +84,18 @@ def draw_solid(rng: np.random.Generator, hue: float | None = None) -> Solid:
     middle = (corners.min(axis=0) + corners.max(axis=0)) / 2
     parts = tuple(part - middle for part in parts)
     volume = sum(ConvexHull(part).volume for part in parts)
-    colour = colorsys.hsv_to_rgb(rng.random() if hue is None else hue, rng.uniform(0.15, 0.9), rng.uniform(0.35, 0.95))
-    return Solid(family, parts, colour, float(np.clip(DENSITY * volume, _LIGHTEST_KG, _HEAVIEST_KG)))
+    rgb = colorsys.hsv_to_rgb(rng.random() if hue is None else hue, rng.uniform(0.15, 0.9), rng.uniform(0.35, 0.95))
+    x, y, z = (2 * np.abs(np.vstack(parts)).max(axis=0)).tolist()
+    return ConvexAsset(
+        name=family,
+        kind=family,
+        colour=name_colour(255 * np.array(rgb)),
+        size_m=(x, y, z),
+        mass_kg=float(np.clip(DENSITY * volume, _LIGHTEST_KG, _HEAVIEST_KG)),
+        contact=Contact(friction=(0.7, 0.005, 0.001), condim=6),
+        parts=parts,
+        rgb=rgb,
+    )
 
 
 def _disc(radius: float, z: float) -> FloatArray:

@@ -1,0 +1,120 @@
+"""What a scene can hold: a thing that knows its own physics, outline, cavity, mass, colours and words.
+
+Body frame of a thing: origin at the centre of its bounding box, z up as it stands on the table.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+
+import mujoco
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from tool_nodes.catalogue import Description
+from tool_nodes.types import FloatArray
+
+Triple = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Cavity:
+    """The inside of a container, in its body frame.
+
+    Attributes:
+        half_extents_m: (2,) half width of the opening along x and y [m].
+        round: True if the opening is a disc rather than a rectangle.
+        floor_z: Height of the inner floor [m].
+        rim_z: Height of the rim [m].
+    """
+
+    half_extents_m: tuple[float, float]
+    round: bool
+    floor_z: float
+    rim_z: float
+
+    def contains(self, xy: FloatArray) -> bool:
+        """True if (x, y) in the body frame lies inside the opening."""
+        scaled = np.abs(xy) / np.asarray(self.half_extents_m)
+        return bool(np.hypot(*scaled) < 1 if self.round else np.all(scaled < 1))
+
+
+@dataclass(frozen=True)
+class Contact:
+    """How a thing touches others: MuJoCo's parameters of its geoms.
+
+    Attributes:
+        friction: Sliding [-], torsional [m] and rolling [m].
+        condim: Dimensions of the contact: 4 without rolling friction, 6 with it.
+        solref: Time constant [s] and damping ratio [-] of the contact.
+    """
+
+    friction: Triple = (0.7, 0.005, 0.0001)
+    condim: int = 4
+    solref: tuple[float, float] = (0.02, 1.0)
+
+
+ABOVE_PADS = 2
+"""MuJoCo takes the contact parameters of the geom with the higher priority [-]; a gripper's pads have 1."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ObjectAsset(Description, ABC):
+    """One thing that a scene can hold; scenes name it, and everything about its body is asked of it.
+
+    Its words are what people call it: tasks are worded with them, and the simulator's truth answers in them. What a
+    robot knows of it is another matter (`tool_nodes/catalogue.yaml`), and may be nothing.
+
+    Attributes:
+        size_m: Extents (x, y, z) as it stands on the table [m].
+        mass_kg: Mass [kg].
+        contact: Friction and softness.
+        cavity: The inside of what is hollow; None for everything else.
+        graspable: True if a gripper can hold it from above.
+        upright: False for what stands on any side, such as a ball: it never topples.
+        shape: Name of its form, e.g. "bottle"; empty where it has none.
+    """
+
+    size_m: Triple
+    mass_kg: float
+    contact: Contact = Contact()
+    cavity: Cavity | None = None
+    graspable: bool = True
+    upright: bool = True
+    shape: str = ""
+
+    @abstractmethod
+    def add_geoms(self, spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, grip: float, weight: float) -> None:
+        """Give a body of a MuJoCo specification its geoms, in its colours.
+
+        Args:
+            spec: The model under construction.
+            body: The body, which has a free joint.
+            name: Prefix of the names of geoms and meshes: `{name}_{k}`.
+            grip: Factor of the friction, above 0; see `contact_of`.
+            weight: Factor of the mass, above 0.
+        """
+
+    @cached_property
+    @abstractmethod
+    def hull_points(self) -> FloatArray:
+        """Points (K, 3) whose convex hull is that of the thing, body frame [m]; not to be changed."""
+
+    @cached_property
+    def outline(self) -> FloatArray:
+        """Outline (K, 2) seen from above, counter-clockwise, body frame [m]."""
+        flat = self.hull_points[:, :2]
+        return flat[ConvexHull(flat).vertices]
+
+    @cached_property
+    def outer_radius(self) -> float:
+        """Radius of the circle about the body's axis that encloses the outline [m]."""
+        return float(np.linalg.norm(self.outline, axis=1).max())
+
+    def contact_of(self, grip: float) -> dict[str, object]:
+        """MuJoCo's contact parameters of its geoms; friction that is not its own holds against the gripper's pads."""
+        own = {"friction": [grip * value for value in self.contact.friction], "condim": self.contact.condim}
+        own["solref"] = list(self.contact.solref)
+        return own if grip == 1.0 else own | {"priority": ABOVE_PADS}

@@ -1,0 +1,54 @@
+"""Things made of convex solids given by their corners: a kind of `ObjectAsset`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import mujoco
+import numpy as np
+from scipy.spatial import ConvexHull
+
+from sim.objects.asset import ObjectAsset
+from tool_nodes.types import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ConvexAsset(ObjectAsset):
+    """A thing made of convex solids of one colour.
+
+    Attributes:
+        parts: Corners (N, 3) of each convex solid, body frame [m].
+        rgb: Colour, 0..1.
+    """
+
+    parts: tuple[FloatArray, ...]
+    rgb: tuple[float, float, float]
+
+    def turned(self, R: FloatArray) -> ConvexAsset:
+        """The same thing in a body frame that is turned by R (3, 3)."""
+        parts = tuple(part @ R.T for part in self.parts)
+        x, y, z = (2 * np.abs(np.vstack(parts)).max(axis=0)).tolist()
+        return replace(self, parts=parts, size_m=(x, y, z))
+
+    def add_geoms(self, spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, grip: float, weight: float) -> None:
+        """See ObjectAsset; the mass is spread over the solids by their volume."""
+        volumes = [ConvexHull(part).volume for part in self.parts]
+        for k, (part, volume) in enumerate(zip(self.parts, volumes, strict=True)):
+            spec.add_mesh(name=f"{name}_{k}", uservert=part.ravel())
+            body.add_geom(
+                name=f"{name}_{k}",
+                type=mujoco.mjtGeom.mjGEOM_MESH,
+                meshname=f"{name}_{k}",
+                rgba=[*self.rgb, 1.0],
+                mass=weight * self.mass_kg * volume / sum(volumes),
+                **self.contact_of(grip),
+            )
+
+    @cached_property
+    def hull_points(self) -> FloatArray:
+        """(K, 3) corners of the convex hull of all solids, body frame [m]."""
+        points = np.vstack(self.parts)
+        points = points[ConvexHull(points).vertices]
+        points.setflags(write=False)
+        return points

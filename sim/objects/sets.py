@@ -1,0 +1,47 @@
+"""Sets of things that scenes can hold, by name: entry points of installed packages, this project's own and anybody's.
+
+An entry of the group `toolhand.objects` is a mapping of names to `ObjectAsset`, `fruits = "my_fruits:OBJECTS"`; a scene
+names a thing of it as `fruits/mango`. A name without a set means a product of `sim/objects/products.yaml`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from sim.objects.asset import ObjectAsset
+from sim.objects.products import PRODUCTS
+from tool_nodes import registry
+from tool_nodes.catalogue import nearest_names
+from tool_nodes.results import invalid, unavailable
+
+_SHOWN = 64
+"""So many characters of an unknown name are repeated."""
+
+
+def find_asset(name: str) -> ObjectAsset:
+    """The thing of a name: "red box", or "fruits/mango" for the thing "mango" of the set "fruits".
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for an unknown set or thing, with the names that are nearest; UNAVAILABLE for a set
+            that cannot be loaded.
+    """
+    set_name, slash, within = name.partition("/")
+    things, where, key = (object_set(set_name), f'the set "{set_name}"', within) if slash else (*_CATALOGUE, name)
+    try:
+        return things[key]
+    except KeyError:
+        near = nearest_names(key[:_SHOWN], things)
+        raise invalid(f'"{key[:_SHOWN]}" is not in {where}, the nearest names are {near}.') from None
+
+
+_CATALOGUE: tuple[Mapping[str, ObjectAsset], str] = (PRODUCTS, "the catalogue")
+
+
+@cache
+def object_set(name: str) -> Mapping[str, ObjectAsset]:
+    """The set of a name, loaded once. Raises ToolError as `find_asset`."""
+    things = registry.load("object set", name)
+    if not isinstance(things, Mapping) or not all(isinstance(things[key], ObjectAsset) for key in things):
+        raise unavailable(f"The object set {name!r} must be a mapping of names to ObjectAsset.")
+    return things
