@@ -84,6 +84,8 @@ def sentences() -> list[tuple[str, str, str]]:
     """(page, scene, sentence) of every sentence that a page offers to be typed; a graph keeps the scene it has."""
     found = []
     for page in PAGES:
+        if page.name == "objects.md":
+            continue  # its things come in a package, with which tests/extensions/test_objects.py says the sentence
         graph = "example"
         for line in page.read_text(encoding="utf-8").splitlines():
             scene = SCENE.search(line)

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.spatial import ConvexHull
 
 from tool_nodes.catalogue import Description
+from tool_nodes.results import invalid
 from tool_nodes.types import FloatArray
 
 Triple = tuple[float, float, float]
@@ -56,6 +57,11 @@ class Contact:
     solref: tuple[float, float] = (0.02, 1.0)
 
 
+SIZE_M = (0.001, 1.0)
+"""Least and greatest side of a thing [m]: from what the camera still sees to what the table still bears."""
+MASS_KG = (0.001, 100.0)
+"""Least and greatest mass of a thing [kg]: the physics is sound between them beside an arm of 8 kg."""
+
 ABOVE_PADS = 2
 """MuJoCo takes the contact parameters of the geom with the higher priority [-]; a gripper's pads have 1."""
 
@@ -66,6 +72,9 @@ class ObjectAsset(Description, ABC):
 
     Its words are what people call it: tasks are worded with them, and the simulator's truth answers in them. What a
     robot knows of it is another matter (`tool_nodes/catalogue.yaml`), and may be nothing.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for a size or a mass that nothing on a table has.
 
     Attributes:
         size_m: Extents (x, y, z) as it stands on the table [m].
@@ -84,6 +93,16 @@ class ObjectAsset(Description, ABC):
     graspable: bool = True
     upright: bool = True
     shape: str = ""
+
+    def __post_init__(self) -> None:
+        low, high = SIZE_M
+        if len(self.size_m) != 3 or not all(low <= side <= high for side in self.size_m):
+            raise invalid(
+                f"size_m of {self.name!r} must be three numbers from {low:g} to {high:g} m, not {self.size_m}."
+            )
+        low, high = MASS_KG
+        if not low <= self.mass_kg <= high:
+            raise invalid(f"mass_kg of {self.name!r} must be a number from {low:g} to {high:g} kg, not {self.mass_kg}.")
 
     @abstractmethod
     def add_geoms(self, spec: mujoco.MjSpec, body: mujoco.MjsBody, name: str, grip: float, weight: float) -> None:

@@ -134,7 +134,7 @@ def one_described(
     """A random candidate that words can single out, with such words."""
     items = [placed.asset for placed in scene.objects]
     for k in rng.permutation(len(candidates)):
-        phrases = sentences.unique_descriptions(candidates[k].product, items)
+        phrases = sentences.unique_descriptions(candidates[k].asset, items)
         if phrases:
             # Half the time people simply say the name.
             plain = rng.random() < 0.5 or len(phrases) == 1

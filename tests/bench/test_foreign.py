@@ -7,8 +7,8 @@ import pytest
 
 from agent_node.console.options import COLOUR_AND_DEPTH
 from bench.foreign import ForeignJob, ForeignRecord, bench_foreign, crashed, rows_of, run_one
-from sim.scene.foreign import LAYOUTS, ForeignLayout, foreign_scene, settle
-from sim.scene.solids import draw_solid
+from sim.objects.foreign import LAYOUTS, ForeignLayout, draw_solid
+from sim.scene.foreign import foreign_scene, settle
 from sim.tasks.predicates import THRESHOLDS
 from sim.world import World
 from tool_nodes.motion.robot_model import load_robot
@@ -30,12 +30,12 @@ def test_a_foreign_thing_fits_between_the_jaws_and_weighs_something() -> None:
     families = set()
     for _ in range(40):
         solid = draw_solid(rng)
-        families.add(solid.family)
+        families.add(solid.kind)
         corners = np.vstack(solid.parts)
         assert np.allclose(corners.min(axis=0), -corners.max(axis=0))
         assert np.sort(np.ptp(corners, axis=0))[0] < load_robot().gripper.max_width
         assert 0.03 <= solid.mass_kg <= 0.35
-        assert solid.radius_m < 0.1
+        assert np.linalg.norm(solid.hull_points, axis=1).max() < 0.1
     assert families == {"lathe", "superquadric", "extruded", "blob", "bars"}
 
 

@@ -38,6 +38,13 @@ class Package:
     entry_points: EntryPoints
 
     @property
+    def work(self) -> Path:
+        """The folder in which its commands run."""
+        work = self.folder.parent / f"{self.folder.name}-work"
+        work.mkdir(exist_ok=True)
+        return work
+
+    @property
     def files(self) -> int:
         """Number of files written by hand, its pyproject.toml aside."""
         return sum(not path.parent.name.endswith(".dist-info") for path in self.folder.rglob("*") if path.is_file())
@@ -48,14 +55,12 @@ class Package:
         return sum(map(len, self.entry_points.values()))
 
     def toolhand(self, *words: str, timeout_s: float = 300.0) -> subprocess.CompletedProcess[str]:
-        """Run `toolhand` with these words in a process of its own that finds the package, in an empty folder."""
-        work = self.folder.parent / f"{self.folder.name}-work"
-        work.mkdir(exist_ok=True)
+        """Run `toolhand` with these words in a process of its own that finds the package, in `work`."""
         environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(self.folder), str(ROOT))), "NO_COLOR": "1"}
         command = [sys.executable, "-m", "toolhand", *words]
         return subprocess.run(
             command,
-            cwd=work,
+            cwd=self.work,
             env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -112,10 +117,15 @@ def install_guide(folder: Path, guide: str) -> Package:
 
 
 def definitions(source: str) -> str:
-    """Python without the statements that run something: docstring, imports, classes and functions remain."""
-    kept = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef)
-    tree = ast.parse(source)
-    return ast.unparse(ast.Module([node for node in tree.body if isinstance(node, kept)], []))
+    """Python without the statements that run something: imports, classes, functions and CONSTANTS remain."""
+
+    def remains(node: ast.stmt) -> bool:
+        constant = (
+            isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id.isupper()
+        )
+        return constant or isinstance(node, ast.Import | ast.ImportFrom | ast.ClassDef | ast.FunctionDef)
+
+    return ast.unparse(ast.Module([node for node in ast.parse(source).body if remains(node)], []))
 
 
 def promised(guide: str) -> str:

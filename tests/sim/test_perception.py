@@ -50,7 +50,7 @@ def test_every_visible_object_is_seen_where_it_is(seed: int) -> None:
         u, v = pixel(view.point, frame.size)
         assert mask[v, u]
         assert np.linalg.norm(view.position_m - scene.objects[k].position_m) < 0.02
-        assert abs(view.size_m[2] - scene.objects[k].product.size_m[2]) < 0.012
+        assert abs(view.size_m[2] - scene.objects[k].asset.size_m[2]) < 0.012
 
 
 def test_without_noise_masks_are_the_truth() -> None:

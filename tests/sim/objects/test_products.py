@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+from typing import Any
+
 import mujoco
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from sim.objects import products
 from sim.objects.asset import ObjectAsset
+from sim.objects.foreign import drawn
 from sim.objects.primitives import PrimitiveAsset
 from sim.objects.products import PRODUCTS
+from sim.objects.sets import find_asset
+from sim.objects.shapes import shaped
+from sim.scene.files import parse_scene, scene_yaml
+from sim.scene.foreign import foreign_scene
 from sim.scene.scenes import PlacedObject
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.motion.robot_model import load_robot
+from tool_nodes.perception.recognition import Recogniser
+from tool_nodes.results import ErrorCode, ToolError
 
 ITEMS = list(PRODUCTS.values())
 by_name = pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.name)
@@ -34,6 +46,62 @@ def test_the_robot_expects_of_the_products_what_they_are() -> None:
         assert item.container == known.container
         assert isinstance(item, PrimitiveAsset)
         assert {known.rgb, known.secondary_rgb or known.rgb} <= {part.rgb for part in item.parts}, name
+
+
+def test_the_world_is_the_same_whatever_the_robot_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(products, "load_catalogue", dict)
+    for name, unknown in products._Products().items():
+        known = PRODUCTS[name]
+        assert model_bytes(unknown) == model_bytes(known), name
+        assert np.array_equal(unknown.hull_points, known.hull_points)
+        assert (unknown.cavity, unknown.container, unknown.graspable) == (
+            known.cavity,
+            known.container,
+            known.graspable,
+        )
+        assert unknown.synonyms == ()
+
+
+def model_bytes(item: ObjectAsset) -> bytes:
+    spec = mujoco.MjSpec()
+    item.add_geoms(spec, spec.worldbody.add_body(), "thing", grip=1.0, weight=1.0)
+    model = spec.compile()
+    buffer = np.zeros(mujoco.mj_sizeModel(model), np.uint8)
+    mujoco.mj_saveModel(model, None, buffer)
+    return buffer.tobytes()
+
+
+def test_the_robot_may_know_what_the_world_does_not_hold(tmp_path: Path) -> None:
+    path = tmp_path / "known.yaml"
+    row = "{name: dragon fruit, kind: fruit, size_m: [0.06, 0.06, 0.08], colour: pink, rgb: [230, 60, 120],"
+    path.write_text(f"- {row} synonyms: [], categories: [], attributes: [round]}}\n", encoding="utf-8")
+    assert [item.name for item in Recogniser(list(load_catalogue(path).values())).items] == ["dragon fruit"]
+    with pytest.raises(ToolError, match='"dragon fruit" is not in the catalogue, the nearest names are'):
+        find_asset("dragon fruit")
+
+
+def test_a_foreign_thing_is_the_same_by_its_name() -> None:
+    scene = foreign_scene(7, "pile")
+    assert parse_scene(scene_yaml(scene)) == scene == pickle.loads(pickle.dumps(scene))
+    for placed, thing in zip(scene.objects, drawn(7, "pile")[0], strict=True):
+        assert model_bytes(placed.asset) == model_bytes(thing)
+    with pytest.raises(ToolError, match='"pile-7-9" is not in the set "foreign"'):
+        find_asset("foreign/pile-7-9")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"shape": "cube"}, "The shape of 'x' must be one of apple"),
+        ({"size_m": (0.0, 0.1, 0.1)}, "size_m of 'x' must be three numbers from 0.001 to 1 m"),
+        ({"size_m": (0.1, float("nan"), 0.1)}, "size_m of 'x' must be three numbers from 0.001 to 1 m"),
+        ({"mass_kg": -1.0}, "mass_kg of 'x' must be a number from 0.001 to 100 kg"),
+    ],
+)
+def test_a_body_that_nothing_has_is_refused_in_one_sentence(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(ToolError, match=said) as caught:
+        shaped(**{"name": "x", "shape": "box", "size_m": (0.1, 0.1, 0.1), "mass_kg": 0.1, "rgb": (1, 2, 3)} | change)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT
 
 
 @by_name

@@ -189,7 +189,7 @@ def test_a_random_task_can_be_done(seed: int) -> None:
     assert task.relation != "anywhere"
     references = [task.scene.find(name) for name in task.reference_ids]
     assert len(references) == (2 if task.relation == "between" else 1)
-    assert task.relation != "in" or references[0].product.container
+    assert task.relation != "in" or references[0].asset.container
     assert free_spot(task.scene.objects, target(task), task.relation, references) is not None
 
 

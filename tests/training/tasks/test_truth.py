@@ -100,14 +100,14 @@ def test_a_distance_and_a_size_are_those_of_the_scene(tasks):
     distance, size = tasks["distance"], tasks["size"]
     a, b = (placed.position_m for placed in distance.scene.objects[:2])
     assert distance.truth == pytest.approx(math.dist(a, b))
-    assert size.truth == pytest.approx(size.scene.objects[0].product.size_m[2], abs=0.002)
+    assert size.truth == pytest.approx(size.scene.objects[0].asset.size_m[2], abs=0.002)
     assert answered(size, f"{1.3 * size.truth:.4f}").success is False
     assert answered(size, f"{1.2 * size.truth:.4f}").success is True
 
 
 def test_so_many_things_of_the_kind_stand_there(tasks):
     task = tasks["count"]
-    kind = task.scene.objects[0].product.kind
+    kind = task.scene.objects[0].asset.kind
     assert sum(placed.asset.kind == kind for placed in task.scene.objects) == task.truth
 
 

@@ -31,7 +31,7 @@ def test_a_thing_fits_its_own_name_better_than_others() -> None:
         frame = picture_of(scene, number)
         seen, points = WEIGHTS.eyes.look(frame.rgb), middles(frame)
         for thing, point in points.items():
-            asked = WEIGHTS.eyes.meanings(f"the {scene.objects[thing].product.name}")
+            asked = WEIGHTS.eyes.meanings(f"the {scene.objects[thing].asset.name}")
             own = seen.at(point, asked)[FIT]
             others = [
                 seen.at(there, asked)[FIT]
