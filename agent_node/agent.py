@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from agent_node.conversation import Conversation, Listener
+from agent_node.conversation import Conversation
 from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import Episode
+from agent_node.events import Ask, Listener, OperatorAnswer, ignore, nobody
 from agent_node.policy import Message, Policy, Reply, reply_problem
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -21,6 +22,7 @@ class Agent:
         policy: Decides every turn from the text of the conversation.
         toolbox: The tools.
         settings, stopped, listener: See `Conversation`.
+        ask: Puts a question to the operator; with `nobody` a question ends the command.
     """
 
     def __init__(
@@ -29,15 +31,17 @@ class Agent:
         toolbox: Tools,
         settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
-        listener: Listener = lambda kind, payload: None,
+        listener: Listener = ignore,
+        ask: Ask = nobody,
     ) -> None:
-        self._policy = policy
+        self._policy, self._ask = policy, ask
         self._begin = functools.partial(
             Conversation,
             toolbox=toolbox,
             settings=settings,
             stopped=stopped,
             listener=listener,
+            asks=ask is not nobody,
         )
 
     def run(self, task: str, pictures: Sequence[SessionImage] = ()) -> Episode:
@@ -47,22 +51,28 @@ class Agent:
             task: The operator's sentence.
             pictures: What the operator shows with it, images 0, 1 ... of the conversation.
         """
-        return converse(self._begin(task, pictures=pictures), self._policy)
+        return converse(self._begin(task, pictures=pictures), self._policy, self._ask)
 
 
-def converse(conversation: Conversation, policy: Policy) -> Episode:
+def converse(conversation: Conversation, policy: Policy, ask: Ask = nobody) -> Episode:
     """Have a policy take the turns of a conversation to its end. Never raises for what a policy or a tool does."""
     while not conversation.done:
+        question = conversation.question
         try:
-            reply = ask(policy, conversation.messages)
+            said = next_turn(policy, conversation.messages) if question is None else ask(question)
         except ToolError as error:
             conversation.abort(error)
+            continue
+        if said is None:
+            conversation.leave_unanswered()
+        elif isinstance(said, OperatorAnswer):
+            conversation.answer(said)
         else:
-            conversation.step(reply)
+            conversation.step(said)
     return conversation.episode
 
 
-def ask(policy: Policy, messages: Sequence[Message]) -> Reply:
+def next_turn(policy: Policy, messages: Sequence[Message]) -> Reply:
     """The policy's next turn. Raises ToolError: its own, INTERNAL for whatever else goes wrong."""
     try:
         reply = policy.respond(messages)

@@ -240,9 +240,9 @@ class CommandNode(Node):
             options = PolicyOptions(turns=self._turns, stopped=lambda: watch.halted or command.stopped())
             policy = self._make_policy(mode, protocol, toolbox.schemas(), options)
             progress = TurnProgress(policy, functools.partial(self._tell, goal))
-            recorder = Recorder(request.text, self._now, progress.listen)
+            recorder = Recorder(request.text, self._now, progress.hear)
             settings = ConversationSettings(self._turns, protocol)
-            agent = Agent(progress, toolbox, settings, options.stopped, recorder.listen)
+            agent = Agent(progress, toolbox, settings, options.stopped, recorder.hear)
             episode = agent.run(request.text)
             _tell_why_it_stopped(episode, command.stop_reason())
         except ToolError:  # nothing is left of a command that could not begin

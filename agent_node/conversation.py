@@ -7,6 +7,9 @@ Whoever decides owns the loop, be it a policy here, an RL engine or an asyncio s
         conversation.step(policy.respond(conversation.messages))
     print(conversation.episode.answer)
 
+A policy asks the operator by an answer whose code is AMBIGUOUS. Where `asks` is set the command then waits for
+`answer(...)`; elsewhere, and where `leave_unanswered()` says that none will come, it ends with the question.
+
 Steps may come from different threads, one after the other. Any number of conversations may be under way at once; those
 that move one arm share its stop, and each sees the table as the others leave it.
 """
@@ -19,12 +22,23 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from agent_node.calls import ToolCall
 from agent_node.context_window import without_arrays
 from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import SAMPLED_CHARACTERS, Episode, Exchange, Turn, TurnPrompt, coded_answer
+from agent_node.events import (
+    CallRefused,
+    CommandEnded,
+    Listener,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+    ignore,
+)
 from agent_node.policy import Message, Reply, reply_problem
 from agent_node.protocol import NOT_RUN, ParsedTurn
 from agent_node.recovery import (
@@ -37,15 +51,16 @@ from agent_node.recovery import (
     summarize_progress,
     too_many_calls,
 )
-from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
+from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError, invalid
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import Session, Tools
 
 _SHOWN_CHARACTERS = 2000
 """So much of a turn that is too long to be read stays in the conversation."""
 
-Listener = Callable[[str, Any], None]
-"""Called as things happen: ("thought", str), ("call", ToolCall), ("result", CallRecord), ("answer", str)."""
+MOST_QUESTIONS = 6
+"""Questions of a command that are waited for: two matters (a thing and its place), which the scripted policy asks about
+three times at most each. One more ends the command, as every question does where nobody answers."""
 
 
 class Conversation:
@@ -59,13 +74,15 @@ class Conversation:
         settings: Turn budget, protocol, recovery and memory.
         stopped: Polled between calls; True ends the command with STOPPED. So does a stop of the toolbox's arm, at
             any time after the beginning, however soon it is reset.
-        listener: Hears every step, in the thread that steps.
+        listener: Hears every event, in the thread that steps.
         pictures: What the operator shows with the sentence: the policy sees them before its words, and calls name them
             by the indices 0, 1 ...
+        asks: A question to the operator waits for its answer.
 
     Attributes:
         episode: The record so far; complete when the conversation is done.
         done: The command is over: answered, failed or stopped.
+        question: The question that waits for an answer; None where none does.
     """
 
     def __init__(
@@ -74,8 +91,9 @@ class Conversation:
         toolbox: Tools,
         settings: ConversationSettings = AS_SPACETOOLS,
         stopped: Callable[[], bool] = lambda: False,
-        listener: Listener = lambda kind, payload: None,
+        listener: Listener = ignore,
         pictures: Sequence[SessionImage] = (),
+        asks: bool = False,
     ) -> None:
         self._began = self._asked = time.monotonic()
         self._toolbox = toolbox
@@ -93,6 +111,8 @@ class Conversation:
         messages.append(asked)
         self.episode = Episode(task, messages, [], Session(images=list(pictures)), protocol)
         self.done = False
+        self.question: OperatorQuestion | None = None
+        self._questions_left = MOST_QUESTIONS if asks else 0
         self._stepping = threading.Lock()
         self._watch = RecoveryState(self._recovery, toolbox, self.episode.session)
         self._guarded(self._begin)
@@ -114,17 +134,54 @@ class Conversation:
             The turn as it went into the record.
 
         Raises:
-            ToolError: INVALID_ARGUMENT for what is no Reply with a text, after the end, and while another step runs;
-                nothing has happened then.
+            ToolError: INVALID_ARGUMENT for what is no Reply with a text, after the end, while a question waits for its
+                answer, and while another step runs; nothing has happened then.
         """
         if problem := reply_problem(reply):
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, problem)
+            raise invalid(problem)
         turn = Turn(reply, ParsedTurn("", (), None))
         with self._alone(), self._job.resumed():
+            if self.question is not None:
+                raise invalid("A question waits for the operator's answer.", "Give it with answer().")
             turn.prompt = self._prompt()
             self._guarded(lambda: self._take(turn))
             self._asked = time.monotonic()
         return turn
+
+    def answer(self, answer: OperatorAnswer) -> None:
+        """Go on with the operator's answer to `question`. A stop while it waited ends the command.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where no question waits, and while a step runs.
+        """
+        with self._alone(), self._job.resumed():
+            question = self._asked_question()
+            self.episode.turns[-1].answered = answer
+            self._listener(answer)
+            self._guarded(lambda: self._go_on(answer, question))
+            self._asked = time.monotonic()
+
+    def leave_unanswered(self) -> None:
+        """Nobody answers: the command ends with `question`.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT where no question waits, and while a step runs.
+        """
+        with self._alone():
+            question = self._asked_question()
+            self._finish(f"{ErrorCode.AMBIGUOUS}: {question.text}")
+            self.episode.wall_s = time.monotonic() - self._began
+
+    def _asked_question(self) -> OperatorQuestion:
+        if self.question is None:
+            raise invalid("No question waits for an answer.")
+        question, self.question = self.question, None
+        return question
+
+    def _go_on(self, answer: OperatorAnswer, question: OperatorQuestion) -> None:
+        self.episode.messages.append(Message("user", answer.words, answer.words, answers=question.text))
+        if self._job.halted or self._stopped():
+            raise self._job.error
 
     def _prompt(self) -> TurnPrompt:
         messages = self.episode.messages
@@ -203,12 +260,13 @@ class Conversation:
         episode = self.episode
         self._read(turn)
         if turn.parsed.answer is not None:
-            self._finish(turn.parsed.answer)
+            if not self._ask(turn.parsed.answer):
+                self._finish(turn.parsed.answer)
             return
         broken = self._run_calls(turn)
         last_but_one = len(episode.turns) == self._turn_budget - 1
         if self._recovery.announce_last_turn and last_but_one and turn.exchanges:
-            turn.exchanges[-1] = turn.exchanges[-1].noted(LAST_TURN)
+            turn.exchanges[-1] = self._noted(turn.exchanges[-1], LAST_TURN)
         episode.messages += [_message(exchange, episode.session) for exchange in turn.exchanges]
         self._memory.trim(episode.session, episode.messages)
         if broken is not None:
@@ -217,6 +275,20 @@ class Conversation:
             raise self._job.error
         self._watch.turn_ended(_is_malformed(turn.parsed))
         self._check_budget()
+
+    def _ask(self, answer: str) -> bool:
+        """Whether a turn's answer is a question that now waits; not where no turn would be left to go on."""
+        coded = coded_answer(answer)
+        if coded is None or coded[0] is not ErrorCode.AMBIGUOUS or self._questions_left == 0:
+            return False
+        if len(self.episode.turns) >= self._turn_budget or self._job.halted or self._stopped():
+            return False
+        self._questions_left -= 1
+        images = self.episode.session.images
+        newest = len(images) - 1 if images else None
+        self.question = OperatorQuestion(coded[1], newest, None if newest is None else images[newest].rgb)
+        self._listener(self.question)
+        return True
 
     def _read(self, turn: Turn) -> None:
         """Parse the reply, and note it in the record."""
@@ -234,20 +306,20 @@ class Conversation:
         self.episode.turns.append(turn)
         self.episode.messages.append(Message("assistant", reply.text))
         if turn.thought:
-            self._listener("thought", turn.thought)
+            self._listener(Thought(turn.thought))
 
     def _run_calls(self, turn: Turn) -> ToolError | None:
         """Run a turn's calls and keep what the policy reads; the error that ends the command, if there is one."""
         parsed = turn.parsed
         if parsed.problem:
-            turn.exchanges.append(Exchange.refused(None, _invalid(parsed.problem)))
+            turn.exchanges.append(self._refused(None, _invalid(parsed.problem)))
         elif not parsed.calls and self._recovery.go_on:
-            turn.exchanges.append(Exchange(None, "").noted("Go on: call a tool or answer."))
+            turn.exchanges.append(self._noted(Exchange(None, ""), "Go on: call a tool or answer."))
         motion_failed = False
         for call in parsed.calls:
             if self._job.halted or self._stopped():
                 stopped = ToolError(ErrorCode.STOPPED, f"{NOT_RUN} stopped by the operator.")
-                turn.exchanges.append(Exchange.refused(call, stopped))
+                turn.exchanges.append(self._refused(call, stopped))
                 continue
             exchange = self._exchange(call, motion_failed)
             turn.exchanges.append(exchange)
@@ -258,24 +330,36 @@ class Conversation:
             failed = exchange.record is None or exchange.error_code is not None
             motion_failed = motion_failed or (failed and self._toolbox.is_motion(call.name))
         if turn.exchanges:
-            turn.exchanges[-1] = turn.exchanges[-1].noted(ignored_calls_note(parsed.ignored))
+            turn.exchanges[-1] = self._noted(turn.exchanges[-1], ignored_calls_note(parsed.ignored))
         return None
 
     def _exchange(self, call: ToolCall, motion_failed: bool) -> Exchange:
         if motion_failed:
-            return Exchange(call, f"{NOT_RUN} an earlier motion in this turn failed.")
+            skipped = Exchange(call, f"{NOT_RUN} an earlier motion in this turn failed.")
+            self._listener(CallRefused(call, None, skipped.words))
+            return skipped
         watch = self._watch
         refusal = _invalid(call.problem) if call.problem else watch.refusal(call)
         if refusal is not None:
-            refused = Exchange.refused(call, refusal)
+            refused = self._refused(call, refusal)
             watch.refused(call, refused.words)
             return refused
-        self._listener("call", call)
+        self._listener(ToolCalled(call))
         record = self._toolbox.call(call.name, call.arguments, watch.session)
-        self._listener("result", record)
+        self._listener(ToolAnswered(record))
         note = watch.note(call, record)
         code = None if record.result.error is None else record.result.error.code
-        return Exchange(call, record.result.text, without_arrays(record), error_code=code).noted(note)
+        return self._noted(Exchange(call, record.result.text, without_arrays(record), error_code=code), note)
+
+    def _refused(self, call: ToolCall | None, error: ToolError) -> Exchange:
+        exchange = Exchange.refused(call, error)
+        self._listener(CallRefused(call, exchange.error_code, exchange.words))
+        return exchange
+
+    def _noted(self, exchange: Exchange, note: str) -> Exchange:
+        if note:
+            self._listener(NoteAdded(note))
+        return exchange.noted(note)
 
     def _finish(self, answer: str) -> None:
         """Success is what the tools reported: the last motion worked and the answer admits no failure."""
@@ -295,7 +379,7 @@ class Conversation:
             episode.success = bool(motions) and motions[-1].result.ok
             if not episode.success:
                 episode.error_code = errors[-1] if errors else None
-        self._listener("answer", answer)
+        self._listener(CommandEnded(answer, episode.error_code))
         self.done = True
 
     def _fail(self, error: ToolError) -> None:
@@ -305,8 +389,8 @@ class Conversation:
         if error.code not in ENDED_BY_A_PERSON:
             answer = f"{error} {summarize_progress(episode.records)}".strip()
         episode.error_code, episode.answer = error.code, answer
-        self.done = True
-        self._listener("answer", f"{error.code}: {answer}")
+        self.done, self.question = True, None
+        self._listener(CommandEnded(f"{error.code}: {answer}", error.code))
 
 
 def _invalid(problem: str) -> ToolError:

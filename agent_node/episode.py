@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from agent_node.calls import ToolCall
+from agent_node.events import OperatorAnswer
 from agent_node.policy import Message, Reply
 from agent_node.protocol import NOTE, ParsedTurn, Protocol, load_protocol, render_response
 from tool_nodes.results import ErrorCode, ToolError
@@ -87,6 +88,7 @@ class Turn:
         policy_s: Wall time the policy took [s].
         prompt: What it was given.
         sampled: What it wrote where `reply` was cut: its text up to SAMPLED_CHARACTERS; None elsewhere.
+        answered: The operator's answer to the question that the turn asks; None where it asks none, or nobody answered.
     """
 
     reply: Reply
@@ -95,6 +97,7 @@ class Turn:
     policy_s: float = 0.0
     prompt: TurnPrompt = TurnPrompt()
     sampled: Reply | None = None
+    answered: OperatorAnswer | None = None
 
     @property
     def text(self) -> str:
@@ -170,6 +173,11 @@ class Episode:
     def records(self) -> list[CallRecord]:
         """The calls that were run, in order."""
         return [record for turn in self.turns for record in turn.calls]
+
+    @property
+    def answers(self) -> tuple[OperatorAnswer, ...]:
+        """What the operator answered to questions, in order."""
+        return tuple(turn.answered for turn in self.turns if turn.answered is not None)
 
     @property
     def tool_calls(self) -> int:

@@ -24,6 +24,7 @@ class Message:
         words: What is said without protocol markup: the operator's sentence, a tool's text.
         image_index: K of the picture that came with it, or None.
         picture: uint8 RGB (H, W, 3), or None: none came, or it is too old to be kept.
+        answers: The question that these words of the operator answer; empty for a command, and for all others.
     """
 
     role: MessageRole
@@ -31,6 +32,7 @@ class Message:
     words: str = ""
     image_index: int | None = None
     picture: NDArray[np.uint8] | None = None
+    answers: str = ""
 
     @property
     def said(self) -> str:

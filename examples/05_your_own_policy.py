@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agent_node.agent import Agent
+from agent_node.events import Event, ToolCalled
 from agent_node.policy import Message, Reply
 from sim.scene.generator import generate_scene
 from sim.station import Station
@@ -57,10 +58,10 @@ class FirstPick:
         return Reply(f"<think>Step {turn + 1}.</think><tool_call>{call}</tool_call>")
 
 
-def tell(kind: str, what: Any) -> None:
+def tell(event: Event) -> None:
     """Print the calls as they are made."""
-    if kind == "call":
-        print("->", what.name)
+    if isinstance(event, ToolCalled):
+        print("->", event.call.name)
 
 
 station = Station(generate_scene(seed=3))

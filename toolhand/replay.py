@@ -9,19 +9,22 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from agent_node.console.narration import Narrator
 from agent_node.console.terminal import AsJson, Interrupt, emit, exit_status_of
-from agent_node.conversation import Listener
 from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
+from agent_node.events import Listener
 from agent_node.runs.index import RESULT_FILE, read_result
 from agent_node.runs.mcap import RUN_FILE
 from tool_nodes.port_names import PORTS, PortNames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.robot_names import DEFAULT_ROBOT
+
+if TYPE_CHECKING:
+    from agent_node.runs.mcap.reading import RecordedStep
 
 MAX_SPEED = 1000.0
 
@@ -54,7 +57,7 @@ def replay(
         return _again(record, as_json, trusted)
     narrator = Narrator(as_json)
     narrator.header(record.task, record.result or {})
-    play(record, narrator.step, speed)
+    play(record, narrator.hear, speed)
     if record.result is None:
         narrator.line("\nThe run was interrupted here, and has no result.")
         if as_json:
@@ -76,13 +79,13 @@ class ReplayedRun:
     Attributes:
         folder: Where its files lie.
         result: Its result.json; what the recording says of it where there is none; None after an interruption.
-        steps: (time [s], kind, payload), kind and payload as of agent_node.conversation.Listener.
+        steps: Events in the order in which they happened.
     """
 
     folder: Path
     task: str
     result: Mapping[str, Any] | None
-    steps: tuple[tuple[float, str, Any], ...]
+    steps: tuple[RecordedStep, ...]
 
 
 def load(run: Path) -> ReplayedRun:
@@ -108,8 +111,7 @@ def load(run: Path) -> ReplayedRun:
                 ErrorCode.INVALID_ARGUMENT, f"{folder / RESULT_FILE} and the recording are not of the same run."
             )
         result = written
-    steps = tuple((step.time_s, step.kind, step.payload) for step in recorded.steps)
-    return ReplayedRun(folder, recorded.task, result, steps)
+    return ReplayedRun(folder, recorded.task, result, recorded.steps)
 
 
 def play(
@@ -119,17 +121,17 @@ def play(
 
     Args:
         record: The run.
-        listener: As of agent_node.conversation.Listener.
+        listener: Hears each event.
         speed: How much faster than the run's own time; None waits for nothing.
         sleep: Waits so many seconds.
     """
-    before = record.steps[0][0] if record.steps else 0.0
-    for at, kind, payload in record.steps:
+    before = record.steps[0].time_s if record.steps else 0.0
+    for step in record.steps:
         if speed is not None:
-            for pause in _pauses((at - before) / speed):
+            for pause in _pauses((step.time_s - before) / speed):
                 sleep(pause)
-        before = at
-        listener(kind, payload)
+        before = step.time_s
+        listener(step.event)
 
 
 def _pauses(seconds: float) -> Iterator[float]:
@@ -174,7 +176,7 @@ def _again(record: ReplayedRun, as_json: bool, trusted: bool = False) -> int:
         hit.append(interrupt)
         outcome = run_episode(
             station, Replay(record.folder), task_from_text(record.task, station),
-            ConversationSettings(about["budget"], protocol), stopped=stopped, listener=narrator.step,
+            ConversationSettings(about["budget"], protocol), stopped=stopped, listener=narrator.hear,
         )  # fmt: skip
     now = {**record.result, **summarize(outcome, station)}
     narrator.summary(now)

@@ -164,7 +164,7 @@ def run(
     decides = make_policy(policy, form, station.toolbox.schemas(), options)
     with chosen_by_the_user():
         run_dir = new_run_dir(runs_dir)
-    recorder = Recorder(text, lambda: station.world.time, narrator.step, depth=record_depth)
+    recorder = Recorder(text, lambda: station.world.time, narrator.hear, depth=record_depth)
     result, missing = None, Unwritten()
     try:
         with _attempts_logged(run_dir / SAFETY_FILE, missing), Interrupt(station.arm.stop) as interrupt:
@@ -173,7 +173,7 @@ def run(
             guard.begin_command()
             outcome = run_episode(
                 station, decides, task_from_text(text, station),
-                ConversationSettings(turns, form), stopped=stopped, listener=recorder.listen,
+                ConversationSettings(turns, form), stopped=stopped, listener=recorder.hear,
             )  # fmt: skip
             episode = outcome.episode
             result = summarize(outcome, station) | about | {"run_dir": str(run_dir)}

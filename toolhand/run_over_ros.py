@@ -103,7 +103,7 @@ def run_over_ros(
             running.require(asked or {})
             say(f"Using the graph that runs on ROS domain {domain()}, as it was started: {running}.")
             more = {key: value for key, value in more.items() if key in _OF_THE_CLIENT}
-        operator = Operator(link, narrator.step)
+        operator = Operator(link, narrator.hear)
         station = RosStation(link, StationConfig(seed=seed)) if simulated else None
         with Interrupt(operator.cancel) as interrupt:
             outcome = None

@@ -7,6 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agent_node.console.terminal import only_planned, plain, say, tell
+from agent_node.events import (
+    CallRefused,
+    Event,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+)
 
 
 class Narrator:
@@ -25,15 +35,22 @@ class Narrator:
         head = ", ".join(known) or "run"
         self.line(plain(f"{head[0].upper()}{head[1:]}: {task[:200]!r}"))
 
-    def step(self, kind: str, payload: Any) -> None:
-        """One step of a run; a listener as of agent_node.conversation.Listener."""
-        if kind == "thought":
-            self.line(plain(f"  thinks  {payload}"))
-        elif kind == "call":
-            self.line(plain(f"  calls   {payload.name} {json.dumps(payload.arguments, default=str)[:160]}"))
-        elif kind == "result":
-            first = payload.result.text.split(" Use $")[0]
-            self.line(plain(f"          {first[:240]}  [{payload.wall_s:.2f} s]"))
+    def hear(self, event: Event) -> None:
+        """One event of a run; see `agent_node.events.Listener`. The summary tells the end."""
+        match event:
+            case Thought(text):
+                self.line(plain(f"  thinks  {text}"))
+            case ToolCalled(call):
+                self.line(plain(f"  calls   {call.name} {json.dumps(call.arguments, default=str)[:160]}"))
+            case ToolAnswered(record):
+                first = record.result.text.split(" Use $")[0]
+                self.line(plain(f"          {first[:240]}  [{record.wall_s:.2f} s]"))
+            case CallRefused() | NoteAdded():
+                self.line(plain(f"          {event.text[:240]}"))
+            case OperatorQuestion(text):
+                self.line(plain(f"  asks    {text}"))
+            case OperatorAnswer():
+                self.line(plain(f"  hears   {event.words}"))
 
     def summary(self, result: Mapping[str, Any]) -> None:
         """How a run ended, from its result.json."""

@@ -12,9 +12,18 @@ from rclpy.action import ActionClient
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from toolhand_interfaces.action import RunCommand
 
-from agent_node.conversation import Listener
+from agent_node.calls import ToolCall
 from agent_node.episode import Episode
-from agent_node.protocol import ToolCall
+from agent_node.events import (
+    CallRefused,
+    Listener,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+)
 from agent_node.runs.index import MAX_RESULT_BYTES
 from tool_nodes import plain_json
 from tool_nodes.files import read_file
@@ -33,7 +42,7 @@ class StepNarrator:
     kept until that one is heard, which is in the result at the latest.
 
     Args:
-        listener: Called with each step, as of agent_node.conversation.Listener; in the caller's thread.
+        listener: Hears each event; in the caller's thread.
     """
 
     def __init__(self, listener: Listener) -> None:
@@ -60,17 +69,25 @@ class StepNarrator:
 
     def _tell(self, step: Any) -> None:
         self._told = step.number
+        call = _call_of(step)
         if step.thought:
-            self._listener("thought", step.thought)
-        if step.tool_call:
-            call = json.loads(step.tool_call)
-            self._running = ToolCall(call["name"], call["arguments"])
-            self._call_began = time.monotonic()
-            self._listener("call", self._running)
+            self._listener(Thought(step.thought))
+        if step.refusal:
+            code = ErrorCode(step.error_code) if step.error_code in set(ErrorCode) else None
+            self._listener(CallRefused(call, code, step.refusal))
+        elif call is not None:
+            self._running, self._call_began = call, time.monotonic()
+            self._listener(ToolCalled(call))
         if step.result_text and self._running is not None:
             call, took = self._running, time.monotonic() - self._call_began
             result = ToolResult(text=step.result_text)
-            self._listener("result", CallRecord(call.name, call.arguments, result, None, self._call_began, took))
+            self._listener(ToolAnswered(CallRecord(call.name, call.arguments, result, None, self._call_began, took)))
+        if step.note:
+            self._listener(NoteAdded(step.note))
+        if step.question:
+            self._listener(OperatorQuestion(step.question))
+        if step.answer:
+            self._listener(OperatorAnswer(step.answer))
 
 
 class Operator:
@@ -78,7 +95,7 @@ class Operator:
 
     Args:
         link: Takes part in the graph.
-        listener: Called with each step, as of agent_node.conversation.Listener.
+        listener: Hears each event.
 
     Attributes:
         run_dir: Folder of the last command's report on the agent's machine, None without one.
@@ -127,6 +144,13 @@ class Operator:
             return document
         turns, calls = (0, 0) if self._answer is None else (self._answer.turns, self._answer.tool_calls)
         return {"transport": "ros", "turns": turns, "tool_calls": calls, "truth": None}
+
+
+def _call_of(step: Any) -> ToolCall | None:
+    if not step.tool_call:
+        return None
+    call = json.loads(step.tool_call)
+    return ToolCall(call["name"], call["arguments"])
 
 
 def _read(file: Path) -> dict[str, Any]:

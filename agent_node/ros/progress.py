@@ -11,6 +11,17 @@ from numpy.typing import NDArray
 from toolhand_interfaces.msg import CommandStep
 
 from agent_node.calls import ToolCall
+from agent_node.events import (
+    CallRefused,
+    CommandEnded,
+    Event,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+)
 from agent_node.policy import Message, Policy, Reply
 from agent_node.runs.folder import image_path
 from tool_nodes.toolbox.toolbox import CallRecord
@@ -44,17 +55,28 @@ class TurnProgress:
         self.turn += 1
         return self._policy.respond(conversation)
 
-    def listen(self, kind: str, payload: Any) -> None:
-        """See agent_node.conversation.Listener; the answer comes with the result of the action."""
+    def hear(self, event: Event) -> None:
+        """Publish an event, see `agent_node.events.Listener`; the end comes with the result of the action."""
         step, picture = CommandStep(number=self.published + 1, turn=self.turn), None
-        if kind == "thought":
-            step.thought = payload
-        elif kind == "call":
-            step.tool_call = call_text(payload)
-        elif kind == "result":
-            picture = _put_result(step, payload)
-        else:
-            return
+        match event:
+            case Thought(text):
+                step.thought = text
+            case ToolCalled(call):
+                step.tool_call = call_text(call)
+            case ToolAnswered(record):
+                picture = _put_result(step, record)
+            case CallRefused(refused, code, text):
+                step.tool_call = "" if refused is None else call_text(refused)
+                step.refusal, step.error_code = text, "" if code is None else str(code)
+            case NoteAdded(text):
+                step.note = text
+            case OperatorQuestion(text, image_index):
+                step.question = text
+                step.picture = "" if image_index is None else image_path(image_index)
+            case OperatorAnswer():
+                step.answer = event.words
+            case CommandEnded():
+                return
         self.published = step.number
         self._publish(step, picture)
 

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 from agent_node.agent import Agent
 from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
 from agent_node.episode import Episode
+from agent_node.events import CommandEnded, Event, Thought, ToolAnswered, ToolCalled
 from agent_node.policy import Message, Reply
 from tool_nodes.results import ErrorCode, ToolError, ToolResult
 from tool_nodes.toolbox.arguments import Text
-from tool_nodes.toolbox.toolbox import CallRecord, Toolbox, tool
+from tool_nodes.toolbox.toolbox import Toolbox, tool
 
 
 class Tools:
@@ -242,13 +243,15 @@ def test_success_needs_a_last_motion_that_worked_and_an_answer_that_admits_no_fa
 
 
 def test_the_listener_hears_every_step_in_order() -> None:
-    heard: list[tuple[str, Any]] = []
-    run("<think>first</think>" + LOOK, answer("Done."), listener=lambda kind, payload: heard.append((kind, payload)))
-    assert [kind for kind, _ in heard] == ["thought", "call", "result", "answer"]
-    assert heard[0][1] == "first"
-    assert heard[1][1].name == "robot.look"
-    assert isinstance(heard[2][1], CallRecord)
-    assert heard[3][1] == "Done."
+    heard: list[Event] = []
+    run("<think>first</think>" + LOOK, answer("Done."), listener=heard.append)
+    thought, call, result, end = heard
+    assert thought == Thought("first")
+    assert isinstance(call, ToolCalled)
+    assert call.call.name == "robot.look"
+    assert isinstance(result, ToolAnswered)
+    assert result.record.name == "robot.look"
+    assert end == CommandEnded("Done.")
 
 
 def test_each_command_starts_with_an_empty_session() -> None:

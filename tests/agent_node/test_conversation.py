@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from agent_node.agent import Agent
-from agent_node.conversation import Conversation
+from agent_node.conversation import MOST_QUESTIONS, Conversation
 from agent_node.episode import SAMPLED_CHARACTERS, Episode
+from agent_node.events import CommandEnded, Event, OperatorAnswer, OperatorQuestion, ToolCalled
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Policy, Reply
 from agent_node.runs.folder import write_trajectory
@@ -231,9 +232,9 @@ def test_a_step_within_a_step_is_refused() -> None:
     conversation: Conversation | None = None
     refused: list[ToolError] = []
 
-    def listen(kind: str, payload: Any) -> None:
+    def listen(event: Event) -> None:
         assert conversation is not None
-        if kind == "call":
+        if isinstance(event, ToolCalled):
             with pytest.raises(ToolError, match="Another step") as error:
                 conversation.step(LOOK)
             refused.append(error.value)
@@ -285,3 +286,90 @@ def test_tokens_and_log_probabilities_must_be_of_the_same_tokens() -> None:
 def messages(folder: Path) -> list[dict[str, Any]]:
     loaded: list[dict[str, Any]] = json.loads((folder / "trajectory.jsonl").read_text())["messages"]
     return loaded
+
+
+WHICH = Reply("<answer>AMBIGUOUS: Which box?</answer>")
+LEFT = OperatorAnswer("the left one")
+
+
+def asking(**options: Any) -> Conversation:
+    """A conversation that waits for the answer to its first question."""
+    conversation = Conversation("Do it.", Toolbox([Tools()]), asks=True, **options)
+    conversation.step(LOOK)
+    conversation.step(WHICH)
+    return conversation
+
+
+def test_a_question_waits_and_the_command_goes_on_with_the_answer() -> None:
+    heard: list[Event] = []
+    conversation = asking(listener=heard.append)
+    assert conversation.question == OperatorQuestion("Which box?", 0)
+    assert not conversation.done
+    with pytest.raises(ToolError, match="A question waits for the operator's answer"):
+        conversation.step(LOOK)
+    conversation.answer(LEFT)
+    assert conversation.question is None
+    last = conversation.messages[-1]
+    assert (last.role, last.words, last.answers) == ("user", "the left one", "Which box?")
+    conversation.step(move("a"))
+    conversation.step(Reply("<answer>Done.</answer>"))
+    assert (conversation.episode.success, conversation.episode.answers) == (True, (LEFT,))
+    said = [event for event in heard if isinstance(event, OperatorQuestion | OperatorAnswer | CommandEnded)]
+    assert said == [OperatorQuestion("Which box?", 0), LEFT, CommandEnded("Done.")]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_question_that_nobody_answers_ends_the_command_with_its_code(waits: bool) -> None:
+    heard: list[Event] = []
+    conversation = Conversation("Do it.", Toolbox([Tools()]), asks=waits, listener=heard.append)
+    conversation.step(WHICH)
+    if waits:
+        conversation.leave_unanswered()
+    episode = conversation.episode
+    assert (conversation.done, episode.error_code, episode.answer) == (True, ErrorCode.AMBIGUOUS, "Which box?")
+    assert heard[-1] == CommandEnded("AMBIGUOUS: Which box?", ErrorCode.AMBIGUOUS)
+    with pytest.raises(ToolError, match="The conversation is over"):
+        conversation.answer(LEFT)
+
+
+def test_a_fork_of_a_question_is_answered_by_itself() -> None:
+    one = asking()
+    other = one.fork()
+    one.answer(LEFT)
+    assert other.question is not None
+    other.answer(OperatorAnswer(point=(0.25, 0.5)))
+    assert [c.messages[-1].words for c in (one, other)] == ["the left one", "(0.250, 0.500)"]
+    assert [c.episode.answers for c in (one, other)] == [(LEFT,), (OperatorAnswer(point=(0.25, 0.5)),)]
+
+
+def test_a_stop_while_a_question_waits_ends_the_command() -> None:
+    halted: list[bool] = []
+    conversation = asking(stopped=lambda: bool(halted))
+    halted.append(True)
+    conversation.answer(LEFT)
+    assert (conversation.done, conversation.episode.error_code) == (True, ErrorCode.STOPPED)
+    assert conversation.episode.answers == (LEFT,), "what the operator said is kept"
+
+
+def test_questions_without_end_end_the_command() -> None:
+    conversation = Conversation("Do it.", Toolbox([Tools()]), asks=True)
+    for _ in range(MOST_QUESTIONS):
+        conversation.step(WHICH)
+        conversation.answer(LEFT)
+    conversation.step(WHICH)
+    assert (conversation.done, conversation.episode.error_code) == (True, ErrorCode.AMBIGUOUS)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"text": " "}, "An answer needs words or a point."),
+        ({"text": "x" * 2001}, "at most 2,000 characters"),
+        ({"point": (0.5, 1.5)}, "both in 0..1"),
+        ({"point": (float("nan"), 0.5)}, "both in 0..1"),
+    ],
+)
+def test_what_is_no_answer_is_refused(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ToolError, match=sentence) as caught:
+        OperatorAnswer(**given)
+    assert caught.value.code is ErrorCode.INVALID_ARGUMENT

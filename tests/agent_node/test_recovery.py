@@ -15,6 +15,7 @@ from agent_node.agent import Agent
 from agent_node.calls import ToolCall
 from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode
+from agent_node.events import Event, ToolAnswered
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.policy import Message, Reply
 from agent_node.protocol import load_protocol, protocol_names
@@ -399,8 +400,8 @@ def test_a_model_server_that_dies_between_motions_leaves_the_arm_still_and_the_o
     station = Station(load_scene(EXAMPLE_SCENE))
     at_death: list[tuple[float, np.ndarray]] = []
 
-    def listen(kind: str, payload: Any) -> None:
-        if kind == "result" and payload.motion:
+    def listen(event: Event) -> None:
+        if isinstance(event, ToolAnswered) and event.record.motion:
             at_death.append((station.world.time, station.arm.state().q.copy()))
 
     episode = Agent(DiesAfterMotion(), station.toolbox, listener=listen).run("pick up the cinnamon")

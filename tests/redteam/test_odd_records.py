@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import toolhand.options
-from agent_node.conversation import Listener
+from agent_node.events import CommandEnded, Thought
 from agent_node.runs.mcap.recorder import Recorder
 from tests.redteam.odd_values import ODD, changed, nested, places
 from tests.training.data.rollouts_at_hand import collection, rollout
@@ -272,9 +272,8 @@ def test_a_result_with_something_else_in_a_field_is_listed_and_replayed(
 
 def _quiet(recorder: Recorder) -> Recorder:
     """A recorder that has heard a run of one thought and an answer."""
-    listen: Listener = recorder.listen
-    listen("thought", "hm")
-    listen("answer", "a")
+    recorder.hear(Thought("hm"))
+    recorder.hear(CommandEnded("a"))
     return recorder
 
 

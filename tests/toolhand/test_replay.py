@@ -16,6 +16,7 @@ from mcap.stream_reader import StreamReader
 from rosbags.highlevel import AnyReader
 
 from agent_node.console.narration import Narrator
+from agent_node.events import Event, Thought, ignore
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from agent_node.runs.folder import write_json, write_trajectory
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
@@ -43,9 +44,9 @@ class Done:
         narrator = Narrator()
         with redirect_stdout(told):
             narrator.header(TASK, about | {"seed": 0})
-            recorder = Recorder(TASK, lambda: world.time, narrator.step)
+            recorder = Recorder(TASK, lambda: world.time, narrator.hear)
             outcome = run_episode(
-                self.station, ScriptedPolicy(), task_from_text(TASK, self.station), listener=recorder.listen
+                self.station, ScriptedPolicy(), task_from_text(TASK, self.station), listener=recorder.hear
             )
             self.result = summarize(outcome, self.station) | about | {"run_dir": str(folder)}
             narrator.summary(self.result)
@@ -114,16 +115,16 @@ def test_a_run_with_its_pictures_takes_less_than_a_megabyte(done: Done) -> None:
 def test_at_a_speed_the_run_takes_its_own_time_divided_by_it(done: Done) -> None:
     record = load(done.folder)
     slept: list[float] = []
-    heard: list[str] = []
-    play(record, lambda kind, payload: heard.append(kind), 2.0, slept.append)
-    assert sum(slept) == pytest.approx((record.steps[-1][0] - record.steps[0][0]) / 2.0)
+    heard: list[Event] = []
+    play(record, heard.append, 2.0, slept.append)
+    assert sum(slept) == pytest.approx((record.steps[-1].time_s - record.steps[0].time_s) / 2.0)
     assert sum(slept) > 2.0
     assert max(slept) <= 0.2  # Ctrl-C is heard soon
-    assert heard == [kind for _, kind, _ in record.steps]
+    assert heard == [step.event for step in record.steps]
 
 
 def test_without_a_speed_nothing_is_waited_for(done: Done) -> None:
-    play(load(done.folder), lambda kind, payload: None, None, lambda seconds: pytest.fail("it waited"))
+    play(load(done.folder), ignore, None, lambda seconds: pytest.fail("it waited"))
 
 
 @pytest.mark.parametrize("speed", [0.0, -1.0, float("nan"), float("inf"), 1e9])
@@ -213,7 +214,7 @@ def test_a_run_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 def test_an_interrupted_run_is_told_as_far_as_it_went(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     recorder = Recorder(TASK, lambda: 1.0)
-    recorder.listen("thought", "I begin.")
+    recorder.hear(Thought("I begin."))
     recorder.write(tmp_path, MotionLog(np.zeros(0), GEN3.joints, np.zeros((0, 8))))
     assert replay(tmp_path, as_json=True) == 1
     told = capsys.readouterr()
@@ -227,7 +228,7 @@ def test_an_interrupted_run_is_told_as_far_as_it_went(tmp_path: Path, capsys: py
 def test_nothing_in_a_recording_steers_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evil = "\x1b]0;owned\x07\x1b[2J\u202e"
     recorder = Recorder(evil, lambda: 1.0)
-    recorder.listen("thought", evil)
+    recorder.hear(Thought(evil))
     recorder.write(tmp_path, None, {"task": evil, "answer": evil, "error_code": evil, "success": False, "scene": evil})
     assert replay(tmp_path) == 1
     told = capsys.readouterr().out

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_node.agent import Agent
-from agent_node.conversation import Listener
 from agent_node.conversation_settings import AS_SPACETOOLS, ConversationSettings
 from agent_node.episode import Episode
 from agent_node.episode import summarize as summarize_episode
+from agent_node.events import Listener, ignore
 from agent_node.policy import Policy
 from sim.tasks.judge import Judge, JudgedStation
 from sim.tasks.task import Score, Task
@@ -54,7 +54,7 @@ def run_episode(
     task: Task,
     settings: ConversationSettings = AS_SPACETOOLS,
     stopped: Callable[[], bool] = lambda: False,
-    listener: Listener = lambda kind, payload: None,
+    listener: Listener = ignore,
     toolbox: Tools | None = None,
 ) -> Outcome:
     """Let a policy carry out a task on a station that shows its scene, and let the task score what came of it.

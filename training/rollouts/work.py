@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from agent_node.agent import ask
+from agent_node.agent import next_turn
 from agent_node.policies.registry import make_policy
 from agent_node.policy import Policy
 from agent_node.protocol import load_protocol
@@ -112,7 +112,7 @@ def play(session: EpisodeSession, policy: Policy, clock: Clock | None = None, tu
     last = None if turns is None else len(session.episode.turns) + turns
     while not session.done and len(session.episode.turns) != last:
         try:
-            reply = ask(policy, session.messages())
+            reply = next_turn(policy, session.messages())
         except ToolError as error:
             clock.lap("policy")
             if error.code in NOT_ITS_DOING:

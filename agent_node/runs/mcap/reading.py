@@ -17,8 +17,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agent_node.calls import ToolCall
+from agent_node.events import (
+    CallRefused,
+    CommandEnded,
+    Event,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+)
 from agent_node.runs.mcap import ros_messages as ros
-from agent_node.runs.mcap.recorder import ANSWER, CALL, COMMAND, OUTCOME, RESULT, THOUGHT
+from agent_node.runs.mcap.recorder import (
+    ANSWER,
+    CALL,
+    COMMAND,
+    FORMAT,
+    NOTE,
+    OLDER_FORMAT,
+    OPERATOR,
+    OUTCOME,
+    QUESTION,
+    REFUSAL,
+    RESULT,
+    THOUGHT,
+)
 from rclpy_zenoh.interfaces import deserialize, get_class
 from tool_nodes import plain_json
 from tool_nodes.extras import pip_install
@@ -46,17 +70,15 @@ _MAGIC = b"\x89MCAP0\r\n"
 
 @dataclass(frozen=True)
 class RecordedStep:
-    """One event of a run, as a listener of the agent hears it.
+    """One event of a run.
 
     Attributes:
-        time_s: On the run's clock [s].
-        kind: "thought", "call", "result" or "answer".
-        payload: As of agent_node.conversation.Listener, but without the pictures of results.
+        time_s: Time on the run's clock [s].
+        event: What a listener of the agent heard, without pictures.
     """
 
     time_s: float
-    kind: str
-    payload: Any
+    event: Event
 
 
 StoredPicture = tuple[bytes, tuple[int, int, int] | None]
@@ -169,6 +191,10 @@ def _run(data: bytes) -> RecordedRun:
         raise _Damaged("it does not begin with a command")
     if OUTCOME in topics[:-1]:
         raise _Damaged("it goes on after its end")
+    command = _mapping(order[0][2])
+    written = command.get("format", FORMAT)
+    if written not in (FORMAT, OLDER_FORMAT):
+        raise _Unsuited(f"is of format {str(written)[:20]!r}: this version reads {OLDER_FORMAT} and {FORMAT}")
     shown: set[tuple[str, int]] = set()
     walls = iter(_object_list(notes.get("calls_wall_s", "[]")))
     steps = []
@@ -176,27 +202,63 @@ def _run(data: bytes) -> RecordedRun:
     for topic, time_ns, text in order[1:]:
         if topic == OUTCOME:
             result = {**_mapping(text), **_mapping(notes.get("result", "{}"))}
+        elif topic == ANSWER and written == OLDER_FORMAT:
+            steps.append(RecordedStep(time_ns / 1e9, CommandEnded(text)))
         else:
-            kind = topic.rpartition("/")[2]
-            steps.append(RecordedStep(time_ns / 1e9, kind, _payload(kind, text, time_ns / 1e9, walls, shown)))
-    task = _mapping(order[0][2]).get("task")
+            steps.append(RecordedStep(time_ns / 1e9, _event(topic, text, time_ns / 1e9, walls, shown)))
+    task = command.get("task")
     if not isinstance(task, str):
         raise _Damaged("its command has no sentence")
     return RecordedRun(task, tuple(steps), result, by_topic, _pictures(chunks, shown))
 
 
-_EVENTS = frozenset((COMMAND, THOUGHT, CALL, RESULT, ANSWER, OUTCOME))
+_EVENTS = frozenset((COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME))
 
 
-def _payload(kind: str, text: str, time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]) -> Any:
-    if kind in ("thought", "answer"):
-        return text
+def _event(topic: str, text: str, time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]) -> Event:
+    if topic == THOUGHT:
+        return Thought(text)
+    if topic == NOTE:
+        return NoteAdded(text)
     document = _mapping(text)
+    if topic == CALL:
+        return ToolCalled(_call(document))
+    if topic == RESULT:
+        return ToolAnswered(_record(document, time_s, walls, shown))
+    said = document.get("text")
+    if not isinstance(said, str):
+        raise _Damaged(f"a {topic.rpartition('/')[2]} has no text")
+    code = document.get("error_code")
+    if topic == ANSWER:
+        return CommandEnded(said, None if code is None else ErrorCode(code))
+    if topic == REFUSAL:
+        call = document.get("call")
+        return CallRefused(None if call is None else _call(call), None if code is None else ErrorCode(code), said)
+    if topic == QUESTION:
+        shown_at = document.get("image_index")
+        if shown_at is not None and type(shown_at) is not int:
+            raise _Damaged("the picture of a question has no number")
+        return OperatorQuestion(said, shown_at)
+    point = document.get("point")
+    try:
+        return OperatorAnswer(said, None if point is None else (float(point[0]), float(point[1])))
+    except ToolError as error:
+        raise _Damaged(f"an answer of the operator is none ({error.message.rstrip('.')})") from error
+
+
+def _call(document: Mapping[str, Any]) -> ToolCall:
+    name = document.get("name")
+    if not isinstance(name, str):
+        raise _Damaged("a call has no name")
+    return ToolCall(name, document.get("arguments"))
+
+
+def _record(
+    document: Mapping[str, Any], time_s: float, walls: Iterator[Any], shown: set[tuple[str, int]]
+) -> CallRecord:
     name, arguments = document.get("name"), document.get("arguments")
     if not isinstance(name, str):
-        raise _Damaged(f"a {kind} has no name")
-    if kind == "call":
-        return ToolCall(name, arguments)
+        raise _Damaged("a result has no name")
     if not isinstance(arguments, dict) or not isinstance(document.get("text"), str):
         raise _Damaged("a result has not its usual form")
     code = document.get("error_code")

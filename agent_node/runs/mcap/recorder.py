@@ -19,7 +19,19 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agent_node.calls import ToolCall
-from agent_node.conversation import Listener
+from agent_node.events import (
+    CallRefused,
+    CommandEnded,
+    Event,
+    Listener,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+    ignore,
+)
 from agent_node.runs.folder import write_atomically
 from agent_node.runs.mcap import RUN_FILE
 from agent_node.runs.mcap import ros_messages as ros
@@ -35,16 +47,31 @@ from tool_nodes.types import FloatArray, Frame
 
 LAYOUT_FILE = "foxglove_layout.json"
 JPEG_QUALITY = 85
-FORMAT = "1"
-"""Version of what the `/toolhand` topics say."""
+FORMAT = "2"
+"""Version of what the `/toolhand` topics say. Version 1, which is read as well, has no refusals, notes, questions and
+answers of the operator, and the answer that ends the run without its code."""
+OLDER_FORMAT = "1"
 
 VOLATILE = ("began", "command", "run_dir", "time_to_first_motion_s", "version", "wall_s")
 """Entries of `result.json` that differ between runs of one seed; they are in the file's metadata record, not in its
 messages."""
 
-COMMAND, THOUGHT, CALL, RESULT, ANSWER, OUTCOME = (
-    f"/toolhand/{kind}" for kind in ("command", "thought", "call", "result", "answer", "outcome")
+COMMAND, THOUGHT, CALL, RESULT, REFUSAL, NOTE, QUESTION, OPERATOR, ANSWER, OUTCOME = (
+    f"/toolhand/{kind}"
+    for kind in (
+        "command",
+        "thought",
+        "call",
+        "result",
+        "refusal",
+        "note",
+        "question",
+        "operator",
+        "answer",
+        "outcome",
+    )
 )
+"""Topics of a run. The operator's answers to questions are on `operator`, the answer that ends the run on `answer`."""
 PICTURES = "/toolhand/picture"
 
 _BASE_FRAME = "base_link"
@@ -97,7 +124,7 @@ class Recorder:
         self,
         task: str,
         clock: Callable[[], float],
-        listener: Listener = lambda kind, payload: None,
+        listener: Listener = ignore,
         raw: bool = False,
         depth: bool = False,
     ) -> None:
@@ -115,18 +142,30 @@ class Recorder:
         """How many steps it has heard."""
         return self._events - 1
 
-    def listen(self, kind: str, payload: Any) -> None:
-        """See agent_node.conversation.Listener."""
+    def hear(self, event: Event) -> None:
+        """Keep an event; see `agent_node.events.Listener`."""
         now = self._now()
-        if kind == "thought":
-            self._tell(now, THOUGHT, payload, f"thinks: {payload}")
-        elif kind == "call":
-            self._call(now, payload)
-        elif kind == "result":
-            self._result(now, payload)
-        elif kind == "answer":
-            self._tell(now, ANSWER, payload, f"answers: {payload}")
-        self._listener(kind, payload)
+        match event:
+            case Thought(text):
+                self._tell(now, THOUGHT, text, f"thinks: {text}")
+            case ToolCalled(call):
+                document = _json(_called(call))
+                self._tell(now, CALL, document, f"calls {document}")
+            case ToolAnswered(record):
+                self._result(now, record)
+            case CallRefused(call, code, text):
+                document = _json({"call": call and _called(call), "error_code": code, "text": text})
+                self._tell(now, REFUSAL, document, text, ros.ERROR)
+            case NoteAdded(text):
+                self._tell(now, NOTE, text, f"notes: {text}")
+            case OperatorQuestion(text, image_index):
+                self._tell(now, QUESTION, _json({"text": text, "image_index": image_index}), f"asks: {text}")
+            case OperatorAnswer(text, point):
+                document = _json({"text": text, "point": point})
+                self._tell(now, OPERATOR, document, f"operator answers: {event.words}")
+            case CommandEnded(text, code):
+                self._tell(now, ANSWER, _json({"text": text, "error_code": code}), f"answers: {text}")
+        self._listener(event)
 
     def write(
         self,
@@ -185,10 +224,6 @@ class Recorder:
         self._events += 1
         line = ros.ros_text(shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}...")
         self._add(now, "/rosout", ros.LOG, 0, stamp=ros.stamp(now), level=level, name="toolhand", msg=line)
-
-    def _call(self, now: int, call: ToolCall) -> None:
-        document = _json({"name": call.name, "arguments": call.arguments})
-        self._tell(now, CALL, document, f"calls {document}")
 
     def _result(self, now: int, record: CallRecord) -> None:
         topic = None if record.image_index is None else self._picture(now, record)
@@ -269,6 +304,10 @@ class Recorder:
             header=head, height=shape[0], width=shape[1], distortion_model="plumb_bob",
             d=np.zeros(5), k=k, r=np.eye(3).reshape(9), p=p,
         )  # fmt: skip
+
+
+def _called(call: ToolCall) -> dict[str, Any]:
+    return {"name": call.name, "arguments": call.arguments}
 
 
 def jpeg_bytes(rgb: NDArray[np.uint8]) -> bytes:

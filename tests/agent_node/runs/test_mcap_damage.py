@@ -18,6 +18,7 @@ import zstandard
 from PIL import Image
 
 from agent_node.calls import ToolCall
+from agent_node.events import CommandEnded, Thought, ToolAnswered, ToolCalled
 from agent_node.runs.mcap import bag, reading
 from agent_node.runs.mcap import recorder as recording
 from agent_node.runs.mcap import ros_messages as ros
@@ -31,11 +32,11 @@ from tool_nodes.toolbox.toolbox import CallRecord
 def write(folder: Path, change: Callable[[list[Entry]], Sequence[Entry]] | None = None, **note: str) -> Path:
     """A small run with a picture, its messages changed before they are written."""
     recorder = Recorder("look", lambda: 1.0)
-    recorder.listen("thought", "I look.")
-    recorder.listen("call", ToolCall("look", {}))
+    recorder.hear(Thought("I look."))
+    recorder.hear(ToolCalled(ToolCall("look", {})))
     picture = np.full((8, 8, 3), 200, np.uint8)
-    recorder.listen("result", CallRecord("look", {}, ToolResult(text="Seen.", image=picture), 0, 0.0, 0.1))
-    recorder.listen("answer", "Seen.")
+    recorder.hear(ToolAnswered(CallRecord("look", {}, ToolResult(text="Seen.", image=picture), 0, 0.0, 0.1)))
+    recorder.hear(CommandEnded("Seen."))
     path = recorder.write(folder, None, {"task": "look", "success": True})
     if change is not None or note:
         entries = entries_of(path)
@@ -69,8 +70,8 @@ def string(document: Any) -> bytes:
 
 
 def test_an_unchanged_file_is_read(tmp_path: Path) -> None:
-    assert [step.kind for step in read_run(write(tmp_path)).steps] == ["thought", "call", "result", "answer"]
-    assert [step.kind for step in read_run(write(tmp_path, list)).steps] == ["thought", "call", "result", "answer"]
+    for path in (write(tmp_path), write(tmp_path, list)):
+        assert [type(step.event) for step in read_run(path).steps] == [Thought, ToolCalled, ToolAnswered, CommandEnded]
 
 
 def test_every_changed_byte_is_noticed(tmp_path: Path) -> None:

@@ -25,7 +25,19 @@ from rosbags.highlevel import AnyReader
 
 from agent_node.agent import Agent
 from agent_node.calls import ToolCall
+from agent_node.events import (
+    CallRefused,
+    CommandEnded,
+    Event,
+    NoteAdded,
+    OperatorAnswer,
+    OperatorQuestion,
+    Thought,
+    ToolAnswered,
+    ToolCalled,
+)
 from agent_node.policy import Message, Reply
+from agent_node.runs.mcap import recorder as recorder_module
 from agent_node.runs.mcap import recorder as recording
 from agent_node.runs.mcap.reading import read_run
 from agent_node.runs.mcap.recorder import MotionLog, Recorder
@@ -99,8 +111,8 @@ def recorded(raw: bool = False, script: Sequence[str] = SCRIPT, task: str = "loo
     """A recorder that has heard a run, and what the listener behind it has heard."""
     clock = Clock()
     heard: list[Any] = []
-    recorder = Recorder(task, clock, lambda kind, payload: heard.append((kind, payload)), raw=raw)
-    Agent(Lines(*script), Toolbox([Tools(clock)]), listener=recorder.listen).run(task)
+    recorder = Recorder(task, clock, heard.append, raw=raw)
+    Agent(Lines(*script), Toolbox([Tools(clock)]), listener=recorder.hear).run(task)
     return recorder, heard
 
 
@@ -291,7 +303,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, int, Any]]
     )
     views = Views(clock)
     views.frame = replace(views.frame, K=np.array([[60.0, 0, 31.5], [0, 60.0, 23.5], [0, 0, 1]]), stamp=0.25)
-    Agent(Lines(*script), Toolbox([views]), listener=recorder.listen).run("look")
+    Agent(Lines(*script), Toolbox([views]), listener=recorder.hear).run("look")
     folder = tmp_path_factory.mktemp("seen")
     recorder.write(folder)
     return by_rosbags(folder)
@@ -389,10 +401,11 @@ def test_reading_gives_a_listener_what_it_heard_in_the_run(tmp_path: Path) -> No
     read = read_run(tmp_path / "run.mcap")
     assert read.task == "look"
     assert read.result == RESULT
-    assert [step.kind for step in read.steps] == [kind for kind, _ in heard]
-    for step, (_, payload) in zip(read.steps, heard, strict=True):
-        if isinstance(payload, CallRecord):
-            again = step.payload
+    assert [type(step.event) for step in read.steps] == [type(event) for event in heard]
+    for step, event in zip(read.steps, heard, strict=True):
+        if isinstance(event, ToolAnswered):
+            assert isinstance(step.event, ToolAnswered)
+            again, payload = step.event.record, event.record
             assert (again.name, dict(again.arguments), again.image_index) == (
                 payload.name,
                 payload.arguments,
@@ -406,7 +419,39 @@ def test_reading_gives_a_listener_what_it_heard_in_the_run(tmp_path: Path) -> No
             assert str(again.result.error) == str(payload.result.error)
             assert (again.image_index in read.pictures) == (payload.result.image is not None)
         else:
-            assert step.payload == payload
+            assert step.event == event
+
+
+def test_a_dialogue_is_recorded_and_read_and_so_is_a_run_of_the_format_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = [
+        OperatorQuestion("Which can: the left one or the right one?", 3),
+        OperatorAnswer("the left one"),
+        OperatorAnswer(point=(0.25, 0.5)),
+        CallRefused(
+            ToolCall("robot.move", {"a": 1}), ErrorCode.SCENE_CHANGED, "Error SCENE_CHANGED: Not run: it moved."
+        ),
+        CallRefused(None, ErrorCode.INVALID_ARGUMENT, "Error INVALID_ARGUMENT: no call."),
+        CallRefused(ToolCall("robot.move", {}), None, "Not run: an earlier motion in this turn failed."),
+        NoteAdded("One turn is left: it must answer."),
+        CommandEnded("AMBIGUOUS: Which?", ErrorCode.AMBIGUOUS),
+    ]
+    recorder = Recorder("look", Clock())
+    for event in said:
+        recorder.hear(event)
+    recorder.write(tmp_path)
+    assert [step.event for step in read_run(tmp_path / "run.mcap").steps] == said
+    for written, sentence in (("1", ""), ("3", "is of format '3': this version reads 1 and 2")):
+        monkeypatch.setattr(recorder_module, "FORMAT", written)
+        recorder = Recorder("look", Clock())
+        recorder._tell(1, "/toolhand/answer", "Seen.", "")
+        recorder.write(tmp_path)
+        if sentence:
+            with pytest.raises(ToolError, match=sentence):
+                read_run(tmp_path / "run.mcap")
+        else:
+            assert [step.event for step in read_run(tmp_path / "run.mcap").steps] == [CommandEnded("Seen.")]
 
 
 @pytest.mark.parametrize(
@@ -415,24 +460,25 @@ def test_reading_gives_a_listener_what_it_heard_in_the_run(tmp_path: Path) -> No
 )
 def test_any_text_goes_into_the_file_and_comes_back(tmp_path: Path, text: str) -> None:
     recorder = Recorder(text, Clock())
-    recorder.listen("thought", text)
-    recorder.listen("call", ToolCall("x", {"a": text, "b": [1, {"c": None}]}))
-    recorder.listen("answer", text)
+    for event in (Thought(text), ToolCalled(ToolCall("x", {"a": text, "b": [1, {"c": None}]})), CommandEnded(text)):
+        recorder.hear(event)
     recorder.write(tmp_path, None, {"task": text})
     read = read_run(tmp_path / "run.mcap")
     kept = text.replace("\0", "?").encode("utf-8", "replace").decode()
-    assert [step.payload for step in read.steps if step.kind != "call"] == [kept, kept]
+    thought, call, end = (step.event for step in read.steps)
+    assert thought == Thought(kept)
     said = text.encode("utf-8", "replace").decode()  # JSON can spell NUL
-    assert read.steps[1].payload.arguments == {"a": said, "b": [1, {"c": None}]}
+    assert (call, end) == (ToolCalled(ToolCall("x", {"a": said, "b": [1, {"c": None}]})), CommandEnded(said))
     assert read.task == said
 
 
 def test_what_json_cannot_say_is_written_as_text(tmp_path: Path) -> None:
     recorder = Recorder("look", Clock())
-    recorder.listen("call", ToolCall("x", {"x": float("nan"), "y": float("inf"), "z": np.float32(0.5), "w": Path("p")}))
+    odd = {"x": float("nan"), "y": float("inf"), "z": np.float32(0.5), "w": Path("p")}
+    recorder.hear(ToolCalled(ToolCall("x", odd)))
     recorder.write(tmp_path)
-    arguments = read_run(tmp_path / "run.mcap").steps[0].payload.arguments
-    assert arguments == {"x": "nan", "y": "inf", "z": 0.5, "w": "p"}
+    [step] = read_run(tmp_path / "run.mcap").steps
+    assert step.event == ToolCalled(ToolCall("x", {"x": "nan", "y": "inf", "z": 0.5, "w": "p"}))
 
 
 @pytest.mark.parametrize("compression", ["none", "lz4", "zstd"])
@@ -461,12 +507,10 @@ def test_runs_that_differ_only_in_wall_time_have_the_same_chunks(tmp_path: Path)
         recorder = Recorder("look", clock)
         toolbox = Toolbox([Tools(clock)])
 
-        def listen(kind: str, payload: Any, recorder: Recorder = recorder, wall: float = wall) -> None:
-            if kind == "result":
-                payload = CallRecord(
-                    payload.name, payload.arguments, payload.result, payload.image_index, wall, wall, payload.motion
-                )
-            recorder.listen(kind, payload)
+        def listen(event: Event, recorder: Recorder = recorder, wall: float = wall) -> None:
+            if isinstance(event, ToolAnswered):
+                event = ToolAnswered(replace(event.record, started_s=wall, wall_s=wall))
+            recorder.hear(event)
 
         Agent(Lines(*SCRIPT), toolbox, listener=listen).run("look")
         (tmp_path / name).mkdir()
@@ -475,7 +519,8 @@ def test_runs_that_differ_only_in_wall_time_have_the_same_chunks(tmp_path: Path)
     assert chunks(files[0]) == chunks(files[1]) != []
     assert files[0].read_bytes() != files[1].read_bytes()
     assert (tmp_path / "a/metadata.yaml").read_bytes() == (tmp_path / "b/metadata.yaml").read_bytes()
-    assert [s.payload.wall_s for s in read_run(files[1]).steps if s.kind == "result"] == [123456.5] * 3
+    events = [step.event for step in read_run(files[1]).steps]
+    assert [event.record.wall_s for event in events if isinstance(event, ToolAnswered)] == [123456.5] * 3
 
 
 def test_the_same_recorder_writes_the_same_bytes(tmp_path: Path) -> None:
@@ -489,7 +534,7 @@ def test_the_recorder_does_not_keep_what_tools_returned_alive() -> None:
     rgb = np.zeros((48, 64, 3), np.uint8)
     result = ToolResult(text="x", image=rgb, variables={"cloud": (cloud := np.zeros((1000, 3)))})
     refs = [weakref.ref(rgb), weakref.ref(cloud)]
-    recorder.listen("result", CallRecord("x", {}, result, 0, 0.0, 0.0))
+    recorder.hear(ToolAnswered(CallRecord("x", {}, result, 0, 0.0, 0.0)))
     del rgb, cloud, result
     gc.collect()
     assert [ref() for ref in refs] == [None, None]
@@ -500,11 +545,11 @@ def test_the_recorder_does_not_keep_what_tools_returned_alive() -> None:
 
 def test_an_interrupted_run_still_has_a_valid_file(tmp_path: Path) -> None:
     recorder = Recorder("look", Clock())
-    recorder.listen("call", ToolCall("robot.move", {}))
+    recorder.hear(ToolCalled(ToolCall("robot.move", {})))
     recorder.write(tmp_path, motion())
     read = read_run(tmp_path / "run.mcap")
     assert read.result is None
-    assert [step.kind for step in read.steps] == ["call"]
+    assert [step.event for step in read.steps] == [ToolCalled(ToolCall("robot.move", {}))]
     assert len(by_rosbags(tmp_path)) == sum(read.messages.values())
 
 

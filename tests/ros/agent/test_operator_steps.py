@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +12,10 @@ from rclpy_zenoh.overlay import install
 
 install()
 
+from toolhand_interfaces.msg import CommandStep
+
+from agent_node.calls import ToolCall
+from agent_node.events import Event, ToolAnswered, ToolCalled
 from agent_node.ros.operator import StepNarrator
 
 NUMBERS = (1, 2, 3, 4)
@@ -20,13 +23,13 @@ NUMBERS = (1, 2, 3, 4)
 
 def step(number: int) -> Any:
     """A step with a thought that says its number."""
-    return SimpleNamespace(number=number, thought=str(number), tool_call="", result_text="")
+    return CommandStep(number=number, thought=str(number))
 
 
 def told(*numbers: int, result: tuple[int, ...] = ()) -> list[str]:
     """What a listener hears of feedback with these numbers, and of a result with those."""
     heard: list[str] = []
-    steps = StepNarrator(lambda kind, payload: heard.append(payload))
+    steps = StepNarrator(lambda event: heard.append(event.text))
     for number in (*numbers, *result):
         steps.hear(step(number))
     steps.end()
@@ -40,7 +43,7 @@ def test_whatever_feedback_is_lost_the_result_makes_it_good(lost: set[int]) -> N
 
 def test_a_step_is_told_as_soon_as_those_before_it_are() -> None:
     heard: list[str] = []
-    steps = StepNarrator(lambda kind, payload: heard.append(payload))
+    steps = StepNarrator(lambda event: heard.append(event.text))
     steps.hear(step(1))
     assert heard == ["1"]
     steps.hear(step(3))
@@ -56,11 +59,13 @@ def test_without_a_result_what_was_heard_is_told() -> None:
 
 
 def test_a_call_and_its_result_are_one_record() -> None:
-    heard: list[tuple[str, Any]] = []
-    steps = StepNarrator(lambda kind, payload: heard.append((kind, payload)))
+    heard: list[Event] = []
+    steps = StepNarrator(heard.append)
     call = json.dumps({"name": "robot.capture_image", "arguments": {"a": 1}})
-    steps.hear(SimpleNamespace(number=1, thought="", tool_call=call, result_text=""))
-    steps.hear(SimpleNamespace(number=2, thought="", tool_call="", result_text="seen"))
-    assert [kind for kind, _ in heard] == ["call", "result"]
-    record = heard[1][1]
+    steps.hear(CommandStep(number=1, tool_call=call))
+    steps.hear(CommandStep(number=2, result_text="seen"))
+    called, result = heard
+    assert called == ToolCalled(ToolCall("robot.capture_image", {"a": 1}))
+    assert isinstance(result, ToolAnswered)
+    record = result.record
     assert (record.name, record.arguments, record.result.text) == ("robot.capture_image", {"a": 1}, "seen")

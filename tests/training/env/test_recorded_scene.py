@@ -42,7 +42,7 @@ def messages(
     """Of a recorded pick, by topic, as rosbags reads them."""
     folder = tmp_path_factory.mktemp("run")
     recorder = Recorder(SENTENCE, lambda: station.world.time, depth=True)
-    outcome = run_episode(station, ScriptedPolicy(), task_from_text(SENTENCE, station), listener=recorder.listen)
+    outcome = run_episode(station, ScriptedPolicy(), task_from_text(SENTENCE, station), listener=recorder.hear)
     assert outcome.episode.success
     recorder.write(folder, motion_log(station), {}, truth=truth_log(station))
     return by_topic(folder)
@@ -126,7 +126,7 @@ def test_without_asking_there_is_no_depth_and_without_a_simulator_no_truth(stati
         station,
         ScriptedPolicy(),
         task_from_text("look", station),
-        listener=recorder.listen,
+        listener=recorder.hear,
         settings=ConversationSettings(turn_budget=2),
     )
     recorder.write(tmp_path, None, None)

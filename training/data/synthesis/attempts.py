@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from agent_node.agent import ask
+from agent_node.agent import next_turn
 from agent_node.episode import Episode
 from agent_node.policy import Policy
 from sim.tasks.task import Task
@@ -84,7 +84,7 @@ def played(task: Task, play: Callable[[], EpisodeSession], labels: Mapping[str, 
 def _to_the_end(session: EpisodeSession, policy: Policy) -> EpisodeSession:
     try:
         while not session.done:
-            session.say(ask(policy, session.messages()))
+            session.say(next_turn(policy, session.messages()))
     except BaseException:
         session.close()
         raise

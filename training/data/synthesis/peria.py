@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from agent_node.agent import ask
+from agent_node.agent import next_turn
 from agent_node.calls import ToolCall
 from agent_node.policy import Message, Policy, Reply
 from agent_node.protocol import Protocol
@@ -183,10 +183,10 @@ class _Trajectory:
     def _written(self, messages: Sequence[Message], number: int, reflect: bool) -> Reply:
         writing = self._writing
         if not writing.told:
-            return ask(writing.policy, messages)
+            return next_turn(writing.policy, messages)
         last = number == self._rounds
         prompt = CONCLUDE if last else REFLECT if reflect else EXPLORE if number == 1 else EXPLOIT
-        return ask(writing.policy, [*messages, Message("user", prompt)])
+        return next_turn(writing.policy, [*messages, Message("user", prompt)])
 
 
 def looking_calls(schemas: Sequence[Mapping[str, Any]], seen: bool) -> list[ToolCall]:
