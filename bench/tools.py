@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from agent_node.console.options import Size, parse_size
 from agent_node.console.terminal import AsJson, say
 from bench.stats import format_rows, machine, publish, timing_row
 from bench.tool_examples import EXAMPLES, Example, example_picture, set_up
@@ -21,9 +21,7 @@ from tool_nodes.port_names import presets
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import parse_suites
 
-Size = tuple[int, int]
 _WARM_UP = 2
-_SIDES_PX = (64, 4096)
 
 
 @dataclass
@@ -53,28 +51,7 @@ class SizedStation(Station):
 
 def parse_sizes(text: str) -> list[Size]:
     """Sizes such as "640x480,1280x720". Raises ToolError INVALID_ARGUMENT."""
-    sizes = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]{1,5})x([0-9]{1,5})\s*", part)
-        size = (int(match[1]), int(match[2])) if match else (0, 0)
-        if not all(_SIDES_PX[0] <= side <= _SIDES_PX[1] for side in size):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"size must be widths and heights from {_SIDES_PX[0]} to {_SIDES_PX[1]} px such as 640x480,1280x720, "
-                f"got {text[:60]!r}.",
-            )
-        sizes.append(size)
-    return sizes
-
-
-def parse_size(text: str) -> Size:
-    """One size such as "320x240". Raises ToolError INVALID_ARGUMENT."""
-    sizes = parse_sizes(text)
-    if len(sizes) > 1:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT, f"size must be one width and height such as 320x240, got {text[:60]!r}."
-        )
-    return sizes[0]
+    return [parse_size(part) for part in text.split(",")]
 
 
 def time_tools(names: Sequence[str], sizes: Sequence[Size], suites: Sequence[str], n: int) -> Timings:

@@ -224,7 +224,7 @@ class Trajectory:
     """A timed joint path.
 
     Attributes:
-        joint_names: 7 names.
+        joint_names: Names of the n joints of the robot, in the order of the columns of `q`.
         t: (N,) seconds from the start, strictly increasing, t[0] = 0.
         q: (N, n) positions [rad], continuous (no wrap between samples).
         qd: (N, n) velocities [rad/s], zero at both ends.

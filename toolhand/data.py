@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import tyro
 
-from agent_node.console.options import Perception
+from agent_node.console.options import Perception, PictureSize
 from agent_node.console.terminal import AsJson, emit, say
 from tool_nodes.port_names import DEFAULT_PRESET
 
@@ -79,7 +79,7 @@ def data_lerobot(
     n: int = 10,
     seed: int = 0,
     category: Literal["pick", "relational_pick", "pick_and_place"] | None = None,
-    size: str = "320x240",
+    size: PictureSize = (320, 240),
     fps: int = 5,
     perception: Perception = DEFAULT_PRESET,
     as_json: AsJson = False,
@@ -92,16 +92,13 @@ def data_lerobot(
         n: Episodes, of random tasks with the seeds from --seed on.
         seed: Of the first task and its station.
         category: What kind of task; any where it is not given.
-        size: Width and height of the pictures, e.g. 320x240.
         fps: Frames a second of simulated time; a divisor of 25.
     """
-    from bench.tools import parse_sizes
     from sim.station import StationConfig
     from training.data.demonstrations import demonstrations
     from training.data.formats.lerobot import LeRobotWriter
 
-    image_size = parse_sizes(size)[0]
-    config = StationConfig(perception=perception, image_size=image_size, sleep=True)
+    config = StationConfig(perception=perception, image_size=size, sleep=True)
     writer = LeRobotWriter(out)
     try:
         for shown in demonstrations(n, seed, config, category, fps, say):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import tyro
 
+from agent_node.console.options import parse_size
 from agent_node.console.terminal import AsJson, emit, say
 from sim.mock.data import MAX_FRAMES, MAX_SEED, SIZES, MockFrame, read_dataset, write_dataset
 from sim.mock.recording import record_frames
@@ -32,7 +32,7 @@ def mock_record(
         seed: Seed of the first scene; each frame shows the next one.
         size: Width and height of the pictures, e.g. 640x480.
     """
-    width, height = _size(size)
+    width, height = parse_size(size, SIZES)
     if not 1 <= n <= MAX_FRAMES:
         raise ToolError(ErrorCode.INVALID_ARGUMENT, f"n must be from 1 to {MAX_FRAMES}, got {n}.")
     most = MAX_SEED - n + 1  # each frame counts one further
@@ -47,19 +47,6 @@ def mock_record(
     else:
         print(f"{folder}: {dataset.n} frames of {width}x{height} px, {size_bytes / 1e6:.1f} MB")
     return 0
-
-
-def _size(text: str) -> tuple[int, int]:
-    """(width, height) [px] of a text such as "640x480". Raises ToolError INVALID_ARGUMENT."""
-    found = re.fullmatch(r"(\d{1,5})x(\d{1,5})", text)
-    sides = (int(found[1]), int(found[2])) if found else (0, 0)
-    low, high = SIZES
-    if not all(low <= side <= high for side in sides):
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"size must be WIDTHxHEIGHT with sides from {low} to {high} pixels, e.g. 640x480, got {text[:40]!r}.",
-        )
-    return sides
 
 
 def _told(frames: Iterator[MockFrame], n: int) -> Iterator[MockFrame]:

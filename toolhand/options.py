@@ -27,14 +27,12 @@ SceneName = Annotated[
     ),
 ]
 Seed = Annotated[int, tyro.conf.arg(help="Seeds perception noise, grasp sampling and planning; 0 or more.")]
-Suite = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="SUITE",
-        help="Whose tools: spacetools, peria, evic, last, several with commas, or all; pointing is SpaceTools' first "
-        "pointing tool alone.",
-    ),
-]
+SUITE = tyro.conf.arg(
+    metavar="SUITE",
+    help="Whose tools: spacetools, peria, evic, last, several with commas, or all; pointing is SpaceTools' first "
+    "pointing tool alone.",
+)
+Suite = Annotated[str, SUITE]
 PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the picture to this PNG file.")]
 
 ToolboxRole = Annotated[

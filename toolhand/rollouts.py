@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
-from agent_node.console.options import Perception, PolicySpec, ProtocolName
+from agent_node.console.options import POLICY, PROTOCOL, Unprefixed, listed
 from agent_node.console.terminal import INTERRUPTED, AsJson, emit, say
 from agent_node.policies.options import ModelSettings
-from tool_nodes.port_names import DEFAULT_PRESET
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import Suite
+from tool_nodes.results import ErrorCode, ToolError, invalid
+from tool_nodes.tools.suites import parse_suites
+from toolhand.options import SUITE
+from training.recipes import RECIPES, recipe_named
+from training.rollouts.options import ONE_PROCESS, STOPS, RolloutOptions, StopRules, WorkerOptions
+from training.rollouts.plan import GRADERS, EvaluationPlan, RolloutPlan, tasks_of, tasks_of_recipe
+from training.tasks.kinds import TASK_KINDS
+from training.tasks.splits import SPLITS
 
 if TYPE_CHECKING:
     from training.rollouts.engine import CollectReport
@@ -25,35 +30,70 @@ _SHOWN = 100
 """Characters of a text that are shown of it."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class CollectOptions(RolloutOptions):
+    """What is collected.
+
+    Attributes:
+        n: Rollouts of all groups together; a multiple of --group.
+        evaluate: One rollout of each task instead, to measure the policy: nothing can be learned from them.
+    """
+
+    tasks: Annotated[tuple[str, ...], tyro.conf.arg(help=f"Kinds of tasks, in turn: {listed(TASK_KINDS)}.")] = (
+        "pick_and_place",
+    )
+    recipe: Annotated[
+        str | None,
+        tyro.conf.arg(
+            help="Recipe whose tasks, protocol, suite and reward are taken where they are not given: "
+            f"{listed(tuple(RECIPES))}."
+        ),
+    ] = None
+    split: Annotated[str, tyro.conf.arg(help=f"Split of the tasks: {listed(SPLITS)}.")] = "train"
+    n: int = 32
+    evaluate: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False
+    protocol: Annotated[str | None, PROTOCOL] = None
+    reward: Annotated[
+        str | None,
+        tyro.conf.arg(
+            help=f"What an episode is worth: {listed(tuple(GRADERS))}, or the reward of a recipe: "
+            f"{listed(tuple(RECIPES))}. Where it is not given, that of --recipe, or mean."
+        ),
+    ] = None
+    suite: Annotated[str | None, SUITE] = None
+    model: ModelSettings = _DEFAULT_MODEL
+
+    def plan(self) -> RolloutPlan:
+        """The plan that these options describe. Raises ToolError INVALID_ARGUMENT."""
+        group = 1 if self.evaluate else self.group
+        if group > 0 and (self.n < 1 or self.n % group):
+            raise invalid(f"--n must be a multiple of --group, got {self.n} and {group}.")
+        groups = self.n // max(group, 1)
+        followed = None if self.recipe is None else recipe_named(self.recipe)
+        tasks = (
+            tasks_of(self.tasks, groups, self.seed, self.split)
+            if self.recipe is None
+            else tasks_of_recipe(self.recipe, groups, self.seed, self.split)
+        )
+        shared = {entry.name: getattr(self, entry.name) for entry in fields(RolloutOptions)} | {"group": group}
+        return (EvaluationPlan if self.evaluate else RolloutPlan)(
+            tasks,
+            settings={k: v for k, v in asdict(self.model).items() if v != getattr(_DEFAULT_MODEL, k)},
+            protocol=self.protocol or (followed.protocol if followed else "spacetools"),
+            reward=self.reward or self.recipe or "mean",
+            suites=parse_suites(self.suite) if self.suite else followed.suites if followed else ("spacetools",),
+            **shared,
+        )
+
+
+_AS_DEFAULT = CollectOptions()
+
+
 def rollouts_collect(
     out: Annotated[Path, tyro.conf.arg(metavar="DIR")],
-    tasks: tuple[str, ...] = ("pick_and_place",),
-    recipe: str | None = None,
-    split: str = "train",
-    n: int = 32,
-    group: int = 4,
-    workers: int = 1,
-    on: Literal["processes", "ray"] = "processes",
-    seed: int = 0,
-    difficulty: float = 0.0,
-    policy: PolicySpec = "scripted",
-    protocol: ProtocolName | None = None,
-    reward: str | None = None,
-    turns: int = 24,
-    backend: str = "physics",
-    perception: Perception = DEFAULT_PRESET,
-    suite: Suite | None = None,
-    size: str = "320x240",
-    timestep: float = 0.002,
-    shared_failures: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    evaluate: Annotated[bool, tyro.conf.FlagCreatePairsOff] = False,
-    world: str = "",
-    deadline: float = 600.0,
-    tries: int = 3,
-    stop_zero_variance: int = 8,
-    stop_no_tool_calls: int = 4,
-    stop_dropped: int = 16,
-    model: ModelSettings = _DEFAULT_MODEL,
+    options: Unprefixed[CollectOptions] = _AS_DEFAULT,
+    pool: Unprefixed[WorkerOptions] = ONE_PROCESS,
+    stops: Unprefixed[StopRules] = STOPS,
     as_json: AsJson = False,
 ) -> int:
     """Collect groups of rollouts of a policy into a folder; the same command goes on after a break.
@@ -63,77 +103,21 @@ def rollouts_collect(
 
     Args:
         out: Where the rollouts go: a new folder, or one of the same plan.
-        tasks: Kinds of tasks, in turn.
-        recipe: Whose tasks, protocol, suite and reward, where they are not given: dirl, peria, evic or last.
-        split: Of which split the tasks are: train, validation or test.
-        n: Rollouts of all groups together; a multiple of --group.
-        group: Rollouts of each task, 2 or more.
-        evaluate: One rollout of each task instead, to measure the policy: nothing can be learned from them.
-        workers: Processes at once; one that hangs or dies is replaced.
-        on: What they are: processes of this machine, or actors of the cluster of toolhand serve.
-        seed: Of the first task, and of noise, failures on purpose and the policy's sampling.
-        difficulty: From 0, where nothing errs, to 1: noise, failures on purpose, things that slip.
-        reward: What an episode is worth: mean (of the task's own terms), stages (partial credit), or a recipe's name.
-        turns: Assistant turns of an episode.
-        backend: Where the episodes happen, e.g. physics.
-        size: Width and height of the pictures.
-        timestep: Of the physics: 0.001, 0.002 or 0.004 s.
-        shared_failures: The rollouts of a group fail alike; else each fails by itself.
-        world: Which tools err and how, in place of perception and difficulty: erring, or erring:FILE with a pointer.
-        deadline: Longest wall time of a rollout, in seconds.
-        tries: How often a rollout may cost a process before it is dropped.
-        stop_zero_variance: Stop after so many groups in a row whose rewards are all equal; 0 never does.
-        stop_no_tool_calls: Stop after so many groups in a row in which no tool was called; 0 never does.
-        stop_dropped: Stop after so many rollouts in a row that were dropped; 0 never does.
     """
-    from bench.tools import parse_sizes
     from tool_nodes.sandbox.seccomp import why_missing
-    from tool_nodes.tools.suites import parse_suites
     from training.pool.parallel import ProgressLine
-    from training.recipes import recipe_named
-    from training.rollouts.engine import StopRules, collect, document_of_report
-    from training.rollouts.plan import EvaluationPlan, RolloutPlan, tasks_of, tasks_of_recipe
+    from training.rollouts.engine import collect, document_of_report
 
-    group = 1 if evaluate else group
-    sizes = parse_sizes(size)
-    if n < 1 or (group > 0 and n % group) or len(sizes) != 1:
-        raise ToolError(
-            ErrorCode.INVALID_ARGUMENT,
-            f"n must be a multiple of group and size one width and height, got {n}, {group} and {size}.",
-        )
-    settings = {name: value for name, value in asdict(model).items() if value != getattr(_DEFAULT_MODEL, name)}
-    groups = n // max(group, 1)
-    followed = None if recipe is None else recipe_named(recipe)
-    plan = (EvaluationPlan if evaluate else RolloutPlan)(
-        tasks=tasks_of(tasks, groups, seed, split) if recipe is None else tasks_of_recipe(recipe, groups, seed, split),
-        group=group,
-        seed=seed,
-        policy=policy,
-        settings=settings,
-        protocol=protocol or (followed.protocol if followed else "spacetools"),
-        reward=reward or recipe or "mean",
-        turns=turns,
-        backend=backend,
-        perception=perception,
-        suites=parse_suites(suite) if suite else followed.suites if followed else ("spacetools",),
-        image_size=sizes[0],
-        timestep=timestep,
-        difficulty=difficulty,
-        shared_failures=shared_failures,
-        world=world,
-    )
+    plan = options.plan()
     if "spacetools" in plan.suites and (reason := why_missing()):
         say(f"Code cannot be run here, because {reason}: a rollout whose policy tries to is dropped.")
-    line = ProgressLine(n)
+    line = ProgressLine(options.n)
     try:
         report = collect(
             plan,
             out,
-            workers,
-            on=on,
-            deadline_s=deadline,
-            tries=tries,
-            stops=StopRules(stop_zero_variance, stop_no_tool_calls, stop_dropped),
+            pool,
+            stops=stops,
             progress=lambda report: line.show(report.whole + report.dropped.total(), _note(report)),
         )
     finally:
@@ -251,7 +235,7 @@ def rollouts_branch(
     group: int = 0,
     after: int = 2,
     n: int = 8,
-    policy: PolicySpec | None = None,
+    policy: Annotated[str | None, POLICY] = None,
 ) -> int:
     """Play the first turns of a collected group once more, and go on from that state several times.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
@@ -61,14 +62,13 @@ Perception = Annotated[
         "the backends of each port.",
     ),
 ]
-PolicySpec = Annotated[str, tyro.conf.arg(metavar="POLICY", help=f"Who decides: {installed('policy', _POLICIES)}.")]
-ProtocolName = Annotated[
-    str,
-    tyro.conf.arg(
-        metavar="PROTOCOL",
-        help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls.",
-    ),
-]
+POLICY = tyro.conf.arg(metavar="POLICY", help=f"Who decides: {installed('policy', _POLICIES)}.")
+PolicySpec = Annotated[str, POLICY]
+PROTOCOL = tyro.conf.arg(
+    metavar="PROTOCOL",
+    help=f"How the policy writes: {listed(protocol_names())}; native is a server's own tool calls.",
+)
+ProtocolName = Annotated[str, PROTOCOL]
 RobotName = Annotated[
     str,
     tyro.conf.arg(metavar="ROBOT", help=f"Which robot: {installed('robot', {})}, or a folder with its robot.yaml."),
@@ -80,6 +80,44 @@ PackagePath = Annotated[
         help="Folders in which the package:// meshes of a robot's URDF are looked for, separated as in PATH; without "
         "them the ament index is asked.",
     ),
+]
+Size = tuple[int, int]
+"""(width, height) of a picture [px]."""
+
+SIDES_PX = (64, 4096)
+"""Smallest and largest side of a picture [px]; chosen by hand: less shows nothing, more takes minutes to draw."""
+
+
+def parse_size(text: str, sides_px: tuple[int, int] = SIDES_PX) -> Size:
+    """A size such as "640x480".
+
+    Args:
+        text: Width and height, as they were typed.
+        sides_px: Smallest and largest side that is allowed [px].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for another text, or a side out of bounds.
+    """
+    found = re.fullmatch(r"\s*([0-9]{1,5})x([0-9]{1,5})\s*", text)
+    size = (int(found[1]), int(found[2])) if found else (0, 0)
+    low, high = sides_px
+    if not all(low <= side <= high for side in size):
+        raise invalid(
+            f"size must be WIDTHxHEIGHT with sides from {low} to {high} pixels, e.g. 640x480, got {text[:40]!r}."
+        )
+    return size
+
+
+PictureSize = Annotated[
+    Size,
+    tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar="WIDTHxHEIGHT",
+        instance_from_str=lambda words: parse_size(words[0]),
+        is_instance=lambda value: isinstance(value, tuple),
+        str_from_instance=lambda size: [f"{size[0]}x{size[1]}"],
+    ),
+    tyro.conf.arg(help="Width and height of the pictures [px]."),
 ]
 PortOptions = Unprefixed[PortNames]
 """--pointer, --segmenter and so on: a backend for a single port."""

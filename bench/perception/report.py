@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agent_node.console.options import require_at_least
+from agent_node.console.options import PictureSize, require_at_least
 from agent_node.console.terminal import AsJson, say
 from bench.perception.calibration import Rating, calibration, format_calibration, save_plot
 from bench.perception.metrics import (
@@ -28,7 +28,6 @@ from bench.perception.scores import CONFUSION_RATE, ratings
 from bench.perception.text import bench_text
 from bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
-from bench.tools import parse_size
 from sim.backends import Truth as SimTruth
 from sim.perception import PerceptionNoise
 from sim.scene.generator import generate_scene
@@ -301,7 +300,7 @@ def bench_perception(
     plot: Path | None = None,
     text: bool = False,
     reader: str = PIXELS.reader,
-    size: str = "640x480",
+    size: PictureSize = (640, 480),
     as_json: AsJson = False,
 ) -> int:
     """Compare every perception with the simulator's truth: pointing, masks, boxes, depth, counts, free space and
@@ -321,14 +320,13 @@ def bench_perception(
     require_at_least(0, first_seed=first_seed)
     if text:
         return bench_text(scenes, first_seed, reader, as_json)
-    seen_at = parse_size(size)
     if perception:
         registry.find("perception", perception)
     names = (perception,) if perception else presets()
     began = time.monotonic()
     chosen = range(first_seed, first_seed + scenes)
     say(f"{scenes} scenes, seeds {chosen[0]}..{chosen[-1]}, perceptions {' and '.join(names)}")
-    records = run_jobs(run_one, [SceneJob(seed, seen_at, names) for seed in chosen], jobs, crashed, _note)
+    records = run_jobs(run_one, [SceneJob(seed, size, names) for seed in chosen], jobs, crashed, _note)
     failures = [
         {"seed": r.job.seed, "perception": perception, "fault": fault}
         for r in records

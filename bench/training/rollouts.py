@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from agent_node.console.options import Perception, require_at_least
+from agent_node.console.options import Perception, PictureSize, require_at_least
 from agent_node.console.terminal import AsJson, say
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from bench.stats import format_rows, machine, publish, rate_row, with_unscored
-from bench.tools import parse_size
 from sim.station import Station, StationConfig
 from sim.tasks.tasks import random_task
 from sim.world import check_timestep
@@ -241,7 +240,7 @@ def paired_ratio(plain: Sequence[MeasuredEpisode], fast: Sequence[MeasuredEpisod
 def bench_rollouts(
     n: int = 12,
     first_seed: int = 0,
-    size: str = "320x240",
+    size: PictureSize = (320, 240),
     timestep: float = 0.002,
     perception: Perception = DEFAULT_PRESET,
     as_json: AsJson = False,
@@ -261,9 +260,9 @@ def bench_rollouts(
     require_at_least(0, first_seed=first_seed)
     PortNames().require_known(perception)
     check_timestep(timestep)
-    fast = StationConfig(perception=perception, image_size=parse_size(size), timestep=timestep, sleep=True)
+    fast = StationConfig(perception=perception, image_size=size, timestep=timestep, sleep=True)
     seeds = range(first_seed, first_seed + n)
-    name = f"rollouts {size}, {1000 * timestep:g} ms"
+    name = f"rollouts {size[0]}x{size[1]}, {1000 * timestep:g} ms"
     say(f"{n} pick-and-place tasks, seeds {seeds[0]}..{seeds[-1]}, perception {perception}: {PLAIN}, {name}")
     began = time.monotonic()
     forms = {PLAIN: (StationConfig(perception=perception), False), name: (fast, True)}

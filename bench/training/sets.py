@@ -14,8 +14,8 @@ import tyro
 
 from agent_node.console.options import (
     COLOUR_AND_DEPTH,
+    POLICY,
     BackendOptions,
-    PolicySpec,
     ProtocolName,
     Unprefixed,
     require_at_least,
@@ -42,7 +42,7 @@ def bench_sets(
     set_name: SetName,
     path: Path,
     predictions: Path | None = None,
-    policy: PolicySpec | None = None,
+    policy: Annotated[str | None, POLICY] = None,
     split: str | None = None,
     protocol: ProtocolName = "peria",
     suite: str | None = None,

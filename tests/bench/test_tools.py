@@ -117,7 +117,7 @@ def test_the_document_names_rows_failures_and_what_is_skipped(
 
 @pytest.mark.parametrize("text", ["", "640", "640x", "9x9", "640x480;1x1", "1e3x480", "99999x480"])
 def test_a_size_that_is_none_is_told_in_a_sentence(text: str) -> None:
-    with pytest.raises(ToolError, match="size must be widths and heights from 64 to 4096"):
+    with pytest.raises(ToolError, match="size must be WIDTHxHEIGHT with sides from 64 to 4096"):
         parse_sizes(text)
 
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import inspect
+from typing import get_type_hints
 
 import pytest
 
 from agent_node.console import options
 from agent_node.protocol import protocol_names
+from sim.world import TIMESTEPS_S
 from tool_nodes import registry
 from tool_nodes.results import ErrorCode, ToolError
 from toolhand.commands import BENCHMARKS
+from toolhand.rollouts import CollectOptions
+from training.env.worlds import WORLDS
+from training.recipes import RECIPES
+from training.rollouts.options import BACKENDS_HERE
+from training.rollouts.plan import GRADERS
+from training.tasks.kinds import TASK_KINDS
+from training.tasks.splits import SPLITS
 
 LEAST = {"n": 1, "seeds": 1, "scenes": 1, "jobs": 1, "first_seed": 0}
 """Smallest values of the options that say how much is measured."""
@@ -25,7 +34,12 @@ MEASURED = [
 
 def help_of(annotation: object) -> str:
     """The help of an annotated option."""
-    return str(annotation.__metadata__[0].help)  # type: ignore[attr-defined]
+    return " ".join(str(entry.help) for entry in annotation.__metadata__ if isinstance(entry, type(options.POLICY)))  # type: ignore[attr-defined]
+
+
+def help_of_collect(option: str) -> str:
+    """The help of an option of `toolhand rollouts collect`."""
+    return help_of(get_type_hints(CollectOptions, include_extras=True)[option])
 
 
 @pytest.mark.parametrize(
@@ -41,6 +55,23 @@ def test_help_lists_every_name_that_is_registered(annotation: object, names: lis
     listed = help_of(annotation).partition(": ")[2].replace(";", ",").split(", ")
     found = {part.split(" ")[0].partition(":")[0].rstrip(".") for part in listed}
     assert found >= set(names)
+
+
+@pytest.mark.parametrize(
+    ("option", "names"),
+    [
+        ("reward", [*GRADERS, *RECIPES]),
+        ("recipe", list(RECIPES)),
+        ("tasks", list(TASK_KINDS)),
+        ("split", list(SPLITS)),
+        ("world", list(WORLDS)),
+        ("backend", list(BACKENDS_HERE)),
+        ("timestep", [f"{step:g}" for step in TIMESTEPS_S]),
+    ],
+)
+def test_help_of_collected_rollouts_lists_every_name_that_is_registered(option: str, names: list[str]) -> None:
+    words = {word.rstrip(".,:") for word in help_of_collect(option).split()}
+    assert words >= set(names)
 
 
 @pytest.mark.parametrize(("known", "port"), [(options._PRESETS, "perception"), (options._POLICIES, "policy")])

@@ -31,7 +31,8 @@ from training.experiment.arms import ExperimentArm
 from training.experiment.measures import Measures, measure, summarise
 from training.experiment.sizes import Sizes, tasks_for
 from training.rollouts.collection import read_rollouts
-from training.rollouts.engine import StopRules, collect
+from training.rollouts.engine import collect
+from training.rollouts.options import StopRules, WorkerOptions
 from training.rollouts.plan import (
     GIVING_UP_COST,
     WRONG_ANSWER_COST,
@@ -170,7 +171,7 @@ class ExperimentRun:
         folder = self.folder / "teacher" / f"{use}{'' if arm.stage1 else '-start'}"
         with self._step(f"teacher data, {use}"):
             plan = self.plan(use, policy, -(-count // 2), self.pointer(arm.stage1), group=2)
-            collect(plan, folder, self.workers, stops=NEVER)
+            collect(plan, folder, WorkerOptions(self.workers), stops=NEVER)
         return folder
 
     # -- stages 2 and 3 --------------------------------------------------------------------------------
@@ -281,7 +282,7 @@ class ExperimentRun:
             **self._fields("evaluation", policy, count, pointer), group=1, settings={"temperature": temperature}
         )
         with self._step(f"measure {name}"):
-            report = collect(plan, folder / "rollouts", self.workers, stops=NEVER)
+            report = collect(plan, folder / "rollouts", WorkerOptions(self.workers), stops=NEVER)
         if report.dropped:
             say(f"{name}: dropped {dict(report.dropped)}")
         found = summarise(read_rollouts(folder / "rollouts"), count)

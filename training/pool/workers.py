@@ -24,7 +24,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from typing import Any, Generic, TypeVar
 
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
@@ -111,11 +111,11 @@ class Workers(Generic[Job, Result]):
         deadline_s: float | None = None,
         tries: int = 2,
     ) -> None:
-        if count < 1 or tries < 1 or (deadline_s is not None and not deadline_s > 0.0):
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                f"Workers and tries must be 1 or more and the deadline above 0 s, got {count}, {tries}, {deadline_s}.",
-            )
+        for name, number in {"workers": count, "tries": tries}.items():
+            if number < 1:
+                raise invalid(f"{name} must be 1 or more, got {number}.")
+        if deadline_s is not None and not deadline_s > 0.0:
+            raise invalid(f"The deadline must be above 0 s, got {deadline_s}.")
         self.count = count
         self._make = make
         self._deadline_s = deadline_s

@@ -1,6 +1,6 @@
 """Collects the rollouts of a plan with several processes, into a folder that a second call goes on with.
 
-    report = collect(RolloutPlan(tasks_of(["pick_and_place"], 8), group=4, difficulty=0.5), Path("rollouts"), workers=2)
+    report = collect(RolloutPlan(tasks_of(["pick_and_place"], 8), group=4, difficulty=0.5), Path("rollouts"))
 
 | what happens | what becomes of it |
 |---|---|
@@ -30,41 +30,12 @@ from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import require_installed
 from training.pool.workers import JobEnd, Workers
 from training.rollouts.collection import read_shard, shard_path, write_shard
+from training.rollouts.options import ONE_PROCESS, PROCESSES, RAY, STOPS, StopRules, WorkerOptions
 from training.rollouts.pictures import PictureStore
 from training.rollouts.plan import RolloutPlan, claimed
 from training.rollouts.record import RolloutRecord
 from training.rollouts.replies import Halt, RolloutBrief, RolloutOrder, RolloutReply
 from training.rollouts.work import brief_of, make_work
-
-DEADLINE_S = 600.0
-"""Longest wall time of a rollout [s]; a pick and place takes one to three of the scripted policy. Chosen by hand."""
-PROCESSES, RAY = "processes", "ray"
-"""What workers are."""
-TRIES = 3
-"""How often a rollout may cost a process before it is dropped; chosen by hand."""
-
-
-@dataclass(frozen=True)
-class StopRules:
-    """When collecting on makes no sense; 0 is never.
-
-    Attributes:
-        zero_variance: So many groups in a row, each of which has one and the same reward throughout: nothing can be
-            learnt.
-        no_tool_calls: So many groups in a row of which no rollout has called a tool.
-        dropped: So many rollouts dropped in a row, as they end.
-
-    Raises:
-        ToolError: INVALID_ARGUMENT for a negative number.
-    """
-
-    zero_variance: int = 8
-    no_tool_calls: int = 4
-    dropped: int = 16
-
-    def __post_init__(self) -> None:
-        if min(self.zero_variance, self.no_tool_calls, self.dropped) < 0:
-            raise ToolError(ErrorCode.INVALID_ARGUMENT, f"Numbers of stop rules are 0 or more, got {self}.")
 
 
 @dataclass
@@ -119,12 +90,9 @@ class CollectReport:
 def collect(
     plan: RolloutPlan,
     folder: Path,
-    workers: int = 1,
+    pool: WorkerOptions = ONE_PROCESS,
     *,
-    on: str = PROCESSES,
-    deadline_s: float = DEADLINE_S,
-    tries: int = TRIES,
-    stops: StopRules | None = None,
+    stops: StopRules = STOPS,
     stopped: Callable[[], bool] | None = None,
     progress: Callable[[CollectReport], None] = lambda report: None,
 ) -> CollectReport:
@@ -133,11 +101,8 @@ def collect(
     Args:
         plan: What is collected.
         folder: Where the rollouts go: a new or empty folder, or one that this plan was collected in before.
-        workers: Processes at once.
-        on: What they are: `PROCESSES` of this machine, or actors of the cluster on which backends are served, `RAY`.
-        deadline_s: Longest wall time of a rollout [s].
-        tries: How often a rollout may cost a process.
-        stops: When to stop by itself; the defaults where None.
+        pool: Who draws them.
+        stops: When to stop by itself.
         stopped: Polled; True ends it as Ctrl-C does.
         progress: Told of the report as rollouts end.
 
@@ -148,19 +113,20 @@ def collect(
     """
     config = plan.config
     require_installed(config.suites, config.perception, config.ports)
-    with _pool(on)(_maker(plan, folder), workers, deadline_s, tries) as pool, claimed(folder, plan):
-        collecting = _Collecting(plan, folder, stops or StopRules())
+    workers = _workers(pool.on)(_maker(plan, folder), pool.workers, pool.deadline_s, pool.tries)
+    with workers, claimed(folder, plan):
+        collecting = _Collecting(plan, folder, stops)
         try:
             try:
                 collecting.begin()
-                for end in pool.run(collecting.missing, stopped, lambda order: order.group):
+                for end in workers.run(collecting.missing, stopped, lambda order: order.group):
                     collecting.take(end)
                     progress(collecting.report)
                 collecting.report.cancelled = bool(stopped and stopped())
             except KeyboardInterrupt:
                 collecting.report.cancelled = True
             finally:
-                pool.close()
+                workers.close()
                 _sweep(folder)
             collecting.write_partly()
         except ToolError as error:
@@ -175,7 +141,7 @@ def _maker(plan: RolloutPlan, folder: Path) -> Callable[[], Callable[[RolloutOrd
     return functools.partial(make_work, plan, folder)
 
 
-def _pool(on: str) -> type[Workers[RolloutOrder, RolloutReply | Halt]]:
+def _workers(on: str) -> type[Workers[RolloutOrder, RolloutReply | Halt]]:
     if on == PROCESSES:
         return Workers
     if on == RAY:

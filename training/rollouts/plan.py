@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from agent_node.context_window import Memory
-from agent_node.conversation_settings import TURN_BUDGET, ConversationSettings
+from agent_node.conversation_settings import ConversationSettings
 from agent_node.episode import Episode, admits_failure
 from agent_node.policies.options import ModelSettings, PolicyOptions
 from agent_node.policies.registry import require_form
@@ -34,6 +34,7 @@ from training.env.worlds import world_named
 from training.recipes import RECIPES, recipe_named
 from training.rewards.stages import stage_reward
 from training.rollouts.documents import dataclass_of
+from training.rollouts.options import BACKENDS_HERE, RolloutOptions
 from training.tasks.kinds import MOST_SEED, TASK_KINDS, task_from_document
 from training.tasks.manipulation import ManipulationTask
 from training.tasks.splits import split_named
@@ -43,9 +44,6 @@ PLAN_FILE = "plan.json"
 
 PLAN_BYTES = 64 * MIB
 """Longest plan that is read [bytes]; one of a million tasks has about fifty."""
-
-BACKENDS_HERE = ("physics", "mock")
-"""Those of `training.env.backends.BACKENDS` that live in a worker's own process, and so end with it."""
 
 _STREAM = 17
 """Keeps these random numbers apart from others of the same seed."""
@@ -95,48 +93,25 @@ GRADERS: dict[str, Grader] = {"mean": mean_of_terms, "stages": stages_grade, "sa
 
 
 @dataclass(frozen=True)
-class RolloutPlan:
+class RolloutPlan(RolloutOptions):
     """A number of groups of rollouts, each group of one task.
 
     Attributes:
         tasks: One JSON document a group, {"kind": ..., "seed": ..., "split": ...}, see `training.tasks.kinds`.
-        group: Rollouts of each task, 2 or more: in a group of one nothing can be better than anything else.
-        seed: Of everything that the tasks leave open: noise, failures on purpose, and each policy's own sampling.
-        policy: As `toolhand run --policy` takes it. A policy is made anew for every rollout, with a seed of its own.
         settings: Fields of `agent_node.policies.options.ModelSettings`, by name.
         protocol: How the policy writes.
         reward: What an episode is worth, a key of GRADERS or the name of a recipe.
-        turns: Assistant turns of an episode, at most.
-        backend: Where the episodes happen, one of BACKENDS_HERE.
-        perception: Preset of the perception ports.
-        suites: Whose tools are offered.
-        image_size: (width, height) of the pictures [px].
-        timestep: Of the physics [s].
-        difficulty: From 0 to 1, see `training.env.difficulty`.
-        shared_failures: The rollouts of a group fail alike; else each fails by itself.
-        world: Which tools err and how, see `training.env.worlds`; it takes the place of perception and difficulty. None
-            where empty.
+        suites: Suites of the tools that are offered.
 
     Raises:
         ToolError: INVALID_ARGUMENT, in one sentence that says what is allowed.
     """
 
     tasks: tuple[Mapping[str, Any], ...]
-    group: int = 4
-    seed: int = 0
-    policy: str = "scripted"
     settings: Mapping[str, Any] = field(default_factory=dict)
     protocol: str = "spacetools"
     reward: str = "mean"
-    turns: int = TURN_BUDGET
-    backend: str = "physics"
-    perception: str = DEFAULT_PRESET
     suites: tuple[str, ...] = ("spacetools",)
-    image_size: tuple[int, int] = (320, 240)
-    timestep: float = 0.002
-    difficulty: float = 0.0
-    shared_failures: bool = False
-    world: str = ""
     least_group: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -147,8 +122,10 @@ class RolloutPlan:
                 f"A group must have {self.least_group} rollouts or more, not {self.group}: advantages compare those "
                 "of one task."
             )
-        if self.seed < 0 or self.turns < 1:
-            raise _invalid(f"The seed must be 0 or more and turns 1 or more, got {self.seed} and {self.turns}.")
+        if self.seed < 0:
+            raise _invalid(f"The seed must be 0 or more, got {self.seed}.")
+        if self.turns < 1:
+            raise _invalid(f"turns must be 1 or more, got {self.turns}.")
         for task in self.tasks:
             check_task(task)
         require_form(self.policy)

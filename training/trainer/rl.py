@@ -31,7 +31,8 @@ from agent_node.policies.tiny.weights import TinyWeights, write_weights
 from tool_nodes.results import ErrorCode, ToolError
 from training.rewards.stages import WEIGHTS
 from training.rollouts.credit import credited
-from training.rollouts.engine import CollectReport, StopRules, collect
+from training.rollouts.engine import CollectReport, collect
+from training.rollouts.options import StopRules, WorkerOptions
 from training.rollouts.plan import RolloutPlan
 from training.rollouts.record import RolloutRecord
 from training.trainer.checkpoint import identity_of, resumed, save
@@ -178,7 +179,11 @@ def _draw(
 
     stops = StopRules(zero_variance=0, no_tool_calls=settings.stop_no_tool_calls)
     report = collect(
-        plan, folder / "drawn", settings.workers, deadline_s=settings.deadline_s, stops=stops, progress=seen
+        plan,
+        folder / "drawn",
+        WorkerOptions(settings.workers, deadline_s=settings.deadline_s),
+        stops=stops,
+        progress=seen,
     )
     if report.cancelled:
         raise KeyboardInterrupt

@@ -115,10 +115,17 @@ def _runs(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("wrong", [{"count": 0}, {"count": 1, "tries": 0}, {"count": 1, "deadline_s": 0.0}])
-def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ToolError, match="must be 1 or more and the deadline above 0"):
-        Workers(EVALUATES, **wrong)
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"count": 0}, "workers must be 1 or more, got 0"),
+        ({"tries": 0}, "tries must be 1 or more, got 0"),
+        ({"deadline_s": 0.0}, "The deadline must be above 0 s, got 0.0"),
+    ],
+)
+def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ToolError, match=sentence):
+        Workers(EVALUATES, **{"count": 1} | wrong)
 
 
 FIRST_PROCESS = """

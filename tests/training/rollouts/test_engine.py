@@ -17,12 +17,14 @@ import training.rollouts.collection
 import training.rollouts.engine
 from tool_nodes.results import ErrorCode, ToolError
 from training.rollouts.collection import read_rollouts, shard_path
-from training.rollouts.engine import CollectReport, StopRules, collect
+from training.rollouts.engine import CollectReport, collect
+from training.rollouts.options import StopRules, WorkerOptions
 from training.rollouts.plan import RolloutPlan, tasks_of
 from training.rollouts.record import CallEntry, MessageRecord, PromptRecord, RolloutRecord, TurnRecord, rollout_id
 from training.rollouts.replies import Halt, RolloutReply
 from training.rollouts.work import brief_of
 
+TWO = WorkerOptions(2)
 PLAN = RolloutPlan(tasks_of(["pick"], 4), group=2)
 NEVER = StopRules(0, 0, 0)
 DIES, HANGS = "__import__('os')._exit(3)", "__import__('time').sleep(600)"
@@ -93,9 +95,7 @@ def test_what_hangs_or_dies_is_drawn_again_and_infrastructure_errors_are_dropped
     report = collect(
         PLAN,
         tmp_path / "out",
-        2,
-        deadline_s=1.0,
-        tries=2,
+        WorkerOptions(2, deadline_s=1.0, tries=2),
         stops=NEVER,
         progress=lambda so_far: told.append(so_far.done),
     )
@@ -107,7 +107,7 @@ def test_what_hangs_or_dies_is_drawn_again_and_infrastructure_errors_are_dropped
     assert ids(tmp_path / "out") == [name for name in ALL if name not in ("00001-000", "00002-000", "00003-001")]
     assert not multiprocessing.active_children()
     work(monkeypatch)
-    report = collect(PLAN, tmp_path / "out", 1)
+    report = collect(PLAN, tmp_path / "out")
     assert (report.found, report.done, report.groups) == (5, 3, 4), "what was dropped is drawn again by a second call"
     assert ids(tmp_path / "out") == ALL
 
@@ -120,18 +120,18 @@ def test_a_broken_off_collection_goes_on_to_the_same_files_in_whatever_order_rol
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work(monkeypatch)
-    collect(PLAN, tmp_path / "whole", 1)
+    collect(PLAN, tmp_path / "whole")
     slow = {(0, 0): "__import__('time').sleep(0.4)", (1, 1): "__import__('time').sleep(0.2)"}
     work(monkeypatch, slow)
     seen: list[CollectReport] = []
-    report = collect(PLAN, tmp_path / "broken", 2, stopped=lambda: len(seen) >= 3, progress=seen.append)
+    report = collect(PLAN, tmp_path / "broken", TWO, stopped=lambda: len(seen) >= 3, progress=seen.append)
     assert report.cancelled
     assert 3 <= report.done < 8
     assert len(ids(tmp_path / "broken")) == report.done, "also rollouts of groups that are not whole"
-    report = collect(PLAN, tmp_path / "broken", 2)
+    report = collect(PLAN, tmp_path / "broken", TWO)
     assert report.whole == 8
     assert files(tmp_path / "broken") == files(tmp_path / "whole")
-    report = collect(PLAN, tmp_path / "broken", 2)
+    report = collect(PLAN, tmp_path / "broken", TWO)
     assert (report.found, report.done, report.true_success) == (8, 0, 4)
 
 
@@ -141,7 +141,7 @@ def test_ctrl_c_keeps_what_is_whole_and_no_process_hears_it_but_this_one(
     hit_themselves = "__import__('os').kill(__import__('os').getpid(), 2)"
     hit_us = f"(__import__('time').sleep(0.3), __import__('os').kill({os.getpid()}, 2), {HANGS})"
     work(monkeypatch, {(0, 0): hit_themselves, (1, 0): hit_us})
-    report = collect(PLAN, tmp_path / "out", 2)
+    report = collect(PLAN, tmp_path / "out", TWO)
     assert report.cancelled
     assert not report.again
     assert not multiprocessing.active_children()
@@ -154,7 +154,7 @@ def test_bad_rows_cut_shards_and_lost_pictures_are_told_and_drawn_again(
 ) -> None:
     folder = tmp_path / "out"
     work(monkeypatch)
-    collect(PLAN, folder, 1)
+    collect(PLAN, folder)
     whole = files(folder)
     cut, bad, foreign, lost = (shard_path(folder, number) for number in range(4))
     cut.write_bytes(cut.read_bytes()[:-30])
@@ -165,7 +165,7 @@ def test_bad_rows_cut_shards_and_lost_pictures_are_told_and_drawn_again(
     (folder / "shards" / ".00000.jsonl.abc.part").write_text("half")
     with pytest.raises(ToolError, match=r"00000\.jsonl, line 2: it is cut off\."):
         list(read_rollouts(folder))
-    report = collect(PLAN, folder, 1)
+    report = collect(PLAN, folder)
     assert [row.removeprefix(f"{folder / 'shards'}{os.sep}") for row in report.bad_rows] == [
         "00000.jsonl, line 2: it is cut off.",
         "00001.jsonl, line 1: it is no record of a rollout of version 1 or 2.",
@@ -180,7 +180,7 @@ def test_a_full_disk_stops_with_one_sentence_and_what_was_kept(tmp_path: Path, m
     full = ToolError(ErrorCode.UNAVAILABLE, "Cannot write x.png: No space left on device.", "Check its free space.")
     work(monkeypatch, replies={(1, 0): Halt(full)})
     with pytest.raises(ToolError, match="No space left") as error:
-        collect(PLAN, tmp_path / "out", 1)
+        collect(PLAN, tmp_path / "out")
     assert error.value.code is ErrorCode.UNAVAILABLE
     assert error.value.hint == f"Check its free space. 2 of 8 rollouts are kept in {tmp_path / 'out'}."
     assert ids(tmp_path / "out") == ALL[:2]
@@ -195,10 +195,10 @@ def test_a_full_disk_stops_with_one_sentence_and_what_was_kept(tmp_path: Path, m
         Path, "write_bytes", lambda path, c: no_room(path, c) if "00002" in path.name else written(path, c)
     )
     with pytest.raises(ToolError, match=r"Cannot write .*00002\.jsonl: No space left on device"):
-        collect(PLAN, tmp_path / "out", 1)
+        collect(PLAN, tmp_path / "out")
     assert ids(tmp_path / "out") == ALL[:4]
     monkeypatch.setattr(Path, "write_bytes", written)
-    assert collect(PLAN, tmp_path / "out", 1).whole == 8
+    assert collect(PLAN, tmp_path / "out").whole == 8
 
 
 @pytest.mark.parametrize(
@@ -224,17 +224,17 @@ def test_what_makes_no_sense_stops_loudly_and_can_go_on_if_asked_to(
 ) -> None:
     work(monkeypatch, **told)
     with pytest.raises(ToolError, match=sentence) as error:
-        collect(PLAN, tmp_path / "out", 1, stops=stops)
+        collect(PLAN, tmp_path / "out", stops=stops)
     assert error.value.code is ErrorCode.EXECUTION_FAILED
     assert f"{kept} of 8 rollouts are kept" in str(error.value)
     assert len(ids(tmp_path / "out")) == kept
     work(monkeypatch, **{name: value for name, value in told.items() if name != "acts"})
-    assert collect(PLAN, tmp_path / "out", 1, stops=NEVER).whole == 8
+    assert collect(PLAN, tmp_path / "out", stops=NEVER).whole == 8
 
 
 def test_one_group_that_differs_begins_the_count_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     work(monkeypatch, totals=lambda group, rollout: float(rollout if group == 1 else 1))
-    report = collect(PLAN, tmp_path / "out", 1, stops=StopRules(zero_variance=3))
+    report = collect(PLAN, tmp_path / "out", stops=StopRules(zero_variance=3))
     assert (report.whole, report.zero_variance) == (8, 3)
 
 
@@ -243,21 +243,21 @@ def test_a_folder_of_another_plan_or_of_other_things_is_refused(
 ) -> None:
     work(monkeypatch)
     folder = tmp_path / "out"
-    collect(PLAN, folder, 1)
+    collect(PLAN, folder)
     before = files(folder)
     with pytest.raises(ToolError, match="holds rollouts of another plan, which differs in group, seed"):
-        collect(replace(PLAN, group=3, seed=1), folder, 1)
+        collect(replace(PLAN, group=3, seed=1), folder)
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter.txt").write_text("dear")
     with pytest.raises(ToolError, match=r"holds other things, such as letter\.txt"):
-        collect(PLAN, tmp_path / "home", 1)
+        collect(PLAN, tmp_path / "home")
     (tmp_path / "file").write_text("x")
     with pytest.raises(ToolError, match="is no folder that can be read"):
-        collect(PLAN, tmp_path / "file", 1)
+        collect(PLAN, tmp_path / "file")
     assert files(folder) == before
     (folder / "plan.json").write_text("{")
     with pytest.raises(ToolError, match="is no plan that can be read"):
-        collect(PLAN, folder, 1)
+        collect(PLAN, folder)
 
 
 def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,10 +267,10 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
     def meanwhile(report: CollectReport) -> None:
         if not refused:
             with pytest.raises(ToolError, match="Another process collects rollouts") as error:
-                collect(PLAN, tmp_path / "out", 1)
+                collect(PLAN, tmp_path / "out")
             refused.append(str(error.value))
 
-    assert collect(PLAN, tmp_path / "out", 1, progress=meanwhile).whole == 8
+    assert collect(PLAN, tmp_path / "out", progress=meanwhile).whole == 8
     assert refused
 
 
@@ -296,7 +296,7 @@ def test_two_collections_never_work_in_one_folder(tmp_path: Path, monkeypatch: p
         ({"image_size": (3, 3)}, "width and height must be"),
         ({"difficulty": 1.5}, "The difficulty must be from 0 to 1"),
         ({"seed": -1}, "The seed must be 0 or more"),
-        ({"turns": 0}, "turns 1 or more"),
+        ({"turns": 0}, "turns must be 1 or more"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused_before_anything_is_made(wrong: dict[str, Any], sentence: str) -> None:
@@ -307,8 +307,8 @@ def test_a_plan_that_cannot_be_is_refused_before_anything_is_made(wrong: dict[st
 
 @pytest.mark.parametrize("wrong", [{"workers": 0}, {"tries": 0}, {"deadline_s": 0.0}])
 def test_numbers_that_make_no_sense_are_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match="must be 1 or more and the deadline above 0 s"):
-        collect(PLAN, tmp_path / "out", **wrong)
+    with pytest.raises(ToolError, match=r"must be 1 or more|must be above 0 s"):
+        collect(PLAN, tmp_path / "out", WorkerOptions(**wrong))
     assert not (tmp_path / "out").exists()
     with pytest.raises(ToolError, match="0 or more"):
         StopRules(zero_variance=-1)

@@ -251,12 +251,23 @@ def test_a_policy_is_measured_by_one_rollout_of_each_task_of_a_split(
     assert (row["n"], row["planned"]) == (3, 3)
 
 
-@pytest.mark.parametrize("wrong", ["--n 5", "--n 0", "--group 1", "--group 0", "--workers 0", "--size 1x1,2x2"])
-def test_the_command_refuses_numbers_that_make_no_sense(
-    wrong: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ("--n 5", "--n must be a multiple of --group, got 5 and 4."),
+        ("--n 0", "--n must be a multiple of --group, got 0 and 4."),
+        ("--group 1", "A group must have 2 rollouts or more, not 1"),
+        ("--group 0", "A group must have 2 rollouts or more, not 0"),
+        ("--workers 0", "workers must be 1 or more, got 0."),
+        ("--size 1x1,2x2", "size must be WIDTHxHEIGHT"),
+        ("--reward fun", "There is no reward 'fun'"),
+    ],
+)
+def test_the_command_refuses_what_makes_no_sense(
+    wrong: str, sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as end:
         main(["rollouts", "collect", "--out", str(tmp_path / "out"), *wrong.split()])
     assert end.value.code == 2
-    assert capsys.readouterr().err.startswith("INVALID_ARGUMENT: ")
+    assert capsys.readouterr().err.startswith(f"INVALID_ARGUMENT: {sentence}")
     assert not (tmp_path / "out").exists()

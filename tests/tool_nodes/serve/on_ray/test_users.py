@@ -35,7 +35,8 @@ from tool_nodes.serve.config import METHODS
 from tool_nodes.serve.status import rows
 from training.env.episode import run_episode
 from training.rollouts.collection import read_rollouts
-from training.rollouts.engine import PROCESSES, RAY, collect
+from training.rollouts.engine import collect
+from training.rollouts.options import PROCESSES, RAY, WorkerOptions
 from training.rollouts.plan import RolloutPlan, tasks_of
 
 __all__ = ["domain", "executor", "fake_camera", "make_node", "router", "start", "station"]
@@ -78,7 +79,7 @@ def test_rollouts_on_actors_are_those_of_processes(tmp_path: Path) -> None:
     collected = []
     for on, perception in ((PROCESSES, "pixels"), (RAY, "served")):
         folder = tmp_path / on
-        report = collect(replace(plan, perception=perception), folder, workers=2, on=on)
+        report = collect(replace(plan, perception=perception), folder, WorkerOptions(2, on))
         assert (report.done, dict(report.dropped)) == (6, {})
         pictures = {
             str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()

@@ -30,6 +30,7 @@ from tool_nodes.results import ErrorCode, ToolError
 from training.env.environment import Environment
 from training.rollouts.collection import read_rollouts
 from training.rollouts.engine import collect
+from training.rollouts.options import WorkerOptions
 from training.rollouts.plan import RolloutPlan
 from training.tasks.kinds import make_task
 
@@ -131,7 +132,7 @@ def test_rollouts_keep_the_tokens_that_were_sampled(server: Served, tmp_path: Pa
         "led_by": "scripted",
     }
     plan = RolloutPlan(({"kind": "pick", "seed": 3, "split": "train"},), 2, policy=server.spec, settings=settings)
-    report = collect(plan, tmp_path / "rollouts", workers=2, deadline_s=3000.0)
+    report = collect(plan, tmp_path / "rollouts", WorkerOptions(2, deadline_s=3000.0))
     assert not report.dropped
     records = list(read_rollouts(tmp_path / "rollouts"))
     tokenizer = transformers.AutoTokenizer.from_pretrained(server.folder)
