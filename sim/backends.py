@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sim.perception import PerceptionNoise, SimPerception
-from tool_nodes.perception.over_frames import OverFrames
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.port_names import PortNames
 from tool_nodes.registry import Shared
 
@@ -30,15 +30,15 @@ class Truth:
     noise: PerceptionNoise = field(default_factory=PerceptionNoise)
 
 
-def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> OverFrames:
+def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> FramePerception:
     """The truth about camera frames: ids come with the frame, or for a node from the simulator's topics."""
 
-    def make() -> OverFrames:
+    def make() -> FramePerception:
         if node is not None:
             from sim.ros.perception import RosSimPerception, topics_of
 
-            return OverFrames(RosSimPerception(topics_of(node), seed))
+            return RosSimPerception(topics_of(node), seed)
         told = truth or Truth()
-        return OverFrames(SimPerception(told.objects, told.noise, seed))
+        return SimPerception(told.objects, told.noise, seed)
 
     return shared.once(perception, make)

@@ -23,6 +23,7 @@ from tool_nodes.language.words import DETERMINERS, singular, tokenize, words_onl
 from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.extents import Extents, distance_to_outline, measure
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import expected_iou, inner_point, masks_at, window_of
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
@@ -91,8 +92,8 @@ class _SimScene:
         return tuple(readings[0].view for readings in self.readings)
 
 
-class SimPerception:
-    """Pointer, Segmenter and DepthEstimator that know the truth and blur it.
+class SimPerception(FramePerception):
+    """The perception ports from the truth, blurred.
 
     The same seed and the same picture give the same answers, in any order of calls.
 
@@ -144,7 +145,7 @@ class SimPerception:
         views = self._scene(frame).views if frame.labels else ()
         return [view for view in views if _words(view.name) == _words(text)]
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+    def masks_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """Masks of the objects under the points, the one under most of them first.
 
         Raises:
@@ -153,12 +154,12 @@ class SimPerception:
         scene = self._scene(frame)
         return masks_at(frame, points, scene.masks, [self._iou(mask) for mask in scene.masks])
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
+    def masks(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects that are found, best first. Raises ToolError PICTURE_UNUSABLE for want of ids."""
         found = [Segmentation(mask, self._iou(mask)) for mask in self._scene(frame).masks]
         return sorted(found, key=lambda one: -one.score)
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+    def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """The frame's depth (H, W) with noise and small holes filled [m], and fx [px]."""
         noise = self._rng(frame, -1).standard_normal(frame.depth.shape, dtype=np.float32)
         depth = fill_holes(frame.depth)
@@ -190,7 +191,7 @@ class SimPerception:
                 "The simulator's perception needs a picture from the simulated camera, and this one has no object ids.",
                 "Use the perception backend 'pixels' for other pictures.",
             )
-        named = self._named(frame)
+        named = self._labelled(frame)
         # A labelled picture may have no depth at all, as drawings have none.
         surface = find_surface(frame) if frame.labels is None or np.isfinite(frame.depth).any() else None
         least = MIN_VISIBLE_PX * (frame.K[0, 0] / workspace.SCENE_CAMERA_FOCAL_PX) ** 2
@@ -216,7 +217,7 @@ class SimPerception:
             found.append(_Found(known, mask, point, extents))
         return _SimScene(tuple(_readings(found, surface)), tuple(one.mask for one in found))
 
-    def _named(self, frame: Frame) -> Sequence[Description | str]:
+    def _labelled(self, frame: Frame) -> Sequence[Description | str]:
         """What the ids of the frame mean: things of the scene, or of a labelled frame names of others."""
         if frame.labels is None:
             return self._items

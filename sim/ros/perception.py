@@ -20,6 +20,7 @@ from std_msgs.msg import String
 from sim.perception import SimPerception
 from tool_nodes.catalogue import load_catalogue
 from tool_nodes.perception.certainty import Candidate
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.frames import FrameCache
 from tool_nodes.results import ErrorCode, ToolError, unavailable
 from tool_nodes.ros.messages import header_of, nanoseconds
@@ -117,7 +118,7 @@ def topics_of(node: Node) -> SimTopics:
     return _topics[node]
 
 
-class RosSimPerception:
+class RosSimPerception(FramePerception):
     """`SimPerception` over the topics of sim_node.
 
     Args:
@@ -134,7 +135,7 @@ class RosSimPerception:
         self._items: list[str] | None = None
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
-        """See ports.Pointer; errors as SimTopics.with_ids."""
+        """See `SimPerception.points`; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
         return perception.points(self._with_ids(frame), text)
 
@@ -143,19 +144,19 @@ class RosSimPerception:
         perception = self._of_this_world()
         return perception.candidates(self._with_ids(frame), text)
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        """See ports.Segmenter; errors as SimTopics.with_ids."""
+    def masks_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+        """See `SimPerception.masks_at`; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
-        return perception.segment(self._with_ids(frame), points)
+        return perception.masks_at(self._with_ids(frame), points)
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """See ports.Segmenter; errors as SimTopics.with_ids."""
+    def masks(self, frame: Frame) -> list[Segmentation]:
+        """See `SimPerception.masks`; errors as SimTopics.with_ids."""
         perception = self._of_this_world()
-        return perception.segment_all(self._with_ids(frame))
+        return perception.masks(self._with_ids(frame))
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
-        """See ports.DepthEstimator."""
-        return self._of_this_world().estimate(frame)
+    def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+        """See `SimPerception.depth`."""
+        return self._of_this_world().depth(frame)
 
     def _of_this_world(self) -> SimPerception:
         items = self._topics.items()

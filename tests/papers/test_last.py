@@ -14,7 +14,6 @@ from sim.perception import SimPerception
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.toolbox.toolbox import CallRecord, Session, Toolbox
 from tool_nodes.tools.last.tools import SkillTools
@@ -89,7 +88,7 @@ class Conversation:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        perception = OverFrames(SimPerception())
+        perception = SimPerception()
         self.toolbox = Toolbox([SkillTools(ObjectFinder(perception, perception, perception))])
         self.session = Session(images=[SessionImage(frame.rgb, frame)])
 
@@ -251,7 +250,7 @@ def test_get_3d_point_gives_every_cup_in_the_camera_frame(talk: Conversation) ->
 @pytest.mark.parametrize("name", APPENDIX_A)
 def test_the_schemas_have_the_words_and_arguments_of_appendix_a(name: str) -> None:
     description, arguments, required = APPENDIX_A[name]
-    perception = OverFrames(SimPerception())
+    perception = SimPerception()
     toolbox = Toolbox([SkillTools(ObjectFinder(perception, perception, perception))])
     assert set(toolbox.specs) == set(APPENDIX_A)
     schema = toolbox.specs[name].schema()["function"]

@@ -57,7 +57,7 @@ def test_without_noise_masks_are_the_truth() -> None:
     scene, frame = picture()
     perception = SimPerception(scene, EXACT)
     for _, mask in seen(scene, frame):
-        found = perception.segment(frame, [inner_point(mask)])[0]
+        found = perception.masks_at(frame, [inner_point(mask)])[0]
         assert np.array_equal(found.mask, mask)
         assert found.score == 1.0
 
@@ -68,7 +68,7 @@ def test_mask_noise_moves_the_outline_by_at_most_a_pixel_and_the_score_predicts_
     perception = SimPerception(scene, PerceptionNoise(mask_noise_px=1.0), seed=1)
     exact = 0
     for k, mask in seen(scene, frame):
-        found = perception.segment(frame, [inner_point(mask)])[0]
+        found = perception.masks_at(frame, [inner_point(mask)])[0]
         exact += np.array_equal(found.mask, mask)
         assert found.score == pytest.approx(iou(found.mask, mask), abs=0.03)
         assert found.score > 0.75
@@ -101,7 +101,7 @@ def test_the_miss_rate_is_the_share_of_objects_that_are_not_found() -> None:
 
 def test_depth_noise_grows_with_the_square_of_the_distance() -> None:
     scene, frame = picture()
-    depth, focal = SimPerception(scene, PerceptionNoise(depth_noise=0.002)).estimate(frame)
+    depth, focal = SimPerception(scene, PerceptionNoise(depth_noise=0.002)).depth(frame)
     error = (depth - frame.depth)[np.isfinite(frame.depth)]
     z = frame.depth[np.isfinite(frame.depth)]
     assert focal == frame.K[0, 0]
@@ -112,10 +112,10 @@ def test_depth_noise_grows_with_the_square_of_the_distance() -> None:
 def test_the_same_seed_and_picture_give_the_same_answers_in_any_order() -> None:
     scene, frame = picture()
     one, other = SimPerception(scene, seed=3), SimPerception(scene, seed=3)
-    other.estimate(frame)
+    other.depth(frame)
     other.points(frame, "everything")
     assert [view.point for view in one.views(frame)] == [view.point for view in other.views(frame)]
-    assert np.array_equal(one.estimate(frame)[0], other.estimate(frame)[0], equal_nan=True)
+    assert np.array_equal(one.depth(frame)[0], other.depth(frame)[0], equal_nan=True)
     assert [view.point for view in SimPerception(scene, seed=4).views(frame)] != [v.point for v in one.views(frame)]
 
 
@@ -132,7 +132,7 @@ def test_an_object_with_few_visible_pixels_is_not_seen() -> None:
 def test_a_picture_without_ids_is_unavailable() -> None:
     scene, frame = picture()
     bare = replace(frame, ids=None)
-    for ask in (lambda p: p.views(bare), lambda p: p.points(bare, "box"), lambda p: p.segment(bare, [(0.5, 0.5)])):
+    for ask in (lambda p: p.views(bare), lambda p: p.points(bare, "box"), lambda p: p.masks_at(bare, [(0.5, 0.5)])):
         with pytest.raises(ToolError, match="no object ids") as error:
             ask(SimPerception(scene))
         assert error.value.code == ErrorCode.PICTURE_UNUSABLE
@@ -156,7 +156,7 @@ def test_words_find_objects_and_free_space() -> None:
 def test_free_table_has_no_mask() -> None:
     scene, frame = picture()
     with pytest.raises(ToolError) as error:
-        SimPerception(scene).segment(frame, [(0.99, 0.99)])
+        SimPerception(scene).masks_at(frame, [(0.99, 0.99)])
     assert error.value.code == ErrorCode.EMPTY_MASK
 
 

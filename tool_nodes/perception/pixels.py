@@ -14,6 +14,7 @@ from tool_nodes.language.vocabulary import Lexicon
 from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
 from tool_nodes.perception.clusters import Cluster, find_clusters
 from tool_nodes.perception.colours import main_colours
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.frames import FrameCache, fill_holes
 from tool_nodes.perception.masks import dilated, eroded, expected_iou, inner_point, masks_at, votes_at
 from tool_nodes.perception.neighbours import split_neighbours
@@ -141,8 +142,8 @@ class PixelScene:
         return tuple(readings[0].view for readings in self.readings)
 
 
-class PixelPerception:
-    """Pointer, Segmenter and DepthEstimator from colour and geometry alone.
+class PixelPerception(FramePerception):
+    """The perception ports from colour and geometry alone.
 
     Args:
         items: The products that are recognised by name; the shipped catalogue where None. What fits none of them
@@ -179,7 +180,7 @@ class PixelPerception:
         """
         return candidates_by_words(frame, text, self._scene(frame), self._lexicon)
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+    def masks_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         """Masks of the objects under the points, the one under most of them first.
 
         Raises:
@@ -190,7 +191,7 @@ class PixelPerception:
         seen = things.seen(np.flatnonzero(votes).tolist())
         return masks_at(frame, points, [cluster.mask for cluster, _ in seen], [self._iou(*thing) for thing in seen])
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
+    def masks(self, frame: Frame) -> list[Segmentation]:
         """Masks of all objects, the one with the best score first."""
         found = [Segmentation(thing[0].mask, self._iou(*thing)) for thing in self._things(frame).seen()]
         return sorted(found, key=lambda segmentation: -segmentation.score)
@@ -200,7 +201,7 @@ class PixelPerception:
         strange = next((r.probability for r in self._recogniser.readings(look) if r.item is None), 0.0)
         return expected_iou(cluster.mask, _OUTLINE_ERROR_PX) * (1.0 - strange + strange * _UNCLEAR_IOU)
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+    def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """The sensor's depth (H, W) [m] with small holes filled where their border is smooth, and fx [px]."""
         return fill_holes(frame.depth), float(frame.K[0, 0])
 

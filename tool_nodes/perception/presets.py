@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.port_names import PortNames
 from tool_nodes.registry import Shared
 
 PIXELS = PortNames(
-    pointer="pixels", detector="pixels+drawings", segmenter="pixels+drawings", depth="pixels", reader="rapidocr",
+    pointer="pixels",
+    detector="pixels+drawings",
+    segmenter="pixels+drawings",
+    depth="pixels",
+    reader="rapidocr",
     grasps="analytic",
-)  # fmt: skip
+)
 """Colour and depth of the picture, and what products look like."""
 
 
-def pixels(shared: Shared) -> OverFrames:
+def pixels(shared: Shared) -> PixelPerception:
     """Colour and geometry of camera frames; the ports share what was found in one."""
-    return shared.once(pixels, lambda: OverFrames(PixelPerception()))
+    return shared.once(pixels, PixelPerception)

@@ -34,15 +34,16 @@ from tests.sim.scene.free_sides import free_side
 from tool_nodes.backends import Ports, make_ports
 from tool_nodes.geometry import invert, matrix_from_quat_wxyz, pose, project, rotation_z, transform
 from tool_nodes.language.places import parse_free_space
+from tool_nodes.perception.certainty import Candidate
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.masks import inner_point
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.types import Box, Frame, Segmentation
 
 SIDE_OF: dict[str, Side] = {"left_of": "left", "right_of": "right", "in_front_of": "front", "behind": "behind"}
 
 
-class Right:
+class Right(FramePerception):
     """A perception that answers from the truth itself."""
 
     backend = "truth"
@@ -64,15 +65,18 @@ class Right:
         x, y = (project(seen, frame.K)[0] + 0.5) / frame.size
         return [(float(x), float(y))]
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+    def candidates(self, frame: Frame, text: str) -> list[Candidate]:
+        return [Candidate(point, 1.0) for point in self.points(frame, text)]
+
+    def masks_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         (x, y), (width, height) = points[0], frame.size
         masks = [mask for _, mask in self.truth.visible() if mask[int(y * height), int(x * width)]]
         return [Segmentation(masks[0], 1.0)]
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
+    def masks(self, frame: Frame) -> list[Segmentation]:
         return [Segmentation(mask, 1.0) for _, mask in self.truth.visible()]
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+    def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         return self.truth.depth, float(frame.K[0, 0])
 
 
@@ -86,21 +90,20 @@ class Wrong(Right):
             return [inner_point(self.truth.visible()[0][1])]
         return [(0.001, 0.001)] * 20
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
+    def masks_at(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
         mask = np.zeros(frame.depth.shape, dtype=bool)
         mask[:4, :4] = True
         return [Segmentation(mask, 1.0)]
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
+    def masks(self, frame: Frame) -> list[Segmentation]:
         return []
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+    def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         return self.truth.depth * np.float32(1.5), float(frame.K[0, 0])
 
 
 def ports(perception: Right) -> Ports:
-    seeing = OverFrames(perception)
-    return replace(make_ports("pixels"), pointer=seeing, segmenter=seeing, depth=seeing)
+    return replace(make_ports("pixels"), pointer=perception, segmenter=perception, depth=perception)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from agent_node.policy import Reply
 from bench.training.sets import bench_sets
 from tests.training.data.sets.layouts import LAYOUTS, jsonl, png, put
 from tool_nodes import registry as backends
-from tool_nodes.perception.over_frames import OverFrames
+from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.port_names import PortNames
 from tool_nodes.results import ErrorCode, ToolError
 
@@ -162,7 +162,7 @@ def test_questions_that_a_missing_tool_took_count_as_wrong(
     def gone(*_: Any) -> Any:
         raise ToolError(ErrorCode.UNAVAILABLE, "The server is gone.")
 
-    monkeypatch.setattr(OverFrames, "point", gone)
+    monkeypatch.setattr(PixelPerception, "point", gone)
     saved = tmp_path / "said.jsonl"
     status, found = document(capsys, "vstar", tmp_path, save=saved, **POINTING)
     assert (status, found["asked"], found["unscored"]) == (1, 6, 5)

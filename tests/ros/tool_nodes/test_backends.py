@@ -20,7 +20,6 @@ from sim.ros.perception import IDS_KEPT, IDS_TOPICS, LABELS_TOPIC, RosSimPercept
 from sim.station import Station
 from tests.ros.tool_nodes.fake_camera import ids_message
 from tool_nodes.perception.drawings.backend import Drawings
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.ros.backends import load_backends
@@ -49,8 +48,7 @@ def test_a_preset_names_the_backends_and_a_port_another_one(node: Callable[..., 
         node(perception="pixels", detector="drawings"), lambda *made: used.extend(made), "pointer", "detector"
     )
     pointer, detector = used
-    assert isinstance(pointer, OverFrames)
-    assert isinstance(pointer.perception, PixelPerception)
+    assert isinstance(pointer, PixelPerception)
     assert isinstance(detector, Drawings)
 
 
@@ -82,7 +80,7 @@ def test_without_a_simulator_the_simulated_perception_is_unavailable(
     monkeypatch.setattr(ros_perception, "WAIT_S", 0.1)
     perception = RosSimPerception(topics_of(node()), 0)
     frame = station.camera.capture()
-    for ask in (lambda: perception.points(frame, "can"), lambda: perception.estimate(frame)):
+    for ask in (lambda: perception.points(frame, "can"), lambda: perception.depth(frame)):
         with pytest.raises(ToolError, match="got no labels") as caught:
             ask()
         assert caught.value.code is ErrorCode.UNAVAILABLE
@@ -104,11 +102,11 @@ def test_labels_of_a_new_world_make_the_pictures_of_the_old_one_unknown(
     items = [placed.item for placed in station.scene.objects]
     text = "[" + ", ".join(f'{{"id": "{k}", "item": "{item}"}}' for k, item in enumerate(items)) + "]"
     labels.publish(String(data=text))
-    wait_until(lambda: _answers(lambda: perception.estimate(frame)), "the labels are known")
+    wait_until(lambda: _answers(lambda: perception.depth(frame)), "the labels are known")
     ids.publish(ids_message(frame.ids, header_of(frame)))
     wait_until(lambda: _answers(lambda: perception.points(frame, "rice box")), "the ids are known")
     expected = station.ports.pointer.point(SessionImage(frame.rgb, frame), "rice box").value
-    assert OverFrames(perception).point(SessionImage(frame.rgb, frame), "rice box").value == expected
+    assert perception.point(SessionImage(frame.rgb, frame), "rice box").value == expected
 
     labels.publish(String(data=text))
     wait_until(lambda: not _answers(lambda: perception.points(frame, "rice box")), "the ids are forgotten")

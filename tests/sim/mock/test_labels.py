@@ -125,10 +125,10 @@ def test_ids_beyond_the_labels_are_ignored() -> None:
 
 def test_everything_that_is_seen_is_outlined_best_first() -> None:
     frame = table()
-    found = SimPerception().segment_all(frame)
+    found = SimPerception().masks(frame)
     assert len(found) == len(SimPerception().views(frame))
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
-    exact = SimPerception((), EXACT).segment_all(frame)
+    exact = SimPerception((), EXACT).masks(frame)
     assert frame.ids is not None
     assert all(len(np.unique(frame.ids[one.mask])) == 1 for one in exact)
     assert SimPerception().backend == "sim"

@@ -12,8 +12,8 @@ from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tests.tool_nodes.perception.test_pixels import arranged, picture
 from tool_nodes.perception.certainty import word_fit
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.results import ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -21,10 +21,10 @@ from tool_nodes.tools.last.operations import detect
 from tool_nodes.tools.peria.perception import PeriaPerceptionTools
 from tool_nodes.types import Frame, TextPrompt
 
-PIXELS = OverFrames(PixelPerception())
+PIXELS = PixelPerception()
 
 
-def score(frame: Frame, text: str, seeing: OverFrames = PIXELS) -> float:
+def score(frame: Frame, text: str, seeing: FramePerception = PIXELS) -> float:
     """The best score of what is found for a text, 0 where that is nothing."""
     try:
         return max(one.score for one in seeing.detect(SessionImage(frame.rgb, frame), text).value)
@@ -84,11 +84,11 @@ def test_words_that_are_not_a_things_own_fit_it_less() -> None:
     assert word_fit("blue carton", view) < word_fit("coconut watre", view) < 1.0
 
 
-def unsure_truth() -> tuple[Frame, OverFrames, list[str]]:
+def unsure_truth() -> tuple[Frame, SimPerception, list[str]]:
     """The example scene, seen by a truth that is unsure of every thing."""
     station = Station(load_scene(EXAMPLE_SCENE))
     noise = PerceptionNoise(confusion_rate=1.0)
-    seeing = OverFrames(SimPerception(station.scene, noise, seed=1))
+    seeing = SimPerception(station.scene, noise, seed=1)
     return station.camera.capture(), seeing, [placed.item for placed in station.scene.objects]
 
 
@@ -97,7 +97,7 @@ def test_the_papers_thresholds_drop_what_is_unlikely_and_keep_the_rest(threshold
     frame, seeing, _ = unsure_truth()
     image, finder = SessionImage(frame.rgb, frame), ObjectFinder(seeing, seeing, seeing)
     unlikely = likely = 0
-    for view in [reading.view for readings in seeing.perception._scene(frame).readings for reading in readings]:
+    for view in [reading.view for readings in seeing._scene(frame).readings for reading in readings]:
         scores = [one.score for one in seeing.detect(image, view.name).value]
         kept = [one for one in scores if one >= threshold]
         unlikely += len(scores) - len(kept)

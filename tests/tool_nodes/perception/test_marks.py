@@ -17,7 +17,6 @@ from sim.perception import SimPerception
 from tool_nodes.drawing import draw_points
 from tool_nodes.perception.drawings.mark_letters import LetterReader
 from tool_nodes.perception.drawings.marks import Mark, MarkFinder, MarkPhrase, find_marks, parse_mark_phrase
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.ports import Answer
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
@@ -263,7 +262,7 @@ def test_another_reader_can_read_the_letters() -> None:
 
 @cache
 def tools() -> Toolbox:
-    perception = OverFrames(SimPerception())
+    perception = SimPerception()
     return Toolbox([RoboReferTools(perception), VlmTools(perception)])
 
 

@@ -36,7 +36,7 @@ def test_two_that_stand_0_to_2_mm_apart_are_two_things_with_their_names(seed: in
         points = perception.points(frame, placed.item)
         assert len(points) == 1
         assert true.ids is not None
-        mask = perception.segment(frame, points)[0].mask
+        mask = perception.masks_at(frame, points)[0].mask
         own = true.ids == k
         assert np.count_nonzero(mask & own) > 0.75 * np.count_nonzero(mask | own), placed.item
 

@@ -11,9 +11,9 @@ from PIL import Image, ImageDraw
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station, StationConfig
 from tool_nodes.perception.certainty import Candidate
+from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.perception.instances import Instance
 from tool_nodes.perception.object_finder import ObjectFinder
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.images import SessionImage
 from tool_nodes.types import BoolArray, Frame, Segmentation
@@ -283,7 +283,7 @@ def test_a_frame_without_depth_is_looked_at_as_a_foreign_picture(look: Look, dra
 # -- what the ports say ----------------------------------------------------------------------------
 
 
-class TwoPointsOnOneThing:
+class TwoPointsOnOneThing(FramePerception):
     """Answers with two points on the same thing."""
 
     backend = "fake"
@@ -296,13 +296,13 @@ class TwoPointsOnOneThing:
     def candidates(self, frame: Frame, text: str) -> list[Candidate]:
         return [Candidate(point, 1.0) for point in self.points(frame, text)]
 
-    def segment(self, frame: Frame, points: object) -> list[Segmentation]:
+    def masks_at(self, frame: Frame, points: object) -> list[Segmentation]:
         return [Segmentation(self.mask.copy(), 0.75)]
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
+    def masks(self, frame: Frame) -> list[Segmentation]:
         return [Segmentation(self.mask, 0.75)]
 
-    def estimate(self, frame: Frame) -> tuple[np.ndarray, float]:
+    def depth(self, frame: Frame) -> tuple[np.ndarray, float]:
         return frame.depth, 7.0
 
 
@@ -310,7 +310,7 @@ def test_two_points_on_one_thing_are_one_instance() -> None:
     rgb = np.zeros((4, 6, 3), np.uint8)
     frame = Frame(rgb, np.ones((4, 6), np.float32), np.eye(3), np.eye(4), stamp=0.0)
     picture = SessionImage(rgb, frame)
-    ports = OverFrames(TwoPointsOnOneThing())
+    ports = TwoPointsOnOneThing()
     finder = ObjectFinder(ports, ports, ports)
     answer = finder.find(picture, "thing")
     (found,) = answer.value

@@ -110,7 +110,7 @@ def test_names_are_right_for_nearly_all_objects_of_several_scenes() -> None:
 def test_a_point_on_an_object_gives_its_mask(seed: int) -> None:
     scene, frame = picture(seed)
     for placed, mask in truth(scene, frame):
-        found = PERCEPTION.segment(frame, [inner_point(mask)])[0]
+        found = PERCEPTION.masks_at(frame, [inner_point(mask)])[0]
         assert iou(found.mask, mask) > 0.9, placed.item
         assert found.score > 0.85
 
@@ -143,7 +143,7 @@ def test_a_container_and_what_stands_in_it_are_two_objects(container: str) -> No
     views = PERCEPTION.views(frame)
     assert sorted(view.name for view in views) == sorted([container, "cinnamon", "red box"])
     bin_mask = next(mask for placed, mask in truth(scene, frame) if placed.item == container)
-    assert iou(PERCEPTION.segment(frame, [inner_point(bin_mask)])[0].mask, bin_mask) > 0.9
+    assert iou(PERCEPTION.masks_at(frame, [inner_point(bin_mask)])[0].mask, bin_mask) > 0.9
 
 
 def test_a_can_on_a_box_is_two_objects() -> None:
@@ -206,17 +206,17 @@ def test_an_empty_table_has_no_objects_and_the_error_says_what_is_seen() -> None
 def test_free_table_is_no_object_to_segment() -> None:
     _, frame = arranged(("red box", 0.45, 0.0, 0.0))
     with pytest.raises(ToolError) as error:
-        PERCEPTION.segment(frame, [(0.9, 0.9)])
+        PERCEPTION.masks_at(frame, [(0.9, 0.9)])
     assert error.value.code == ErrorCode.EMPTY_MASK
     with pytest.raises(ToolError) as error:
-        PERCEPTION.segment(frame, [])
+        PERCEPTION.masks_at(frame, [])
     assert error.value.code == ErrorCode.INVALID_ARGUMENT
 
 
 def test_the_object_under_most_points_comes_first() -> None:
     scene, frame = picture(0)
     (_, first), (_, second) = truth(scene, frame)[:2]
-    found = PERCEPTION.segment(frame, [inner_point(first), inner_point(second), inner_point(second)])
+    found = PERCEPTION.masks_at(frame, [inner_point(first), inner_point(second), inner_point(second)])
     assert iou(found[0].mask, second) > 0.9
     assert iou(found[1].mask, first) > 0.9
     assert found[0].score > found[1].score
@@ -254,7 +254,7 @@ def test_depth_estimate_fills_small_smooth_holes_only() -> None:
 
 def test_the_depth_estimate_keeps_the_sensors_depth_and_focal_length() -> None:
     _, frame = picture(0)
-    depth, focal = PERCEPTION.estimate(frame)
+    depth, focal = PERCEPTION.depth(frame)
     assert focal == frame.K[0, 0]
     assert np.array_equal(depth, frame.depth, equal_nan=True)
 
@@ -299,7 +299,7 @@ def test_the_expected_iou_of_a_large_mask_is_higher() -> None:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_segmenting_everything_gives_the_masks_of_all_views_best_first(seed: int) -> None:
     _, frame = picture(seed)
-    found = PERCEPTION.segment_all(frame)
+    found = PERCEPTION.masks(frame)
     assert [one.score for one in found] == sorted((one.score for one in found), reverse=True)
     points = [(int(y * frame.size[1]), int(x * frame.size[0])) for x, y in (v.point for v in PERCEPTION.views(frame))]
     assert len(found) == len(points)
@@ -312,10 +312,10 @@ def test_segmenting_before_and_after_naming_gives_the_same_masks_of_a_pile() -> 
         point = [inner_point(mask)]
         early, late = PixelPerception(), PixelPerception()
         late.views(frame)
-        found = early.segment(frame, point)[0].mask
-        assert np.array_equal(found, late.segment(frame, point)[0].mask)
+        found = early.masks_at(frame, point)[0].mask
+        assert np.array_equal(found, late.masks_at(frame, point)[0].mask)
         assert iou(found, mask) > 0.9
-        assert any(np.array_equal(found, other.mask) for other in early.segment_all(frame))
+        assert any(np.array_equal(found, other.mask) for other in early.masks(frame))
 
 
 MASKS = arrays(bool, st.tuples(st.integers(1, 12), st.integers(1, 12)))

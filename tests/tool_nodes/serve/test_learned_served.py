@@ -12,7 +12,6 @@ from sim.station import Station, StationConfig
 from tool_nodes import registry
 from tool_nodes.perception.learned.backend import LearnedPerception
 from tool_nodes.perception.learned.entries import LearnedPointing
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.registry import Setting
 from tool_nodes.results import ToolError
 from tool_nodes.serve.config import SERVE, ServedEntry
@@ -39,7 +38,7 @@ def requests() -> list[tuple[SessionImage, str]]:
     return [(image, text) for text in (*items, "zorblax") for image in images]
 
 
-def alone(pointer: OverFrames, asked: Sequence[tuple[SessionImage, str]]) -> list[Any]:
+def alone(pointer: LearnedPerception, asked: Sequence[tuple[SessionImage, str]]) -> list[Any]:
     def one(image: SessionImage, text: str) -> Any:
         try:
             return pointer.point(image, text)
@@ -68,7 +67,7 @@ def test_batches_are_answered_as_single_requests_are_and_each_frame_is_looked_at
 
             self._pointer._seen._compute = lambda: counted
 
-    expected = told(alone(OverFrames(LearnedPerception()), asked))
+    expected = told(alone(LearnedPerception(), asked))
     assert told(LearnedPointing(Counting()).many(asked)) == expected
     assert sorted(looks) == [float(k) for k in range(FRAMES)]
     assert len({str(each) for each in expected}) > 2
@@ -81,7 +80,7 @@ def test_the_pointer_that_is_served_by_name_takes_batches_and_answers_as_in_proc
     assert isinstance(backend, LearnedPointing)
     runner = Runner(ServedEntry("pointer", "pointer", "learned", SERVE, batch=len(asked)), backend, lambda refs: [])
     answers = runner.work([PortRequest(each, time.time() + 600.0) for each in asked])
-    assert told(answers) == told(alone(OverFrames(LearnedPerception()), asked))
+    assert told(answers) == told(alone(LearnedPerception(), asked))
 
 
 def test_a_picture_without_a_frame_has_its_own_error() -> None:
@@ -90,4 +89,4 @@ def test_a_picture_without_a_frame_has_its_own_error() -> None:
     asked = [(SessionImage(frame.rgb), "cup"), *requests()[:1]]
     first, second = LearnedPointing(LearnedPerception()).many(asked)
     assert isinstance(first, ToolError)
-    assert told([second]) == told(alone(OverFrames(LearnedPerception()), asked[1:]))
+    assert told([second]) == told(alone(LearnedPerception(), asked[1:]))

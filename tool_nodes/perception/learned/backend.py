@@ -27,7 +27,7 @@ from tool_nodes.perception.learned.weights import PointerWeights, shipped_weight
 from tool_nodes.perception.pixels import PixelPerception
 from tool_nodes.perception.word_pointer import names_table
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame, Segmentation
+from tool_nodes.types import BoolArray, FloatArray, Frame
 
 SURE = 0.5
 """A point is given from this certainty on [-]: below it, it is more likely wrong."""
@@ -186,8 +186,8 @@ def _in_frame(point: tuple[float, float], small: ShrunkFrame) -> tuple[float, fl
     return (x - left) / width, (y - top) / height
 
 
-class LearnedPerception:
-    """What `OverFrames` asks: points by the network, outlines and depth by `PixelPerception`.
+class LearnedPerception(PixelPerception):
+    """Points by the network, outlines and depth as `PixelPerception`.
 
     Args:
         weights: A trained network; the shipped one where None.
@@ -196,8 +196,8 @@ class LearnedPerception:
     backend = "learned"
 
     def __init__(self, weights: PointerWeights | None = None) -> None:
+        super().__init__()
         self._pointer = LearnedPointer(weights)
-        self._pixels = PixelPerception()
 
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """Normalized (x, y) of every thing that is more likely meant than not, surest first; of free space one.
@@ -227,18 +227,6 @@ class LearnedPerception:
             raise _not_found(text, found, 0, 1)
         return found
 
-    def segment(self, frame: Frame, points: Sequence[tuple[float, float]]) -> list[Segmentation]:
-        """See `PixelPerception.segment`."""
-        return self._pixels.segment(frame, points)
-
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """See `PixelPerception.segment_all`."""
-        return self._pixels.segment_all(frame)
-
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
-        """See `PixelPerception.estimate`."""
-        return self._pixels.estimate(frame)
-
     def _free_space(self, frame: Frame, text: str) -> tuple[float, float] | None:
         """A free place by the rules, beside what the network points at; None for a phrase that means a thing."""
         request = parse_free_space(text)
@@ -247,7 +235,7 @@ class LearnedPerception:
         if request is None:
             return None
         references = [self._outlines(frame, phrase) for phrase in request.references]
-        things = [("thing there", one.mask) for one in self._pixels.segment_all(frame)]
+        things = [("thing there", one.mask) for one in self.masks(frame)]
         return find_free_space(frame, request, references, named=things)
 
     def _outlines(self, frame: Frame, phrase: str) -> list[BoolArray]:
@@ -255,7 +243,7 @@ class LearnedPerception:
         points = self.points(frame, phrase)
         group = parse_noun_phrase(phrase)
         chosen = points if group.plural or group.count else points[:1]
-        return [self._pixels.segment(frame, [point])[0].mask for point in chosen]
+        return [self.masks_at(frame, [point])[0].mask for point in chosen]
 
 
 def _not_found(text: str, found: Sequence[Candidate], count: int, wanted: int) -> ToolError:

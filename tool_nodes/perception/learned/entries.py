@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tool_nodes.perception.learned.backend import LearnedPerception
 from tool_nodes.perception.learned.weights import read_weights
-from tool_nodes.perception.over_frames import OverFrames
 from tool_nodes.port_names import PortNames
 from tool_nodes.ports import Answer
 from tool_nodes.registry import Shared
@@ -15,14 +14,28 @@ from tool_nodes.results import ToolError
 from tool_nodes.toolbox.images import SessionImage
 
 LEARNED = PortNames(
-    pointer="learned", detector="pixels+drawings", segmenter="pixels+drawings", depth="pixels", reader="rapidocr",
+    pointer="learned",
+    detector="pixels+drawings",
+    segmenter="pixels+drawings",
+    depth="pixels",
+    reader="rapidocr",
     grasps="analytic",
-)  # fmt: skip
+)
 """A network points, trained on this simulator's pictures; everything else as `pixels`."""
 
 
-class LearnedPointing(OverFrames):
-    """The Pointer port, which is also given batches."""
+class LearnedPointing:
+    """The Pointer port, which is also given batches.
+
+    Args:
+        perception: shared with the ports that outline and frame.
+    """
+
+    sees_photographs = False
+
+    def __init__(self, perception: LearnedPerception) -> None:
+        self.backend = perception.backend
+        self.point = perception.point
 
     def many(self, requests: Sequence[tuple[SessionImage, str]]) -> list[Answer[list[tuple[float, float]]] | ToolError]:
         """The answers of `point`, in order.
@@ -46,10 +59,10 @@ class LearnedPointing(OverFrames):
 
 def pointer(shared: Shared, model: str = "") -> LearnedPointing:
     """The learned pointer over camera frames. Arguments and errors as those of `learned`."""
-    return LearnedPointing(_perception(shared, model))
+    return LearnedPointing(learned(shared, model))
 
 
-def learned(shared: Shared, model: str = "") -> OverFrames:
+def learned(shared: Shared, model: str = "") -> LearnedPerception:
     """What the learned pointer finds, for ports that outline or frame it.
 
     Args:
@@ -59,10 +72,6 @@ def learned(shared: Shared, model: str = "") -> OverFrames:
     Raises:
         ToolError: UNAVAILABLE without the shipped weights; INVALID_ARGUMENT for another file that is none.
     """
-    return OverFrames(_perception(shared, model))
-
-
-def _perception(shared: Shared, model: str) -> LearnedPerception:
     return shared.once(
         (LearnedPerception, model), lambda: LearnedPerception(read_weights(Path(model)) if model else None)
     )

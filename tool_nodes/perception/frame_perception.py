@@ -1,4 +1,4 @@
-"""The perception ports over what can only look at whole camera frames with depth.
+"""The perception ports of what can only look at whole camera frames with depth.
 
 Such a backend is asked about the whole frame, and the answer is cut to what the picture shows, in the picture's pixels:
 a crop of an object alone has no table in it that the object could stand out of. What is drawn over a camera picture is
@@ -7,8 +7,8 @@ not seen by it.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,53 +30,47 @@ Points = Sequence[tuple[float, float]]
 """Normalized (x, y)."""
 
 
-class FramePerception(Protocol):
-    """Sees things in whole camera frames: `tool_nodes.perception.pixels.PixelPerception`, the simulator's truth."""
+class FramePerception(ABC):
+    """Pointer, Detector, Segmenter and DepthEstimator; a picture without a camera frame is PICTURE_UNUSABLE to each.
 
-    @property
-    def backend(self) -> str:
-        """Its name, e.g. "pixels"."""
+    A subclass sees things in whole camera frames, as `tool_nodes.perception.pixels.PixelPerception` does.
 
+    Attributes:
+        backend: name, e.g. "pixels".
+        reads_truth: True if it needs what the simulator stores with a frame, which no real camera has.
+        sees_photographs: False, since a photograph has no frame.
+    """
+
+    backend: str
+    takes = ALL_PROMPTS
+    reads_truth = False
+    sees_photographs = False
+
+    @abstractmethod
     def points(self, frame: Frame, text: str) -> list[tuple[float, float]]:
         """Normalized points of the frame on every match, best first. Raises ToolError OBJECT_NOT_FOUND."""
 
+    @abstractmethod
     def candidates(self, frame: Frame, text: str) -> list[Candidate]:
         """`points` with their certainty, then what is not likely meant but may be; nothing for a place."""
 
-    def segment(self, frame: Frame, points: Points) -> list[Segmentation]:
+    @abstractmethod
+    def masks_at(self, frame: Frame, points: Points) -> list[Segmentation]:
         """Masks of the object under the points, best first. Raises ToolError EMPTY_MASK where there is none."""
 
-    def segment_all(self, frame: Frame) -> list[Segmentation]:
-        """Every object, best first."""
+    @abstractmethod
+    def masks(self, frame: Frame) -> list[Segmentation]:
+        """Masks of all objects, best first."""
 
-    def estimate(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
+    @abstractmethod
+    def depth(self, frame: Frame) -> tuple[NDArray[np.float32], float]:
         """Depth (H, W) [m], NaN where unknown, and the focal length [px]."""
-
-
-class OverFrames:
-    """Pointer, Detector, Segmenter and DepthEstimator; a picture without a camera frame is PICTURE_UNUSABLE to each.
-
-    Args:
-        perception: What looks at the frames.
-
-    Attributes:
-        reads_truth: True if it needs what the simulator stores with a frame, which no real camera has.
-        sees_photographs: False: a photograph has no frame.
-    """
-
-    takes = ALL_PROMPTS
-    sees_photographs = False
-
-    def __init__(self, perception: FramePerception) -> None:
-        self.perception = perception
-        self.backend = perception.backend
-        self.reads_truth: bool = getattr(perception, "reads_truth", False)
 
     def point(self, image: SessionImage, text: str) -> Answer[list[tuple[float, float]]]:
         """See ports.Pointer."""
         with signed(self.backend):
             frame = image.require_frame("a backend that points at things in any picture (--pointer NAME)")
-            found = image.from_frame(self.perception.points(frame, text))
+            found = image.from_frame(self.points(frame, text))
             points = [(float(x), float(y)) for x, y in found if 0.0 <= x <= 1.0 and 0.0 <= y <= 1.0]
             if not points:
                 raise ToolError(
@@ -102,7 +96,7 @@ class OverFrames:
         """See ports.DepthEstimator."""
         with signed(self.backend):
             frame = image.require_frame("a backend that estimates depth from one picture (--depth NAME)")
-            depth, focal = self.perception.estimate(frame)
+            depth, focal = self.depth(frame)
             return Answer((np.ascontiguousarray(image.cut(depth)), focal * image.scale[0]), self.backend)
 
     def _segment(self, image: SessionImage, prompt: Prompt) -> list[Segmentation]:
@@ -119,7 +113,7 @@ class OverFrames:
     def _at(self, image: SessionImage, points: Points) -> list[Segmentation]:
         frame = image.require_frame()
         prompts = [(float(x), float(y)) for x, y in image.to_frame(points)]
-        found = [_cut(one, image) for one in self.perception.segment(frame, prompts)]
+        found = [_cut(one, image) for one in self.masks_at(frame, prompts)]
         found = [one for one in found if one.mask.any()]
         if not found:
             where = ", ".join(f"({x:.3f}, {y:.3f})" for x, y in points)
@@ -131,13 +125,13 @@ class OverFrames:
         frame = image.require_frame()
         table = names_table(text)
         try:
-            found = _distinct(self._outlined(frame, self.perception.candidates(frame, text)))
+            found = _distinct(self._outlined(frame, self.candidates(frame, text)))
         except ToolError:
             if not table:
                 raise
             found = []  # a table without free space is one too
         if table and not found:
-            return [(_table(image, frame, self.perception.segment_all(frame)), 1.0)]
+            return [(_table(image, frame, self.masks(frame)), 1.0)]
         if not found:
             raise ToolError(ErrorCode.OBJECT_NOT_FOUND, f"{text[:60]!r} is a place, or nothing that has an outline.")
         shown = [(cut, sure) for one, sure in found for cut in _shown(image, [one])]
@@ -149,13 +143,13 @@ class OverFrames:
         """The thing under each point that has one."""
         for one in candidates:
             try:
-                yield self.perception.segment(frame, [one.point])[0], one.certainty
+                yield self.masks_at(frame, [one.point])[0], one.certainty
             except ToolError as error:
                 if error.code is not ErrorCode.EMPTY_MASK:
                     raise
 
     def _everything(self, image: SessionImage) -> list[Segmentation]:
-        return _shown(image, self.perception.segment_all(image.require_frame()))
+        return _shown(image, self.masks(image.require_frame()))
 
 
 def _table(image: SessionImage, frame: Frame, things: Sequence[Segmentation]) -> Segmentation:
