@@ -42,7 +42,7 @@ def make_ports(preset: str, chosen: PortNames | None = None, setting: Setting | 
     Args:
         preset: A name of the group `toolhand.perception`.
         chosen: Names beside it. "NAME+OTHER" has pictures that show no camera frame with depth looked at by the other.
-        setting: What the backends may ask for.
+        setting: Seeds, robot and shared objects that backends may ask for.
 
     Raises:
         ToolError: INVALID_ARGUMENT for a name that is none; UNAVAILABLE where a backend cannot be loaded.
@@ -61,7 +61,7 @@ def make_port(port: str, named: PortNames, setting: Setting) -> Any:
     Args:
         port: One of `PERCEPTION_PORTS`.
         named: A name for each port, see `PortNames.over`.
-        setting: What the backend may ask for.
+        setting: Seeds, robot and shared objects that the backend may ask for.
 
     Raises:
         ToolError: See `make_ports`.

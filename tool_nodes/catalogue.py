@@ -37,11 +37,11 @@ class Description:
 
     Attributes:
         name: Name, lower case, e.g. "coconut water".
-        kind: What it is in one word, e.g. "carton".
+        kind: One word for its kind, e.g. "carton".
         colour: Main colour in words, e.g. "dark blue".
         secondary_colour: Colour of a part that has another one, in words, or None.
         synonyms: Other names people use for it.
-        categories: What it is in general, e.g. ("drink", "juice").
+        categories: General classes that it belongs to, e.g. ("drink", "juice").
         attributes: Adjectives that apply, e.g. ("tall", "plastic").
         container: True if things can be put in it.
     """

@@ -23,8 +23,8 @@ def package(name: str, extra: str, what: str) -> Any:
     """A package that the core knows nothing of, imported now.
 
     Args:
-        name: As Python imports it.
-        extra: Of pyproject.toml, that holds it.
+        name: Import name of the package.
+        extra: Extra of pyproject.toml that installs it.
         what: Needs it, as a sentence begins: "This model", say.
 
     Raises:

@@ -31,7 +31,7 @@ def read_file(path: Path, limit: int, within: Path | None = None) -> bytes:
     """All of a regular file, which may have come from anywhere: never waits, and never takes more than the limit.
 
     Args:
-        path: Of the file; a link is followed.
+        path: The file to read; a link is followed.
         limit: Longest that is read [bytes].
         within: A folder that links must not lead out of; None lets them lead anywhere.
 
@@ -52,7 +52,7 @@ def read_lines(path: Path, longest: int, within: Path | None = None) -> Iterator
     """The lines of a regular file, one after the other, with their ends; see `read_file`.
 
     Args:
-        path: Of the file.
+        path: The file to read.
         longest: Longest line [bytes].
         within: See `read_file`.
 
@@ -121,7 +121,7 @@ def write_whole(path: Path, content: bytes, durable: bool = False) -> None:
     """Write a file that is either complete or, on any fault, as it was before; its folder is made if needed.
 
     Args:
-        path: Of the file.
+        path: The file to write.
         content: All of it.
         durable: It outlasts a power cut too, which takes longer.
 

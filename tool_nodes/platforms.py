@@ -24,8 +24,8 @@ def note(system: str = "", machine: str = "") -> str:
     """One sentence about a platform; empty for Linux on x86-64, where everything is tested.
 
     Args:
-        system: As `platform.system()` names it; this one's where empty.
-        machine: As `platform.machine()`; likewise.
+        system: Name as from `platform.system()`; this machine's where empty.
+        machine: Name as from `platform.machine()`; this machine's where empty.
     """
     system, machine = system or platform.system(), (machine or platform.machine()).lower()
     arm = machine in ("aarch64", "arm64")

@@ -73,8 +73,8 @@ class Setting:
 
     Attributes:
         seed: For all that is random in it, 0 or more.
-        model: What follows its name and a colon, e.g. "large" of `sam2:large`; empty where nothing does.
-        truth: What the simulator knows, for backends of the simulator (`sim.backends.Truth`); None elsewhere.
+        model: Text after the backend's name and a colon, e.g. "large" of `sam2:large`; empty where there is none.
+        truth: The simulator's state, for backends of the simulator (`sim.backends.Truth`); None elsewhere.
         robot: The `tool_nodes.motion.robot_model.RobotModel` that grasps; None for the default one.
         node: The rclpy Node that it serves; None in process.
         planning_s: Wall time that a search for a path may take, besides any count of its own [s]; None where time
@@ -183,7 +183,7 @@ def make(port: str, spec: str, setting: Setting | None = None, **more: Any) -> A
     Args:
         port: A key of `GROUPS`.
         spec: A name, and for backends with a parameter `model` a colon and what it is given.
-        setting: What backends may ask for.
+        setting: Seeds, robot and shared objects that backends may ask for.
         more: Further parameters for those that have them.
 
     Raises:
@@ -214,9 +214,9 @@ class Offer:
     """One name that a port knows.
 
     Attributes:
-        name: As users type it.
+        name: Name that users type.
         package: Which distribution offers it.
-        missing: What has to be installed before it can be used, as a command; empty where all is there.
+        missing: Command that installs what it still needs; empty where nothing is missing.
     """
 
     name: str

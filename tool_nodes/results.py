@@ -110,7 +110,7 @@ class ToolResult:
 
     Attributes:
         value: The tool's raw value, for callers in Python.
-        text: What a language model reads.
+        text: Text that a language model reads.
         image: uint8 RGB (H, W, 3) picture of the result, or None.
         variables: New `$name` values, kept by the caller's toolbox session.
         error: None when the call succeeded.
@@ -118,7 +118,7 @@ class ToolResult:
             give it; None where the image shows something else.
         view: How a camera saw what `image` shows, where the image itself is none to look for things in, as colours of
             depth are not; else the toolbox knows it from the picture.
-        named: What the points among the facts are called, which the session notes for a grasp of one of them; or "".
+        named: Name of the points among the facts, which the session notes for a grasp of one of them; or "".
         outlined: A mask among the variables, and where it was pointed at, which the session notes for a grasp of it.
         backend: Which backend answered, e.g. "pixels"; empty for functions that have only one. The toolbox adds it to
             the text.

@@ -18,7 +18,7 @@ class StopWatch:
     """Whether what began when this was made may still move the arm; may be asked in any thread.
 
     Args:
-        latch: Of the arm.
+        latch: Latch of the arm.
     """
 
     def __init__(self, latch: StopLatch) -> None:

@@ -21,7 +21,7 @@ class TextSpan:
     """Text in a picture.
 
     Attributes:
-        text: What it says; LaTeX where it is a formula; empty where there is text that could not be read.
+        text: The text; LaTeX where it is a formula; empty where there is text that could not be read.
         box: (left, top, right, bottom) [px].
         score: Confidence in [0, 1] that all of it is read right.
         kind: "text", "formula", or "cell" of a table.
@@ -46,8 +46,8 @@ class Frame:
         camera: "scene" or "wrist".
         ids: int32 (H, W) object index in the scene, -1 elsewhere. Only simulator perception reads
             it and the two below; None on a real camera.
-        labels: What each id is called; None where the scene says so.
-        texts: What is printed where in the picture; None where not known.
+        labels: Name of each id; None where the names are those of the scene.
+        texts: Text printed in the picture, with its place; None where not known.
     """
 
     rgb: NDArray[np.uint8]
@@ -85,7 +85,7 @@ class ObjectView:
         kind: One of the catalogue's kinds, e.g. "carton".
         colour: Main colour, e.g. "dark blue".
         synonyms: Other names of the same thing.
-        categories: What it is in general, e.g. ("drink", "food").
+        categories: General classes that it belongs to, e.g. ("drink", "food").
         attributes: Adjectives that apply, e.g. ("tall", "cylindrical", "plastic").
         point: Normalized image point (x, y) in [0, 1] on the object.
         position_m: (3,) centre in the base frame.
@@ -129,7 +129,7 @@ class Detection:
 
     Attributes:
         box: (left, top, right, bottom) [px of the picture], right and bottom exclusive.
-        label: What was looked for.
+        label: Words that were searched for.
         score: Probability in [0, 1] that it is what was looked for; says nothing about how good the box is.
         point: Normalized (x, y) that is on the thing for sure; None where the backend knows its box only.
     """

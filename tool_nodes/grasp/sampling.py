@@ -58,7 +58,7 @@ class AnalyticGraspGenerator:
 
     Args:
         seed: Turns the sweep of closing directions by a fraction of its step.
-        robot: Whose gripper; the default robot's where None.
+        robot: Robot with the gripper; the default robot where None.
     """
 
     backend = "analytic"

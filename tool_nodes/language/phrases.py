@@ -76,8 +76,8 @@ class NounPhrase:
         details: Words after "with", wished for but not required ("the bottle with a red cap").
         selectors: Position and size selectors.
         relation: left_of, in, ... or nearest_to, farthest_from; None when there is none.
-        references: What the relation is to (two for "between A and B").
-        excluded: What it must not be ("not the red one").
+        references: Things that the relation refers to (two for "between A and B").
+        excluded: Descriptions that the thing must not match ("not the red one").
         count: 2 for "both" and "the two cans"; None when not said.
         plural: Several things are meant.
         indefinite: Any one will do ("a can", "one of the cans").

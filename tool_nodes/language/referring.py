@@ -74,7 +74,7 @@ def refer(phrase: str, views: Sequence[ObjectView], nearest: bool = False, lexic
 
     Args:
         phrase: Such as "left can", "the two plushies", "everything", "the bottle next to the bowl".
-        views: What is seen.
+        views: Things in view.
         nearest: "The thing left of the bowl" is the one that is clearly nearest to it, not everything on that side.
         lexicon: The words that whoever has seen the views knows; those of the shipped catalogue where None.
 

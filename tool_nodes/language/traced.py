@@ -52,7 +52,7 @@ class Traced:
 
     Attributes:
         text: The characters.
-        origins: Of each of them.
+        origins: Origin of each character.
         dropped: Spoken words of which a replacement has left nothing.
     """
 

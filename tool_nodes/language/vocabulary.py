@@ -261,8 +261,8 @@ class Lexicon:
     """The words whose things a backend would recognise: whether there are others it cannot say.
 
     Attributes:
-        words: As stems.
-        told: What it knows, for a sentence, e.g. "the products of the catalogue".
+        words: Known words, as stems.
+        told: Description of what the backend knows, for a sentence, e.g. "the products of the catalogue".
     """
 
     words: frozenset[str]

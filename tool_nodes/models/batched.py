@@ -73,7 +73,7 @@ class TorchModel(Batched[T]):
     """A model of transformers in this process.
 
     Args:
-        model: What is typed behind its name, see `tool_nodes.models.spec`.
+        model: Text that the user types after the backend's name, see `tool_nodes.models.spec`.
 
     Raises:
         ToolError: INVALID_ARGUMENT for an unknown option and for weights that cannot be used, UNAVAILABLE for what is

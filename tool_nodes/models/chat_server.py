@@ -37,7 +37,7 @@ def ask(url: str, model: str, question: str, rgb: NDArray[np.uint8], tokens: int
 
     Args:
         url: Base URL, e.g. "http://localhost:8000/v1".
-        model: As the server names it.
+        model: Name of the model on the server.
         question: In words.
         rgb: Sent as PNG.
         tokens: Longest answer.

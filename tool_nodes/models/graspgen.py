@@ -62,7 +62,7 @@ class GraspGen(Batched[GraspSet]):
         model: HOST or HOST:PORT; behind a question mark `grasps` (how many are asked for), `threshold` (least
             confidence), `shift` [m] (how much farther along the approach the gripper in use is put than the one that
             the server's weights are for: a 2F-140's grasps serve a 2F-85 so) and `deadline` [s].
-        robot: Whose gripper; the default robot's where None.
+        robot: Robot with the gripper; the default robot where None.
 
     Raises:
         ToolError: INVALID_ARGUMENT for another address or option; UNAVAILABLE without the extra `models`.

@@ -89,7 +89,7 @@ def detections(
 
     Args:
         image: The picture.
-        text: What was looked for.
+        text: The text prompt.
         scores: (Q,) probabilities.
         boxes: (Q, 4) middle, width and height, in shares of the picture.
         threshold: Least probability.

@@ -155,7 +155,7 @@ def load_model(name: str, factory: Any, folder: Path, spec: ModelSpec, device: s
         factory: A class of transformers with `from_pretrained`.
         folder: With weights that were checked.
         spec: For its dtype.
-        device: Of `device_of`.
+        device: Device as `device_of` returns it.
 
     Raises:
         ToolError: INVALID_ARGUMENT where the weights do not fit the model; UNAVAILABLE where memory does not suffice.

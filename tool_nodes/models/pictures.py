@@ -32,7 +32,7 @@ class Preparation:
 
     Attributes:
         height, width: Size that it sees [px].
-        mean, std: Of RGB in [0, 1].
+        mean, std: Mean and standard deviation of RGB in [0, 1].
         smooth: A larger picture is smoothed before it is made smaller (antialiasing).
         resize_first: On whole colours 0..255, before they are normalized; else after.
     """

@@ -67,8 +67,8 @@ def json_points(text: str, width: float, height: float) -> ModelPoints:
     """Points, and middles of boxes, of Qwen's form.
 
     Args:
-        text: What the model has written; JSON that is cut short or fenced will do.
-        width, height: What its coordinates go up to.
+        text: Output of the model; truncated or fenced JSON is accepted.
+        width, height: Upper ends of its x and y coordinates.
     """
     text = text[:MAX_TEXT]
     found = [(float(x), float(y)) for x, y in _JSON_POINT.findall(text)]
@@ -88,8 +88,8 @@ def any_points(text: str, scale: float) -> ModelPoints:
     """Points of whichever form a model behind a server writes.
 
     Args:
-        text: What it has written.
-        scale: What the coordinates of pairs and of JSON go up to along either side; tags have their own.
+        text: Output of the model.
+        scale: Upper end of the coordinates of pairs and of JSON along either side; tags have their own.
     """
     return molmo_points(text) or json_points(text, scale, scale) or tuple_points(text, scale, scale)
 

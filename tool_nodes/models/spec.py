@@ -25,7 +25,7 @@ class Option:
 
     Attributes:
         default: Where it is not said.
-        low, high: What is allowed, both included.
+        low, high: Smallest and largest allowed value.
     """
 
     default: float
@@ -61,7 +61,7 @@ class ServerSpec:
     """A model behind a server.
 
     Attributes:
-        model: As the server names it.
+        model: Name of the model on the server.
         url: Base URL without a slash at its end, e.g. "http://localhost:8000/v1".
         batch: Most requests that are sent at once.
         numbers: Further options.

@@ -14,11 +14,11 @@ class RealModel:
     """One adapter.
 
     Attributes:
-        name: As users type it.
+        name: Name that users type.
         port: Which port it stands behind, a key of `tool_nodes.registry.GROUPS`.
-        title: What it is, with an example of weights.
-        licence: Of the weights.
-        memory: Of the weights alone, computed from their number.
+        title: Short description, with an example of weights.
+        licence: Licence of the weights.
+        memory: Memory of the weights alone, computed from their number.
         tested: With what it was tested.
         writes_points: True if its points are words that it writes, which may be the same whatever it is asked.
     """

@@ -27,9 +27,9 @@ class Shown:
     """A picture as a model reads it.
 
     Attributes:
-        placeholder: What stands for it in the prompt.
+        placeholder: Text that stands for the picture in the prompt.
         inputs: Tensors of the model's forward, each to be joined along its first axis.
-        width, height: Of the picture as the model sees it [px].
+        width, height: Size of the picture as the model sees it [px].
     """
 
     placeholder: str

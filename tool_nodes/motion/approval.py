@@ -39,7 +39,7 @@ class PlannedMotion:
         what: One sentence made of numbers only: no word of a policy or of a picture gets in.
         steps: In their order; with the arm at rest between them.
         T_end: (4, 4) pose of the gripper at the grasp, at the release, or parked.
-        continuation: What follows the steps, planned on the way, within the guard's bounds.
+        continuation: Motion planned on the way, after the steps, within the guard's bounds.
         frame: The picture that it was planned on; None where there was none.
     """
 
@@ -78,10 +78,10 @@ class MotionRequest:
 
     Attributes:
         what: One sentence.
-        summary: What happens step by step.
+        summary: Description of the motion, step by step.
         legs: The planned trajectories.
         T_end: (4, 4) predicted pose of the gripper at the end of the legs, base frame.
-        duration_s: Of the legs [s].
+        duration_s: Duration of each leg [s].
         hash: `motion_hash` of the motion and `request_id`; an approval must name it.
         request_id: Differs from request to request, so that an approval of the same motion cannot be given twice.
         picture: uint8 RGB (H, W, 3): the camera's picture with the planned path of the fingertips and the gripper at
@@ -105,7 +105,7 @@ class Decision:
     Attributes:
         approved: Only True approves.
         reason: Why, in the person's words; may be empty.
-        hash: Of the request that was decided on.
+        hash: Hash of the request that was decided on.
         by: Who decided, e.g. "terminal".
     """
 

@@ -25,7 +25,7 @@ class GraspScenes:
 
     Args:
         planner: Decides what the arm can reach.
-        gripper: Of the arm.
+        gripper: Model of the arm's gripper.
     """
 
     def __init__(self, planner: Planner, gripper: GripperModel) -> None:
@@ -56,7 +56,7 @@ class GraspScenes:
         Args:
             T: Pose (4, 4) of the gripper at the grasp, in the base frame.
             frame: The picture that the grasp comes from.
-            target: What the grasp is meant for; None where nobody knows.
+            target: The thing to be grasped; None where it is not known.
 
         Returns:
             The scenes, and the points (N, 3) of the target, base frame [m].

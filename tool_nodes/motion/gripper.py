@@ -50,7 +50,7 @@ class GripperModel:
         base_link: All that hangs on this link of the URDF is the gripper.
         name_prefix: Left out of names of its parts where people read them.
         open_at, closed_at: Position of the joint.
-        speed: Of the joint in simulation [rad/s].
+        speed: Speed of the finger joint in simulation [rad/s].
         max_opening: Nominal stroke.
         crank_pivot: (x, z) of the crank's axis of the finger at +X.
         crank_arm: (x, z) from there to the arm's end at joint position 0.

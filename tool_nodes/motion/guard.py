@@ -243,7 +243,7 @@ class MotionGuard:
 
         Args:
             motion: Makes the motion of the arrays as they are at the time of the call.
-            opening_m: Of the jaws now [m].
+            opening_m: Present opening of the jaws [m].
             unchanged: Raises ToolError if the world is not as it was when the motion was planned.
 
         Raises:

@@ -39,7 +39,7 @@ class MotionLimits:
         speed: In (0, 1]; velocities are scaled by it and accelerations by its square.
         motions_per_command: Motions between two calls of `MotionGuard.begin_command`; None for any number.
         motions_per_minute: Motions within 60 s; None for any number.
-        robot: Whose joint limits hold.
+        robot: Robot with the joint limits.
     """
 
     low: tuple[float, ...] = ()

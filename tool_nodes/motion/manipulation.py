@@ -175,8 +175,8 @@ class Manipulator(GuardedMoves):
         Args:
             T_base_gripper: (4, 4), +Z approaches, fingers close along X.
             frame: The picture that the pose comes from; obstacles are fitted to it.
-            target: What the grasp is meant for, in that picture. For a pose that comes without, made by code, it is
-                whatever stands between the fingers, and no picture can say afterwards whether that was lifted.
+            target: The thing to be grasped, in that picture. For a pose that code made it is whatever stands between
+                the fingers, and no picture can say afterwards whether that was lifted.
 
         Raises:
             ToolError: IK_FAILED, PLAN_FAILED or OUT_OF_WORKSPACE before anything moved; GRIPPER_EMPTY or

@@ -107,7 +107,7 @@ class EmbeddedPlanner:
             start: (n,) [rad]; the trajectory begins exactly there.
             goal: Any one of several poses (the nearest is taken, an earlier one if about as near), a
                 straight line, or joint positions.
-            scene: What to avoid.
+            scene: Obstacles.
             speed: In (0, 1]: scales velocity, and acceleration by its square.
 
         Returns:

@@ -36,8 +36,8 @@ class GraspPlan:
         scene: Obstacles without the target.
         points: (N, 3) of the target, base frame [m].
         frame: The picture that it was planned on.
-        opening_m: Of the jaws on the way [m].
-        target: What it is meant for, as the picture shows it; None where nobody knows.
+        opening_m: Opening of the jaws on the way [m].
+        target: The thing to be grasped, as the picture shows it; None where it is not known.
     """
 
     legs: Legs
@@ -119,7 +119,7 @@ class ManipulatorState:
     """What a Manipulator knows from the motions before.
 
     Attributes:
-        held: What the gripper holds, or None.
+        held: The thing that the gripper holds, or None.
         last_scene: Obstacles of the last motion.
     """
 
@@ -147,7 +147,7 @@ class PlanBook:
     """The newest plans, each by an id, to be run once.
 
     Args:
-        robot: Whose plans; the default robot where None.
+        robot: Robot that the plans are for; the default robot where None.
     """
 
     def __init__(self, robot: RobotModel | None = None) -> None:

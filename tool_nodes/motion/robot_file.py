@@ -48,7 +48,7 @@ class Section:
     Args:
         file: Named in errors.
         key: Where in the file it stands, with dots; empty at the top.
-        values: As read.
+        values: The mapping as it was read.
     """
 
     def __init__(self, file: Path, key: str, values: Any) -> None:

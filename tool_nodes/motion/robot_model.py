@@ -71,10 +71,10 @@ class RobotModel:
     """An arm with a gripper. Arrays (n,) have one value for each of the arm's n joints, base first; none is writable.
 
     Attributes:
-        name: As it was asked for.
+        name: Name that was asked for.
         folder: Where its files are.
         urdf: Its URDF, as it was when it was read.
-        simulation_path: What MuJoCo needs besides.
+        simulation_path: File with what MuJoCo needs beside the URDF.
         arm_joints: Names of the joints.
         lower, upper: (n,) range [rad], infinite for continuous joints.
         continuous: (n,) bool: joints without a stop.

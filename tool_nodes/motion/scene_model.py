@@ -54,7 +54,7 @@ class SceneModel:
     """The compiled geometry of one scene.
 
     Args:
-        scene: What to avoid. Boxes are inflated by its margin.
+        scene: Obstacles; boxes are inflated by the scene's margin.
         robot: The robot.
 
     Attributes:

@@ -63,7 +63,7 @@ def time_waypoints(waypoints: FloatArray, robot: RobotModel, speed: float = 1.0)
 
     Args:
         waypoints: (K, n) [rad], K >= 1.
-        robot: Whose limits hold.
+        robot: Robot with the limits.
         speed: (0, 1].
     """
     pieces: list[tuple[FloatArray, FloatArray, FloatArray]] = []
@@ -95,7 +95,7 @@ def time_path(s: Sequence[float] | FloatArray, path: FloatArray, robot: RobotMod
     Args:
         s: (N,) increasing path parameter from 0 to 1, N >= 4.
         path: (N, n) joint positions [rad] at `s`.
-        robot: Whose limits hold.
+        robot: Robot with the limits.
         speed: (0, 1].
     """
     if float(np.abs(path - path[0]).max()) < 1e-9:

@@ -100,7 +100,7 @@ def measure(points: NDArray[np.floating], support: float, eye: FloatArray, coars
         points: (N, 3) seen surface, z up, N >= 1 [m].
         support: Height of what it stands on [m].
         eye: (3,) where the camera is [m].
-        coarse: As of `Surface`.
+        coarse: Depth in coarse steps, see `Surface`.
     """
     points = np.array(points, dtype=float)
     top = _quantile(points[:, 2], _TOP_QUANTILE)

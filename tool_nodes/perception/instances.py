@@ -17,8 +17,8 @@ class Instance:
         mask: bool (H, W) of the picture.
         point: Normalized (x, y) on it.
         box: (left, top, right, bottom) [px], right and bottom exclusive.
-        score: Of the Segmentation or Detection that it comes from, in [0, 1]; see there.
-        label: What was looked for; empty where nothing was.
+        score: Score in [0, 1] of the Segmentation or Detection that it comes from; see there.
+        label: Words that were searched for; empty where there were none.
     """
 
     mask: BoolArray

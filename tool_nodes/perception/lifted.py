@@ -71,7 +71,7 @@ def what_was_lifted(before: Frame, after: Frame, target: GraspTarget, hand_base:
     Args:
         before: The picture that the mask of the target belongs to, with depth.
         after: One by the same camera, with the hand away from the table.
-        target: What was to be lifted.
+        target: The thing that was to be lifted.
         hand_base: (3,) where the hand is in the second picture, base frame [m].
     """
     nearer = _difference(before.depth, after.depth)

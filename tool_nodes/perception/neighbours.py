@@ -41,7 +41,7 @@ def split_neighbours(frame: Frame, surface: Surface, cluster: Cluster) -> Iterat
     Args:
         frame: The picture.
         surface: Its cloud.
-        cluster: What stands on the table.
+        cluster: Cluster of points on the table.
     """
     rows, columns = np.nonzero(cluster.mask & surface.inside)
     least = _MIN_PIXELS / surface.coarse**2

@@ -32,7 +32,7 @@ def split_candidates(surface: Surface, cluster: Cluster, eye: FloatArray) -> Ite
 
     Args:
         surface: The frame's cloud.
-        cluster: What stands on the table.
+        cluster: Cluster of points on the table.
         eye: (3,) where the camera is, base frame [m].
     """
     window = cluster.window

@@ -85,8 +85,8 @@ class ApprovalDesk:
         node: Gets the topic motion_request and the service approve_motion.
         token: Its holder is the operator; empty makes one up, for `announce`.
         deadline_s: How long a question waits, by the wall clock; greater than 0.
-        frame_id: Of the end pose.
-        plan_id: Of the goal that asks.
+        frame_id: Frame of the end pose.
+        plan_id: Plan of the goal that asks.
         check: Polled while waiting; raises what ends the wait, for a stop or a cancel.
     """
 

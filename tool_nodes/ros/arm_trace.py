@@ -34,7 +34,7 @@ class ArmTrace:
     Args:
         node: Listens.
         on_reading: Called after each reading, in a callback of the node.
-        topic: Of sensor_msgs/JointState.
+        topic: Topic of sensor_msgs/JointState.
         robot: The robot; the default one where None.
     """
 

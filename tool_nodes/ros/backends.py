@@ -39,7 +39,7 @@ def backend_maker(
 
     Args:
         node: Declares these parameters.
-        ports: Of `tool_nodes.port_names.PORTS`, in the order of what is made.
+        ports: Names from `tool_nodes.port_names.PORTS`, in the order of the backends that are made.
         others: Ports that those may need: a segmenter that takes no words asks a detector.
         robot: For backends that propose grasps; None for the default one.
 

@@ -38,8 +38,8 @@ def rectified_by_name(image_topic: str, depth_topic: str, said: bool | None = No
     """What the topics' names say, as image_pipeline names them (image_raw, image_rect, rgb/color/rect/image).
 
     Args:
-        image_topic: Of the colour image.
-        depth_topic: Of depth registered to it; as the image where its name says nothing.
+        image_topic: Topic of the colour image.
+        depth_topic: Topic of the depth that is registered to it; taken to be as the image where its name says nothing.
         said: True or False where an operator says it of the image.
     """
     image = _named(image_topic) if said is None else said
@@ -56,8 +56,8 @@ def read_calibration(info: CameraInfo, size: tuple[int, int], rectified: Rectifi
     """K (3, 3) [px] of the pictures once they are rectified, and the lens that rectifies those that are raw.
 
     Args:
-        info: Of a camera.
-        size: Of its pictures (width, height) [px].
+        info: Calibration of the camera.
+        size: Size of its pictures (width, height) [px].
         rectified: Which pictures are.
 
     Returns:

@@ -151,7 +151,7 @@ class RosArm:
 
     Args:
         node: Gets the clients.
-        joints: What the robot measures, and which robot it is.
+        joints: Listener to the robot's joint states, which also knows the robot.
         latch: Forbids motion.
         deadlines: How long to wait for the controllers, by the wall clock.
         gripper_action: "GripperCommand" or "ParallelGripperCommand".
@@ -298,9 +298,9 @@ class RosArm:
         """Send a goal and see it through.
 
         Args:
-            client: Of the controller.
+            client: Action client of the controller.
             goal: The goal.
-            name: Of the action.
+            name: Name of the action.
             limit_s: Cancelled after this time of the robot [s].
             shortest_s: It certainly takes as long [s].
             strayed: Polled while it runs; True has it cancelled, as if it were late.

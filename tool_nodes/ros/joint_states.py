@@ -108,7 +108,7 @@ class JointStates:
 
     Args:
         node: Listens.
-        topic: Of sensor_msgs/JointState.
+        topic: Topic of sensor_msgs/JointState.
         on_reading: Gets each reading, in a callback of the node.
         robot: The robot; the default one where None.
     """

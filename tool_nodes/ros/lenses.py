@@ -34,7 +34,7 @@ class Lens:
         d: Its numbers: k1, k2, p1, p2 and k3, or k3, k4, k5 and k6; of equidistant k1, k2, k3, k4.
         raw: fx, fy, cx, cy of the raw picture [px].
         pinhole: The same of the picture without distortion, which has the same axes.
-        size: Of both (width, height) [px].
+        size: Size of both pictures (width, height) [px].
     """
 
     model: str

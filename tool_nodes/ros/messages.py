@@ -357,7 +357,7 @@ def make_frame(
 
     Args:
         image: In colour.
-        depth: Of the same size; 0 x 0 where it is not known.
+        depth: Depth of the same size; 0 x 0 where it is not known.
         camera_info: Calibration for images of that size.
         T_base_camera: Pose (4, 4) of the optical frame.
         tolerance_ns: How far the stamps of image and depth may be apart [ns].

@@ -81,7 +81,7 @@ class StageProgress:
 
     Attributes:
         stage: The newest.
-        plan_id: Of the plan that is run.
+        plan_id: Plan that is run.
     """
 
     def __init__(self, phases: Mapping[str, Phase], feedback_type: Any, show: Callable[[Any], None] | None) -> None:

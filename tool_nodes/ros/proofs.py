@@ -56,7 +56,7 @@ class Proofs:
     """Makes and checks the proofs of those who know a token.
 
     Args:
-        token: Of the operator.
+        token: The operator's token.
     """
 
     def __init__(self, token: str) -> None:

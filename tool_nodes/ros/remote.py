@@ -251,7 +251,7 @@ def remote_toolbox(
         node: Gets the clients; spun by an executor in another thread.
         deadlines: How long to wait for the other nodes.
         stopped: Polled during motions; True cancels the one that runs.
-        suites: Whose tools are offered.
+        suites: Names of the suites of tools that are offered.
         role: "operator", or "observer" without the tools that move the robot.
         stops: Knows the stop of the motion node; made here where None.
     """

@@ -78,7 +78,7 @@ class StopNode(Node):
         robot: The robot; the default one where None.
 
     Attributes:
-        joints: What the robot measures.
+        joints: Listener to the robot's joint states.
     """
 
     def __init__(

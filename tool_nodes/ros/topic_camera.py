@@ -63,7 +63,7 @@ class TopicCamera:
         deadline_s: Wall-clock seconds within which a picture must be complete; greater than 0.
         base_frame: Frame of the robot's base.
         stamp_tolerance_s: How far image and depth may be apart while the arm stands still [s]; 0 demands one stamp.
-        robot: Whose arm; the default robot's where None.
+        robot: Robot with the wrist camera; the default robot where None.
         rectified: Whether the image is without distortion already; as its topic's name says where None. What is raw is
             rectified here.
 

@@ -94,7 +94,7 @@ class PathWatch:
 
     Args:
         path: (N, n) joint positions [rad], followed in straight lines.
-        robot: Whose arm.
+        robot: Robot with the arm.
 
     Attributes:
         off_rad: The furthest that a joint was measured from the path [rad].

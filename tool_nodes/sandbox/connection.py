@@ -45,7 +45,7 @@ class ProgramEnd:
     """How one program ended.
 
     Attributes:
-        message: What the worker sent, of any kind; None if it did not send all of a message.
+        message: Message of the worker, of any kind; None if it did not send all of one.
         late: True if it was still running at its deadline.
         signal: Number of the signal that ended it before it sent one; 0 if none did.
     """

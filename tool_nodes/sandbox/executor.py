@@ -64,7 +64,7 @@ class CodeOutcome:
     Attributes:
         value: Its value; of one that cannot be stored, the text that Python shows for it.
         has_value: True if there is a value that can be stored.
-        stdout, stderr: What it printed, cut where it is too long.
+        stdout, stderr: Output of the program, cut where it is too long.
         error: None if it ran to its end.
         note: Why its value is only a text; empty otherwise.
     """
@@ -101,7 +101,7 @@ class CodeExecutor:
     Lazily started, safe to use from threads (one program at a time), and usable again after `close`.
 
     Args:
-        limits: What one program may use.
+        limits: Resources that one program may use.
         why_missing: Says why this machine cannot filter system calls; empty where it can. Without it nothing runs.
     """
 

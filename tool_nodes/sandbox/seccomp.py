@@ -130,7 +130,7 @@ def build_filter(architecture: Architecture, output: int) -> bytes:
     """The filter as an array of `struct sock_filter`.
 
     Args:
-        architecture: Of the processor that it will run on.
+        architecture: Architecture of the processor that it will run on.
         output: The only file descriptor that may be written to.
     """
     number = architecture.numbers

@@ -45,12 +45,13 @@ class ServedEntry:
     """One backend that is served.
 
     Attributes:
-        name: What clients ask for: `served` means the entry that has the name of the port, `served:NAME` another one.
+        name: Name that clients ask for: `served` means the entry that has the name of the port, `served:NAME` another
+            one.
         port: A key of `METHODS`.
-        backend: As `--pointer` and so on take it: NAME, NAME:MODEL or NAME+OTHER.
+        backend: Backend in the form that `--pointer` and the like take: NAME, NAME:MODEL or NAME+OTHER.
         run: `ACTOR` or `SERVE`.
         replicas_min: Processes that are always there, 0 or more; 0 starts one when it is asked for.
-        replicas_max: As many when there is much to do.
+        replicas_max: Largest number of replicas under load [-].
         batch: Most requests that the backend is given at once.
         batch_wait_ms: How long a first request waits for others [ms].
         queue: Requests of one client process that may wait; further ones are refused at once.
@@ -90,10 +91,10 @@ class Local:
     """The cluster that is started where no address is given.
 
     Attributes:
-        cpus: What it lets out; None is what the machine has.
+        cpus: Processors that the cluster lends out; None takes all of the machine.
         gpus: Likewise; None is what Ray finds.
         store_gb: Shared memory for pictures [GB].
-        port: Of its head, on this machine; 0 takes a free one.
+        port: Port of the cluster's head on this machine; 0 takes a free one.
     """
 
     cpus: float | None = None
@@ -142,7 +143,7 @@ def check_resources(config: ServeConfig, cluster: Mapping[str, float]) -> None:
     """Refuse what a cluster can never hold.
 
     Args:
-        config: What is to be served.
+        config: The service to check.
         cluster: `CPU`, `GPU` and `memory` [bytes] of all its nodes.
 
     Raises:

@@ -33,8 +33,8 @@ class GraspMemory:
     pointed at. What tools give of both is noted here, and looked up by the one that executes a grasp.
 
     Attributes:
-        held: What was grasped last and not put down since, as the picture before showed it; None where nothing is, or
-            nobody knows what.
+        held: The thing that was grasped last and not put down since, as the picture before showed it; None where
+            nothing is held or it is not known what.
     """
 
     def __init__(

@@ -85,7 +85,7 @@ class SessionImage:
         """The camera frame behind the picture, all of it.
 
         Args:
-            or_else: What would help beside another picture, for the hint.
+            or_else: Another remedy beside another picture, for the hint.
 
         Raises:
             ToolError: PICTURE_UNUSABLE when there is none.
@@ -190,7 +190,7 @@ class PackedPicture(SessionImage):
     Its link to the camera frame is gone, and no call may name it.
 
     Args:
-        picture: What to keep.
+        picture: Picture to keep.
     """
 
     def __init__(self, picture: SessionImage) -> None:

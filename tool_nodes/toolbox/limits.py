@@ -56,7 +56,7 @@ class CallLimiter:
     """Checks every call of a toolbox before and after the tool.
 
     Args:
-        limits: What is allowed.
+        limits: Allowed number, size and duration of calls.
     """
 
     def __init__(self, limits: CallLimits | None = None) -> None:
@@ -97,7 +97,7 @@ class CallLimiter:
         """How often this very call has been made in a row, this one included.
 
         Args:
-            history: Of the conversation; updated.
+            history: Calls of the conversation so far; updated.
             name: The tool.
             values: Its arguments, resolved: another value behind the same `$variable` is another call.
             repeatable: True if the same call may give another result.
@@ -124,7 +124,7 @@ class CallLimiter:
 
         Args:
             name: The tool, for the sentence.
-            work: What to do.
+            work: The function to run.
             timeout_s: None runs it in this thread, for tools that keep their own deadlines.
 
         Raises:

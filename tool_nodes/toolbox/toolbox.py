@@ -191,7 +191,7 @@ class Session:
         forgotten: Names of variables that were dropped to save memory, for the answer to who refers to one.
         seen: The newest frame that a tool of the robot has captured; None before the first.
         grasps_given: How many grasps it was given for each object, by a digest of cloud and mask.
-        grasps: What its grasps are for, and what is held.
+        grasps: Targets of the grasps it has computed, and the thing that is held.
         calls: How many calls a policy has made so far; None where the agent looks for itself.
     """
 
@@ -231,8 +231,8 @@ class CallRecord:
     """One call as it happened: for reports, never for a policy.
 
     Attributes:
-        name, arguments: As the caller wrote them.
-        result: What the tool returned.
+        name, arguments: Name and arguments as the caller wrote them.
+        result: Result of the tool.
         image_index: Index of the result's picture, or None.
         started_s, wall_s: Wall-clock start (monotonic) and duration [s].
         motion: True if the tool moves the robot.

@@ -86,8 +86,8 @@ def require_installed(suites: Iterable[str], preset: str, chosen: PortNames) -> 
     A tool that finds it missing would answer UNAVAILABLE, which takes the episode or the question out of every score.
 
     Args:
-        suites: Whose tools; text is read by those of `peria` alone.
-        preset: Of the perception ports.
+        suites: Names of suites; text is read by the tools of `peria` alone.
+        preset: Preset of the perception ports.
         chosen: Backends of single ports instead.
 
     Raises:

@@ -82,7 +82,7 @@ class _Picture:
     Attributes:
         rgb: The picture (H, W, 3).
         shrunk: How many of its pixels, in a row, are one pixel of the regions.
-        regions: What is in it.
+        regions: Regions of the picture.
     """
 
     rgb: NDArray[np.uint8]

@@ -137,7 +137,7 @@ class MarkPhrase:
         kind: Which kind of mark it names.
         colour: Family of the colour that it names, or "".
         label: The letter that it names, in upper case, or "".
-        name: What is to be found in the marked box; "" for whatever is there.
+        name: Thing to find in the marked box; "" for whatever is there.
     """
 
     kind: MarkKind

@@ -66,7 +66,7 @@ def learned(shared: Shared, model: str = "") -> LearnedPerception:
     """What the learned pointer finds, for ports that outline or frame it.
 
     Args:
-        shared: What several ports of a setting have in common.
+        shared: Objects that several ports of a setting share.
         model: A file of `toolhand train pointer`; the shipped weights where empty.
 
     Raises:

@@ -27,7 +27,7 @@ class Named:
     """Words that name a kind of thing.
 
     Attributes:
-        words: As stems, colours in their plain form, sorted; empty where anything is meant.
+        words: Stems, colours in their plain form, sorted; empty where anything is meant.
         head: The head noun among them, or ANYTHING.
     """
 
@@ -45,10 +45,10 @@ class PhraseTokens:
     """A phrase as the network takes it.
 
     Attributes:
-        thing: What is meant.
+        thing: Words of the thing that is meant.
         side: One of SIDE_KEYS where one of several is meant by its place; else empty.
         relation: One of BESIDE where it stands beside something; else empty.
-        reference: What that is; None without a relation.
+        reference: Words of the reference; None without a relation.
     """
 
     thing: Named

@@ -39,7 +39,7 @@ class PointerWeights:
 
     Attributes:
         tensors: By name, float32.
-        words, heads: What it has learned to read.
+        words, heads: Vocabulary: known words, and known heads of phrases.
         calibration: For each of CALIBRATED (a, b): a score's certainty is 1 / (1 + exp(-(a * score + b))).
         about: How it was made, for its model card.
     """

@@ -70,8 +70,8 @@ class _Line:
 
     Attributes:
         text: Without blanks at its ends.
-        confidences: Of each character, in [0, 1].
-        latex: What it says as a formula, where it is one with raised or lowered characters.
+        confidences: Confidence of each character, in [0, 1].
+        latex: The line as a formula, where it is one with raised or lowered characters.
     """
 
     text: str

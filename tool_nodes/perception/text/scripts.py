@@ -28,7 +28,7 @@ def levels(cut: NDArray[np.uint8], characters: Sequence[str], places: Sequence[f
 
     Args:
         cut: The line alone, level, (h, w, 3).
-        characters: What it says, without blanks.
+        characters: Characters of the line, without blanks.
         places: Where about the middle of each is, from the left [px].
     """
     boxes = _boxes(cut, places)

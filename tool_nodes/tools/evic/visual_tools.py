@@ -91,11 +91,11 @@ class PixelsArgument:
     """Numbers in nested lists: one row such as [x1, y1, x2, y2], a list of rows, or a list of lists of points.
 
     Attributes:
-        form: What is expected, e.g. "a list of points, each [x, y]".
+        form: Description of the expected lists, e.g. "a list of points, each [x, y]".
         width: Numbers in each row.
         depth: Lists around a row: 0, 1 or 2.
         rows: (fewest, most) rows in each inner list, where depth is 2.
-        rule: What is said where an inner list has fewer or more.
+        rule: Sentence for an inner list of another length.
     """
 
     form: str

@@ -63,9 +63,9 @@ class Operation:
     """One atomic operation.
 
     Attributes:
-        name: As skill files write it.
+        name: Name in skill files.
         module: The module that LAST names for it, e.g. "GroundingDINO".
-        function: What is called.
+        function: Function that does it.
         inputs: Name to type, without `finder`.
         required: Inputs without a default.
         output: Type of the result; of an operation that looks, of its answer's value.
@@ -115,7 +115,7 @@ def detect(
     Args:
         finder: Looks.
         image: Where.
-        labels: What for.
+        labels: Names of the things to find.
         threshold: In [0, 1].
         at_least: So many things there must be; for a skill that counts, 0.
 
@@ -404,8 +404,8 @@ def draw_3d(image: SessionImage, points: PointMap, places: Sequence[PointRow], c
     """The picture beside the scene from above: x to the right, z away from the camera [m], and the places in it.
 
     Args:
-        image: What stands on the left.
-        points: Of every pixel of `colours`.
+        image: Picture on the left.
+        points: Point of every pixel of `colours`.
         places: Marked from above.
         colours: The picture that gives the points their colours.
     """

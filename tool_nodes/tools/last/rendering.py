@@ -78,9 +78,9 @@ def seen_from_above(
 
     Args:
         points: (H, W, 3) in the camera frame [m], NaN where unknown.
-        colours: Of the points.
+        colours: Colour of each point.
         marks: ((x, z) [m], title) to mark.
-        side: Of the square [px].
+        side: Side of the square [px].
     """
     known = np.isfinite(points[..., 2])
     step = max(int(np.sqrt(np.count_nonzero(known) / _SEEN_POINTS)), 1)

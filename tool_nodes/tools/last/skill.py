@@ -37,7 +37,7 @@ class SkillStep:
     """One call of an atomic operation.
 
     Attributes:
-        operation: What is called.
+        operation: Name of the operation.
         inputs: Its inputs: names of arguments or of earlier results, or numbers.
         result: Name of its result.
         when: The argument without which the step is left out, or "".
@@ -65,8 +65,8 @@ class Skill:
     """A checked skill.
 
     Attributes:
-        name: As callers write it.
-        description: What a language model reads.
+        name: Name that callers write.
+        description: Description that a language model reads.
         arguments: By name, in order.
         steps: The orchestration R, in order.
         image: Name of the result that is the visual output v.

@@ -72,7 +72,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            question: What to look for; several names are divided by commas or by " . ".
+            question: Names of the things to find; several are divided by commas or by " . ".
         """
         names = _names(question)
         found: list[Detection] = []
@@ -149,7 +149,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            text_prompt: What to segment, e.g. "red circles".
+            text_prompt: Words for the things to segment, e.g. "red circles".
         """
         return _proposals(image_index, self._finder.find(image_index, text_prompt), prompt=text_prompt)
 
@@ -181,7 +181,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            text_prompt: What to count, e.g. "cans".
+            text_prompt: Words for the things to count, e.g. "cans".
         """
         found, _, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {"task": "counting", "prompt": text_prompt, "count": len(found)}
@@ -195,7 +195,7 @@ class PeriaPerceptionTools:
 
         Args:
             image_index: Index of the input image.
-            text_prompt: What to look for, e.g. "a red box".
+            text_prompt: Words for the thing to look for, e.g. "a red box".
         """
         found, sure_of_absence, backend, note = self._found_or_none(image_index, text_prompt)
         answer = {

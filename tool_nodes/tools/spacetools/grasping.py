@@ -106,7 +106,7 @@ class GraspTools(GraspAlternatives):
     Args:
         generator: Proposes grasps.
         reachable: (T_base_gripper (4, 4), frame, target) -> True if the arm can get there; None accepts all.
-        robot: Whose gripper is drawn; the default robot's where None.
+        robot: Robot with the gripper that is drawn; the default robot where None.
     """
 
     def __init__(
