@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import tyro
 
+from agent_node.console.options import DEFAULT_BACKENDS, BackendOptions, Unprefixed
 from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError
+from tool_nodes.results import ErrorCode, ToolError, invalid
 from tool_nodes.robot_names import DEFAULT_ROBOT
 
 if TYPE_CHECKING:
+    from sim.mock.station import MockStation
     from sim.scene.scenes import Scene
     from sim.station import Station
     from tool_nodes.motion.guard import MotionGuard
@@ -38,6 +41,12 @@ PngFile = Annotated[Path | None, tyro.conf.arg(metavar="PNG", help="Write the pi
 ToolboxRole = Annotated[
     Literal["operator", "observer"],
     tyro.conf.arg(help='"operator" has all tools, "observer" none that moves the robot.'),
+]
+
+
+StationChoice = Annotated[
+    Literal["sim", "mock"],
+    tyro.conf.arg(help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
 ]
 
 
@@ -98,3 +107,60 @@ def named_station(
         robot=robot,
     )
     return Station(named_scene(scene), config, guard=guard)
+
+
+@dataclass(frozen=True)
+class StationOptions:
+    """A station that offers its tools: the simulated robot, or frames that were recorded.
+
+    Attributes:
+        data: Data set of the mock robot; the shipped one where it is left out.
+        frame: Which frame of the data set.
+
+    Raises:
+        ToolError: INVALID_ARGUMENT for options of the other kind of station.
+    """
+
+    scene: SceneName = "example"
+    backends: Unprefixed[BackendOptions] = DEFAULT_BACKENDS
+    seed: Seed = 0
+    suite: Suite = "spacetools"
+    station: StationChoice = "sim"
+    data: Path | None = None
+    frame: int = 0
+
+    def __post_init__(self) -> None:
+        if self.station == "sim" and (self.data is not None or self.frame):
+            raise invalid("--data and --frame belong to the mock robot.", "Give --station mock with them.")
+        if self.station == "mock" and self.scene != "example":
+            raise invalid("The mock robot has no scenes.", "Give --frame and --data.")
+
+    def make(
+        self,
+        role: Literal["operator", "observer"] = "operator",
+        guard: MotionGuard | None = None,
+        on_stage: Callable[[str], None] = lambda stage: None,
+    ) -> Station | MockStation:
+        """The station, made now.
+
+        Args:
+            role: Whose tools it offers.
+            guard: Guard of the simulated robot's motions; a new one where None.
+            on_stage: Called with the stage of a motion.
+
+        Raises:
+            ToolError: INVALID_ARGUMENT for names that are none.
+        """
+        from sim.mock.data import SHIPPED, read_dataset
+        from sim.mock.station import MockStation
+        from sim.station import Station, StationConfig
+        from tool_nodes.tools.suites import parse_suites
+
+        config = StationConfig(**vars(self.backends), seed=self.seed, suites=parse_suites(self.suite), role=role)
+        if self.station == "mock":
+            return MockStation(read_dataset(self.data or SHIPPED).frame(self.frame), config)
+        return Station(named_scene(self.scene), config, guard=guard, on_stage=on_stage)
+
+
+DEFAULT_STATION = StationOptions()
+WITH_ALL_TOOLS = StationOptions(suite="all")

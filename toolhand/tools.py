@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from agent_node.console.options import Perception, PortOptions
+from agent_node.console.options import Unprefixed
 from agent_node.console.terminal import (
     INTERRUPTED,
     AsJson,
@@ -19,24 +19,16 @@ from agent_node.console.terminal import (
     save_png,
     say,
 )
-from tool_nodes.port_names import AS_PRESET, DEFAULT_PRESET, PortNames
-from tool_nodes.results import ErrorCode, ToolError
-from toolhand.options import PngFile, SceneName, Seed, Suite, named_station
+from tool_nodes.results import ToolError, invalid
+from toolhand.options import WITH_ALL_TOOLS, PngFile, StationChoice, StationOptions, Suite
 
 if TYPE_CHECKING:
-    from sim.mock.station import MockStation
-    from sim.station import Station
     from tool_nodes.toolbox.images import SessionImage
 
-StationChoice = Annotated[
-    Literal["sim", "mock"],
-    tyro.conf.arg(name="station", help='"sim" is the simulated robot; "mock" shows recorded frames and moves nothing.'),
-]
 
-
-def tools(suite: Suite = "spacetools", robot: StationChoice = "sim", as_json: AsJson = False) -> int:
+def tools(suite: Suite = "spacetools", station: StationChoice = "sim", as_json: AsJson = False) -> int:
     """List the tools and their arguments; with --json, their schemas in the function-calling form."""
-    toolbox = _station("example", DEFAULT_PRESET, 0, suite, robot, None).toolbox
+    toolbox = StationOptions(suite=suite, station=station).make().toolbox
     if as_json:
         emit(toolbox.schemas())
         return 0
@@ -49,14 +41,7 @@ def tools(suite: Suite = "spacetools", robot: StationChoice = "sim", as_json: As
 def call(
     tool: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TOOL")],
     arguments: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="[JSON]")] = "{}",
-    scene: SceneName = "example",
-    perception: Perception = DEFAULT_PRESET,
-    ports: PortOptions = AS_PRESET,
-    seed: Seed = 0,
-    suite: Suite = "all",
-    robot: StationChoice = "sim",
-    data: Path | None = None,
-    frame: int = 0,
+    options: Unprefixed[StationOptions] = WITH_ALL_TOOLS,
     picture: Path | None = None,
     image: PngFile = None,
     as_json: AsJson = False,
@@ -66,8 +51,6 @@ def call(
     Args:
         tool: Name of the tool, e.g. roborefer.detect_all; `toolhand tools --suite all` lists them.
         arguments: Its arguments as a JSON object, e.g. '{"obj_name": "can", "image_index": 0}'.
-        data: Data set of the mock robot; the shipped one where it is left out.
-        frame: Which frame of the data set.
         picture: A picture file to look at; it becomes image 0 instead of the scene's picture.
     """
     from sim.mock.station import MockStation
@@ -78,8 +61,8 @@ def call(
     try:
         parsed = json.loads(arguments)
     except (ValueError, RecursionError) as error:
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, f"The arguments are not a JSON object: {error}.") from error
-    station, session = _station(scene, perception, seed, suite, robot, data, frame, ports), Session()
+        raise invalid(f"The arguments are not a JSON object: {error}.") from error
+    station, session = options.make(), Session()
     station.toolbox.find(tool)
     with Interrupt(lambda: None if isinstance(station, MockStation) else station.arm.stop()) as interrupt:
         if picture is not None:
@@ -112,35 +95,6 @@ def call(
     return INTERRUPTED if interrupt.hit else exit_status(result.error.code if result.error else None, result.ok)
 
 
-def _station(
-    scene: str,
-    perception: str,
-    seed: int,
-    suite: str,
-    robot: str,
-    data: Path | None,
-    frame: int = 0,
-    ports: PortNames = AS_PRESET,
-) -> Station | MockStation:
-    if robot == "sim":
-        if data is not None or frame:
-            raise ToolError(
-                ErrorCode.INVALID_ARGUMENT,
-                "--data and --frame belong to the mock robot.",
-                "Give --station mock with them.",
-            )
-        return named_station(scene, perception, seed, suite=suite, ports=ports)
-    if scene != "example":
-        raise ToolError(ErrorCode.INVALID_ARGUMENT, "The mock robot has no scenes.", "Give --frame and --data.")
-    from sim.mock.data import SHIPPED, read_dataset
-    from sim.mock.station import MockStation
-    from sim.station import StationConfig
-    from tool_nodes.tools.suites import parse_suites
-
-    config = StationConfig(perception=perception, ports=ports, seed=seed, suites=parse_suites(suite))
-    return MockStation(read_dataset(data or SHIPPED).frame(frame), config)
-
-
 def _foreign(path: Path) -> SessionImage:
     """A picture file as a picture of a conversation: upright, its first frame, on white where it is transparent.
 
@@ -156,7 +110,7 @@ def _foreign(path: Path) -> SessionImage:
     from tool_nodes.toolbox.picture_files import USUAL, PictureFileError, opened
 
     def refused(why: object) -> ToolError:
-        return ToolError(ErrorCode.INVALID_ARGUMENT, f"Cannot read the picture {str(path)[:200]!r}: {why}.")
+        return invalid(f"Cannot read the picture {str(path)[:200]!r}: {why}.")
 
     try:
         with opened(path, USUAL, CallLimits().picture_side) as picture:

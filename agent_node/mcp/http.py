@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from agent_node.mcp.connections import Door, Sessions, protocol_of
 from agent_node.mcp.server import ENDING_S, GONE, LINE_BYTES, make_server
 from agent_node.mcp.sessions import SharedRobot
+from agent_node.mcp.settings import HttpOptions
 from tool_nodes.results import invalid, unavailable
 
 logger = logging.getLogger("toolhand.mcp")
@@ -41,29 +42,19 @@ TOKEN_CHARACTERS = 16
 """A token that is given must have at least so many."""
 
 
-@dataclass(frozen=True)
-class HttpSettings:
-    """How the server listens.
+@dataclass(frozen=True, kw_only=True)
+class HttpSettings(HttpOptions):
+    """How the server listens, and what it bears.
 
     Attributes:
-        port: 0 takes a free one.
-        token: What clients must send as a bearer token; empty makes one.
-        hosts: Values of the Host header that are allowed beside the server's own address.
-        origins: Values of the Origin header that are allowed beside the server's own; no header is allowed too.
         sessions: Sessions at a time.
-        idle_s: A session that was not used for so long is forgotten [s].
         body_bytes: Largest request body.
         header_s: A connection must have shown the token, and a later request its headers, within this [s].
         body_s: A request's body must have come within this [s].
         strangers: Connections at a time that have not shown the token.
     """
 
-    port: int = 0
-    token: str = ""
-    hosts: tuple[str, ...] = ()
-    origins: tuple[str, ...] = ()
     sessions: int = 8
-    idle_s: float = 1800.0
     body_bytes: int = LINE_BYTES
     header_s: float = 10.0
     body_s: float = 30.0

@@ -11,6 +11,7 @@ from PIL import Image
 
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.tools.suites import SUITES, parse_suites
+from toolhand.options import StationOptions
 from toolhand.tools import call
 
 PAPER = (255, 255, 255)
@@ -20,13 +21,13 @@ def seen(tmp_path: Path, picture: Path) -> np.ndarray:
     """The picture (H, W, 3) as the tools see it: a crop of all of it."""
     shown = tmp_path / "shown.png"
     arguments = '{"image_index": 0, "bounding_box": "\\\\boxed{0,0,1000,1000}"}'
-    assert call("image_crop", arguments, suite="peria", picture=picture, image=shown) == 0
+    assert call("image_crop", arguments, StationOptions(suite="peria"), picture=picture, image=shown) == 0
     return np.asarray(Image.open(shown))
 
 
 def refused(picture: Path) -> str:
     with pytest.raises(ToolError) as refusal:
-        call("image_crop", "{}", suite="peria", picture=picture)
+        call("image_crop", "{}", StationOptions(suite="peria"), picture=picture)
     assert refusal.value.code is ErrorCode.INVALID_ARGUMENT
     return refusal.value.message
 
@@ -89,10 +90,10 @@ def test_a_picture_that_is_not_there_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path / "none.png").endswith("none.png': No such file or directory.")
 
 
-@pytest.mark.parametrize("option", [{"frame": 3}, {"data": Path("somewhere")}, {"robot": "mock", "scene": "3"}])
+@pytest.mark.parametrize("option", [{"frame": 3}, {"data": Path("somewhere")}, {"station": "mock", "scene": "3"}])
 def test_an_option_that_the_robot_does_not_have_is_refused(option: dict[str, object]) -> None:
     with pytest.raises(ToolError, match="mock") as refusal:
-        call("robot.capture_image", **option)  # type: ignore[arg-type]
+        call("robot.capture_image", "{}", StationOptions(**option))  # type: ignore[arg-type]
     assert refusal.value.code is ErrorCode.INVALID_ARGUMENT
 
 
@@ -104,5 +105,7 @@ def test_all_among_other_suites_is_all_of_them() -> None:
 
 
 def test_what_a_terminal_would_obey_is_not_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("presence_check", '{"image_index": 0, "text_prompt": "red\u009b box"}', suite="peria") == 0
+    assert (
+        call("presence_check", '{"image_index": 0, "text_prompt": "red\u009b box"}', StationOptions(suite="peria")) == 0
+    )
     assert '"prompt": "red  box"' in capsys.readouterr().out

@@ -1,15 +1,16 @@
 """`toolhand mcp` before it serves, and where it then listens."""
 
+import shlex
 import signal
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 
 from tests.sockets import listening, only_loopback
 from tool_nodes.results import ErrorCode, ToolError
-from toolhand import mcp as command
+from toolhand import cli
+from toolhand.mcp import mcp
 
 
 def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -18,28 +19,30 @@ def test_without_the_sdk_the_command_says_which_extra_is_missing(monkeypatch: py
     monkeypatch.setitem(sys.modules, "mcp_types", None)
     sentence = r"needs the extra mcp\. Install it with: \S+ -m pip install -e \S+\[mcp\]"
     with pytest.raises(ToolError, match=sentence) as found:
-        command.mcp()
+        mcp()
     assert found.value.code is ErrorCode.UNAVAILABLE
 
 
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ({"port": 8000}, "for --transport http only"),
-        ({"token": "0123456789abcdef"}, "for --transport http only"),
-        ({"transport": "http", "port": 70000}, "between 0 and 65535"),
-        ({"transport": "http", "port": -1}, "between 0 and 65535"),
-        ({"transport": "http", "idle": float("nan")}, "idle must be between"),
-        ({"transport": "http", "idle": 0.0}, "idle must be between"),
-        ({"transport": "http", "token": "short"}, "A token must have 16 or more"),
-        ({"transport": "http", "token": "a token with spaces"}, "A token must have 16 or more"),
-        ({"transport": "http", "token": "é" * 20}, "A token must have 16 or more"),
-        ({"suite": "nothing"}, "There is no tool suite 'nothing'"),
+        ("--port 8000", "for --transport http only"),
+        ("--token 0123456789abcdef", "for --transport http only"),
+        ("--transport http --port 70000", "between 0 and 65535"),
+        ("--transport http --port -1", "between 0 and 65535"),
+        ("--transport http --idle nan", "idle must be between"),
+        ("--transport http --idle 0.0", "idle must be between"),
+        ("--transport http --token short", "A token must have 16 or more"),
+        ("--transport http --token 'a token with spaces'", "A token must have 16 or more"),
+        ("--transport http --token éééééééééééééééééééé", "A token must have 16 or more"),
+        ("--suite nothing", "There is no tool suite 'nothing'"),
+        ("--approval dry-run", "The mock robot moves nothing"),
+        ("--scene 3", "The mock robot has no scenes"),
     ],
 )
-def test_wrong_options_are_told_before_anything_is_served(settings: dict[str, Any], sentence: str) -> None:
+def test_wrong_options_are_told_before_anything_is_served(settings: str, sentence: str) -> None:
     with pytest.raises(ToolError, match=sentence) as found:
-        command.mcp(**({"robot": "mock"} | settings))
+        cli._parse(["mcp", "--station", "mock", *shlex.split(settings)])()
     assert found.value.code is ErrorCode.INVALID_ARGUMENT
 
 
