@@ -16,8 +16,9 @@ from agent_node.console.terminal import AsJson, say
 from bench.stats import format_report, machine, publish, rate_row, timing_row
 from sim.objects.foreign import LAYOUTS, ForeignLayout
 from sim.scene.foreign import foreign_scene, settle
+from sim.snapshot import Snapshot
 from sim.station import Station, StationConfig
-from sim.tasks.predicates import THRESHOLDS, Snapshot, judge_pick, lifted_ids
+from sim.tasks.predicates import THRESHOLDS, judge_pick, lifted_ids
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord, Session
 from training.pool.parallel import run_jobs

@@ -20,7 +20,7 @@ from sim.contacts import ContactReader, Contacts, touching
 from sim.malloc import give_back_large_blocks
 from sim.model import build_model
 from sim.scene.scenes import Scene
-from sim.tasks.predicates import ObjectState, Snapshot
+from sim.snapshot import ObjectState, Snapshot
 from tool_nodes.motion.robot_model import RobotModel, load_robot
 from tool_nodes.motion.robot_spec import gripper_links, load_robot_spec
 from tool_nodes.results import ErrorCode, ToolError

@@ -12,8 +12,9 @@ from sim.camera.ray import make_camera
 from sim.camera.sensor import ideal
 from sim.perception import MIN_VISIBLE_PX
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, distances
+from sim.snapshot import ObjectState
 from sim.station import Station
-from sim.tasks.predicates import ObjectState, Relation, relation_fault
+from sim.tasks.predicates import Relation, relation_fault
 from tool_nodes import workspace
 from tool_nodes.geometry import backproject, invert, matrix_from_quat_wxyz, pixel, pose, transform
 from tool_nodes.types import BoolArray, Box, FloatArray, Frame

@@ -19,9 +19,10 @@ import numpy as np
 
 from sim.mock.station import MockStation
 from sim.scene.scenes import Scene
+from sim.snapshot import ObjectState, Snapshot
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import ObjectState, PlaceRelation, Snapshot, relation_fault
+from sim.tasks.predicates import PlaceRelation, relation_fault
 from sim.tasks.stages import let_down
 from sim.tasks.task import History, Score, Task, Transcript
 from tool_nodes import workspace

@@ -26,7 +26,7 @@ from sim.ros.services import RefusedError, Services, put_uri, resource_of
 from sim.ros.state import stamp_ns
 from sim.scene.files import valid_object_id
 from sim.scene.scenes import PlacedObject, object_ids, triple
-from sim.tasks.predicates import ObjectState
+from sim.snapshot import ObjectState
 from sim.world import World
 from tool_nodes.results import ToolError
 from tool_nodes.ros.messages import time_message

@@ -20,8 +20,8 @@ from sim.camera.ray import CameraModel, jittered, make_camera, scene_camera
 from sim.contacts import Contacts
 from sim.scene.files import parse_scene, scene_yaml
 from sim.scene.scenes import Scene
+from sim.snapshot import ObjectState, Snapshot
 from sim.station import StationConfig
-from sim.tasks.predicates import ObjectState, Snapshot
 from sim.world import World
 from tool_nodes.motion.robot_model import load_robot
 from tool_nodes.ports import Camera

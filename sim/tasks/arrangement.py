@@ -18,8 +18,9 @@ from sim.scene.scenes import (
     footprint,
     reachable_grid,
 )
+from sim.snapshot import ObjectState
 from sim.tasks import sentences
-from sim.tasks.predicates import ObjectState, Relation, Thresholds, relation_holds
+from sim.tasks.predicates import Relation, Thresholds, relation_holds
 from tool_nodes import workspace
 from tool_nodes.geometry import look_at
 from tool_nodes.types import FloatArray

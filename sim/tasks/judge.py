@@ -11,8 +11,8 @@ import numpy as np
 from sim.camera.ray import CameraModel
 from sim.contacts import Contacts
 from sim.scene.scenes import Scene
+from sim.snapshot import Snapshot
 from sim.station import StationConfig
-from sim.tasks.predicates import Snapshot
 from sim.tasks.task import History, Score, Task, Transcript
 from tool_nodes.motion.kinematics import Kinematics
 from tool_nodes.motion.robot_model import RobotModel

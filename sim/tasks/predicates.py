@@ -14,6 +14,7 @@ import numpy as np
 
 from sim.objects.asset import Cavity
 from sim.scene.scenes import Scene, convex_outline, distances, gap
+from sim.snapshot import ObjectState, Snapshot
 from tool_nodes import workspace
 from tool_nodes.geometry import matrix_from_quat_wxyz
 from tool_nodes.results import ErrorCode, ToolError
@@ -58,33 +59,6 @@ class Thresholds:
 
 
 THRESHOLDS = Thresholds()
-
-
-@dataclass(frozen=True)
-class ObjectState:
-    """True state of one object.
-
-    Attributes:
-        id: As in the scene.
-        position_m: (3,) body origin, base frame [m].
-        quat_wxyz: (4,) rotation, base frame.
-        velocity: (6,) linear [m/s], then angular [rad/s].
-        touching: What it touches: ids of objects, "table", "gripper", "arm".
-    """
-
-    id: str
-    position_m: FloatArray
-    quat_wxyz: FloatArray
-    velocity: FloatArray
-    touching: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """All objects at one time [s]."""
-
-    time: float
-    objects: Mapping[str, ObjectState]
 
 
 PlaceFault = Literal["held", "moving", "misplaced", "others moved"]

@@ -31,15 +31,8 @@ import numpy as np
 from sim.contacts import Contacts, touching
 from sim.objects.asset import ObjectAsset
 from sim.scene.scenes import Scene
-from sim.tasks.predicates import (
-    THRESHOLDS,
-    ObjectState,
-    PlaceRelation,
-    Snapshot,
-    lifted_ids,
-    place_faults,
-    relation_fault,
-)
+from sim.snapshot import ObjectState, Snapshot
+from sim.tasks.predicates import THRESHOLDS, PlaceRelation, lifted_ids, place_faults, relation_fault
 from sim.tasks.task import History, Stage, held_ids, run_end
 from tool_nodes import workspace
 from tool_nodes.geometry import matrix_from_quat_wxyz

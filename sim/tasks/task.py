@@ -12,7 +12,8 @@ from typing import Literal, Protocol
 
 from sim.contacts import Contacts
 from sim.scene.scenes import Scene
-from sim.tasks.predicates import THRESHOLDS, Snapshot
+from sim.snapshot import Snapshot
+from sim.tasks.predicates import THRESHOLDS
 from sim.world import LOG_PERIOD_S
 from tool_nodes.results import ErrorCode, ToolError
 from tool_nodes.toolbox.toolbox import CallRecord

@@ -24,9 +24,9 @@ from sim.mock.station import MockStation
 from sim.mock.tasks import recorded_scene
 from sim.ros.graph import lockstep_graph, station_anew
 from sim.scene.scenes import Scene
+from sim.snapshot import Snapshot
 from sim.station import Station, StationConfig, StationState
 from sim.tasks.judge import Judge, JudgedStation
-from sim.tasks.predicates import Snapshot
 from sim.tasks.task import Score, Task, Transcript
 from tool_nodes.ports import Camera
 from tool_nodes.results import ErrorCode, ToolError

@@ -37,8 +37,8 @@ from agent_node.episode import Episode, Turn
 from agent_node.policies.chat import Completion, ToolNames, canonical
 from agent_node.policy import Message, Reply
 from agent_node.protocol import Protocol
+from sim.snapshot import Snapshot
 from sim.station import StationState
-from sim.tasks.predicates import Snapshot
 from sim.tasks.stages import Stages
 from sim.tasks.task import Score, Task
 from tool_nodes.results import INFRASTRUCTURE_ERRORS, ErrorCode, ToolError

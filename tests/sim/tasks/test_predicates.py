@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from sim.scene.scenes import PlacedObject, Scene
+from sim.snapshot import ObjectState, Snapshot
 from sim.tasks.predicates import (
     RELATIONS,
-    ObjectState,
     PlaceVerdict,
     Relation,
-    Snapshot,
     camera_directions,
     judge_pick,
     judge_place,

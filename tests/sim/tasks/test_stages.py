@@ -13,11 +13,12 @@ from agent_node.agent import Agent
 from agent_node.policies.scripted.policy import ScriptedPolicy
 from sim.contacts import Contacts
 from sim.scene.files import EXAMPLE_SCENE, load_scene
+from sim.snapshot import ObjectState, Snapshot
 from sim.station import Station, StationConfig
 from sim.tasks.judge import Judge
 from sim.tasks.pick import PickTask
 from sim.tasks.place import PlaceTask
-from sim.tasks.predicates import THRESHOLDS, ObjectState, Snapshot
+from sim.tasks.predicates import THRESHOLDS
 from sim.tasks.stages import HELD_S, Stages, pick_stages, place_stages
 from sim.tasks.task import Category, History, Score, Stage, Task, Transcript
 from sim.tasks.tasks import random_task

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from sim.scene.scenes import PlacedObject, Scene
+from sim.snapshot import ObjectState, Snapshot
 from sim.tasks.predicates import (
-    ObjectState,
     PlaceVerdict,
     Relation,
-    Snapshot,
     Thresholds,
     camera_directions,
     judge_pick,
