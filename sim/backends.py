@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from sim.perception import PerceptionNoise, SimPerception
+from sim.perception import SimPerception, Truth
 from tool_nodes.perception.frame_perception import FramePerception
 from tool_nodes.port_names import PortNames
 from tool_nodes.registry import Shared
@@ -15,19 +13,6 @@ SIM = PortNames(
     pointer="sim", detector="sim+drawings", segmenter="sim+drawings", depth="sim", reader="sim", grasps="analytic"
 )
 """What a good network would answer, from what the simulator stores with its pictures."""
-
-
-@dataclass(frozen=True)
-class Truth:
-    """What the simulator's perception is told.
-
-    Attributes:
-        objects: Names of the catalogue items that the ids of a frame mean, in their order.
-        noise: How far it is from the truth.
-    """
-
-    objects: Sequence[str] = ()
-    noise: PerceptionNoise = field(default_factory=PerceptionNoise)
 
 
 def perception(seed: int, truth: Truth | None, node: Any, shared: Shared) -> FramePerception:

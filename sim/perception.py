@@ -8,7 +8,7 @@ labelled picture may show anything: what has no known place on the table gets on
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,19 @@ class PerceptionNoise:
             if not 0.0 <= value <= high:
                 allowed = f"between 0 and {high:g}" if np.isfinite(high) else "0 or more"
                 raise ToolError(ErrorCode.INVALID_ARGUMENT, f"{entry.name} must be {allowed}, got {value}.")
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the simulator's perception knows.
+
+    Attributes:
+        objects: Names of the things that the ids of a frame mean, in their order.
+        noise: How far it is from the truth.
+    """
+
+    objects: Sequence[str] = ()
+    noise: PerceptionNoise = field(default_factory=PerceptionNoise)
 
 
 @dataclass(frozen=True)

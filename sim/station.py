@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 from sim.arm import SimArm
-from sim.backends import Truth
 from sim.camera.following import FollowingCamera
 from sim.camera.ray import CameraModel, CameraState, jittered, scene_camera, wrist_camera
-from sim.perception import PerceptionNoise
+from sim.perception import PerceptionNoise, Truth
 from sim.scene.scenes import Scene
 from sim.world import World, WorldState
 from tool_nodes import registry, workspace

@@ -74,7 +74,7 @@ class Setting:
     Attributes:
         seed: For all that is random in it, 0 or more.
         model: Text after the backend's name and a colon, e.g. "large" of `sam2:large`; empty where there is none.
-        truth: The simulator's state, for backends of the simulator (`sim.backends.Truth`); None elsewhere.
+        truth: The simulator's state, for backends of the simulator (`sim.perception.Truth`); None elsewhere.
         robot: The `tool_nodes.motion.robot_model.RobotModel` that grasps; None for the default one.
         node: The rclpy Node that it serves; None in process.
         planning_s: Wall time that a search for a path may take, besides any count of its own [s]; None where time

@@ -28,8 +28,8 @@ from bench.perception.scores import CONFUSION_RATE, ratings
 from bench.perception.text import bench_text
 from bench.perception.truth import PictureTruth, place_fault, side_fault, true_box, truth_of
 from bench.stats import format_report, machine, publish, rate_row
-from sim.backends import Truth as SimTruth
 from sim.perception import PerceptionNoise
+from sim.perception import Truth as SimTruth
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject
 from sim.station import Station, StationConfig

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sim.backends import Truth
 from sim.mock.data import MockFrame
+from sim.perception import Truth
 from sim.station import StationConfig
 from tool_nodes.backends import make_ports
 from tool_nodes.motion.robot_model import load_robot

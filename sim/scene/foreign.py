@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from sim.objects.convex import ConvexAsset
 from sim.objects.foreign import ForeignLayout, drawn, foreign_name
 from sim.scene.generator import generate_scene
 from sim.scene.scenes import PlacedObject, Scene, convex_outline, gap, triple
-from sim.world import World
 from tool_nodes.types import FloatArray
+
+if TYPE_CHECKING:
+    from sim.world import World
 
 _WIDEST_GAP_M = 0.015
 """Between neighbours of a packed scene [m]: less than a finger is thick."""

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from sim.backends import Truth
+from sim.perception import Truth
 from sim.scene.files import EXAMPLE_SCENE, load_scene
 from sim.station import Station
 from tool_nodes.backends import make_ports
