@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +21,8 @@ from sim.tasks.place import PlaceTask
 from tool_nodes import workspace
 from tool_nodes.results import ErrorCode
 from tool_nodes.tools.suites import SUITES
+from toolhand.cli import _parse
+from toolhand.commands import COMMANDS, CliCommand, Group, Program
 from training.env.goal_from_text import task_from_text
 
 ROOT = Path(__file__).parents[1]
@@ -61,6 +66,87 @@ def test_files_named_in_the_documents_exist() -> None:
     for page in PAGES:
         for name in re.findall(r"`([\w/]+\.(?:py|yaml|md|urdf|css|txt))`", page.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{page.name}: {name}"
+
+
+# -- how much there is to read, and how it is found ------------------------------------------------------
+
+LONGEST_README = 900
+"""Words: one screen and two more."""
+
+LONGEST_PAGE = 3200
+"""Words of a page that is read from its beginning; references made from the code may be longer."""
+
+GENERATED = {"tools.md"}
+
+
+def test_the_readme_and_the_pages_are_short() -> None:
+    words = {page: len(page.read_text(encoding="utf-8").split()) for page in PAGES if page.name not in GENERATED}
+    assert words[ROOT / "README.md"] < LONGEST_README
+    assert not [f"{page.name}: {count}" for page, count in words.items() if count > LONGEST_PAGE]
+
+
+def linked(page: Path) -> set[Path]:
+    targets = re.findall(r"\]\((?!http)([^)#]+\.md)[^)]*\)", page.read_text(encoding="utf-8"))
+    return {(page.parent / target).resolve() for target in targets}
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    found, ahead = set(), {ROOT / "README.md"}
+    while ahead:
+        page = ahead.pop()
+        found.add(page)
+        ahead |= linked(page) - found
+    assert not [str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md") if page not in found]
+
+
+def names_of(commands: Mapping[str, CliCommand | Group], before: str = "") -> list[str]:
+    """Commands as they are typed, those of groups too."""
+    return [
+        typed
+        for name, entry in commands.items()
+        for typed in (names_of(entry.commands, f"{name} ") if isinstance(entry, Group) else [before + name])
+    ]
+
+
+def test_the_page_of_the_command_line_has_every_command_with_its_summary() -> None:
+    page = (ROOT / "docs" / "reference" / "command_line.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `([^`]+)` \| (.+) \|$", page, re.MULTILINE))
+    assert {name for name in listed if not name.startswith("--")} - {"toolhand"} == set(names_of(COMMANDS))
+    assert [name for name in names_of(COMMANDS) if listed[name] != summary(name)] == []
+
+
+def summary(typed: str) -> str:
+    entry: Any = COMMANDS
+    for name in typed.split():
+        entry = entry.commands[name] if isinstance(entry, Group) else entry[name]
+    return str(entry.summary)
+
+
+COMMAND = re.compile(r"^ {4}(?:\.venv/bin/)?toolhand ([a-z](?:[^#\n\\]|\\\n)*)", re.MULTILINE)
+
+
+def commands_of_the_pages() -> list[tuple[str, str]]:
+    """(page, what is typed behind `toolhand`) of each command that a page shows on a line of its own."""
+    return sorted(
+        {
+            (page.name, " ".join(typed.replace("\\\n", " ").split()))
+            for page in PAGES
+            if page.name not in OF_THEIR_DAYS
+            for typed in COMMAND.findall(page.read_text(encoding="utf-8"))
+        }
+    )
+
+
+OF_THEIR_DAYS = {"log.md", "CHANGELOG.md"}
+"""Pages whose commands were there when they were written."""
+
+
+@pytest.mark.parametrize(("page", "typed"), commands_of_the_pages())
+def test_every_command_of_a_page_is_one_with_these_options(page: str, typed: str) -> None:
+    words = shlex.split(typed)
+    if isinstance(COMMANDS[words[0]], Program):
+        return  # it parses its words when it runs
+    assert callable(_parse(words))
 
 
 # -- sentences and scenes ------------------------------------------------------------------------------
@@ -120,14 +206,13 @@ def test_the_scene_in_the_documents_is_one_and_its_keys_are_all_that_there_are()
         assert f"{low:.2f} to {high:.2f} m" in SCENES_PAGE
 
 
-def test_the_example_result_of_the_readme_has_the_fields_of_a_result() -> None:
-    shown = json.loads(block("json", (ROOT / "README.md").read_text(encoding="utf-8")))
+def test_the_example_result_of_the_first_tutorial_has_the_fields_of_a_result() -> None:
+    shown = json.loads(block("json", (ROOT / "docs" / "tutorials" / "first_pick.md").read_text(encoding="utf-8")))
     station = Station(load_scene(EXAMPLE_SCENE))
     task = task_from_text(shown["task"], station)
     assert shown["judged_against"] == {"goal": task.goal, "source": task.source}
 
 
-@pytest.mark.parametrize(("page", "words"), [("README.md", "success=True"), ("training/README.md", "'picked': 1.0")])
-def test_the_python_of_the_readmes_runs(page: str, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(block("python", (ROOT / page).read_text(encoding="utf-8")), {})
-    assert words in capsys.readouterr().out
+def test_the_python_of_the_page_of_training_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    exec(block("python", (ROOT / "training" / "README.md").read_text(encoding="utf-8")), {})
+    assert "'picked': 1.0" in capsys.readouterr().out

@@ -64,7 +64,6 @@ launch/README
 ros2_ws/README
 ros2_ws/src/rclpy_zenoh/README
 training/README
-docs/learning
 agent_node/policies/tiny/tiny
 tool_nodes/perception/learned/pointer
 ```

@@ -33,7 +33,7 @@ def page() -> str:
 
 
 @pytest.mark.skipif(bool(seccomp.why_missing()), reason=seccomp.why_missing())
-def test_every_example_succeeds_and_the_page_the_readme_and_the_pictures_show_what_came_out() -> None:
+def test_every_example_succeeds_and_the_page_and_the_pictures_show_what_came_out() -> None:
     assert tool_docs.stale(tool_docs.make_documents()) == [], "run python -m toolhand.docs.tool_docs"
 
 
@@ -76,14 +76,12 @@ def test_every_link_inside_the_page_leads_to_a_heading(page: str) -> None:
 
 def test_what_is_stale_is_named_and_written_anew(tmp_path: Path) -> None:
     red = np.full((20, 30, 3), (200, 30, 30), np.uint8)
-    documents = Documents("# Tools\n", "| a |\n", {"a.jpg": red, "b.jpg": red})
+    documents = Documents("# Tools\n", {"a.jpg": red, "b.jpg": red})
     (tmp_path / "docs" / "reference" / "tools").mkdir(parents=True)
-    (tmp_path / "README.md").write_text(f"before\n{tool_docs.BEGIN}old\n{tool_docs.END}after\n")
     (tmp_path / "docs" / "reference" / "tools" / "gone.jpg").write_bytes(b"")
     (tmp_path / "docs" / "reference" / "tools" / "b.jpg").write_bytes(encode(255 - red))
     wrong = [
         "docs/reference/tools.md",
-        "README.md",
         "docs/reference/tools/a.jpg",
         "docs/reference/tools/b.jpg",
         "docs/reference/tools/gone.jpg",
@@ -92,7 +90,6 @@ def test_what_is_stale_is_named_and_written_anew(tmp_path: Path) -> None:
 
     tool_docs.write(documents, tmp_path)
     assert tool_docs.stale(documents, tmp_path) == []
-    assert (tmp_path / "README.md").read_text() == f"before\n{tool_docs.BEGIN}| a |\n{tool_docs.END}after\n"
     assert sorted(path.name for path in (tmp_path / "docs" / "reference" / "tools").iterdir()) == ["a.jpg", "b.jpg"]
 
 
@@ -100,37 +97,28 @@ def test_a_picture_with_one_mark_elsewhere_is_stale(tmp_path: Path) -> None:
     grey = np.full((240, 320, 3), 128, np.uint8)
     one, other = grey.copy(), grey.copy()
     one[100:105, 100:105], other[100:105, 120:125] = (255, 0, 0), (255, 0, 0)
-    (tmp_path / "README.md").write_text(tool_docs.BEGIN + tool_docs.END)
-    tool_docs.write(Documents("", "", {"a.jpg": one}), tmp_path)
-    assert tool_docs.stale(Documents("", "", {"a.jpg": one + (one < 255)}), tmp_path) == []  # another rounding
-    assert tool_docs.stale(Documents("", "", {"a.jpg": other}), tmp_path) == ["docs/reference/tools/a.jpg"]
+    tool_docs.write(Documents("", {"a.jpg": one}), tmp_path)
+    assert tool_docs.stale(Documents("", {"a.jpg": one + (one < 255)}), tmp_path) == []  # another rounding
+    assert tool_docs.stale(Documents("", {"a.jpg": other}), tmp_path) == ["docs/reference/tools/a.jpg"]
 
 
 def test_only_the_far_decimals_of_a_number_may_differ_from_the_page(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text(tool_docs.BEGIN + tool_docs.END)
-    tool_docs.write(Documents("0.8668770790100098 m", "", {}), tmp_path)
-    assert tool_docs.stale(Documents("0.86687707901 m", "", {}), tmp_path) == []
-    assert tool_docs.stale(Documents("0.867 m", "", {}), tmp_path) == ["docs/reference/tools.md"]
+    tool_docs.write(Documents("0.8668770790100098 m", {}), tmp_path)
+    assert tool_docs.stale(Documents("0.86687707901 m", {}), tmp_path) == []
+    assert tool_docs.stale(Documents("0.867 m", {}), tmp_path) == ["docs/reference/tools.md"]
 
 
 def test_the_command_says_what_is_stale_and_writes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "README.md").write_text(tool_docs.BEGIN + tool_docs.END)
     monkeypatch.setattr(tool_docs, "ROOT", tmp_path)
-    monkeypatch.setattr(tool_docs, "make_documents", lambda: Documents("# Tools\n", "", {}))
+    monkeypatch.setattr(tool_docs, "make_documents", lambda: Documents("# Tools\n", {}))
     assert tool_docs.main(["--check"]) == 1
     assert capsys.readouterr().out == "docs/reference/tools.md is stale; run python -m toolhand.docs.tool_docs\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["README.md"]
+    assert list(tmp_path.iterdir()) == []
     assert tool_docs.main([]) == 0
     assert tool_docs.main(["--check"]) == 0
     assert tool_docs.main(["--wrong"]) == 2
-
-
-def test_a_readme_without_the_markers_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("nothing\n")
-    with pytest.raises(RuntimeError, match="tools:begin"):
-        tool_docs.stale(Documents("", "", {}), tmp_path)
 
 
 def test_a_picture_that_is_hard_to_compress_still_fits() -> None:

@@ -1,4 +1,4 @@
-"""docs/reference/tools.md, its pictures and the README's table of tools, made from the code.
+"""docs/reference/tools.md and its pictures, made from the code.
 
 `python -m toolhand.docs.tool_docs` writes them; `--check` only says what is stale, and exits with status 1 then.
 """
@@ -32,8 +32,6 @@ from toolhand.docs.tool_families import FAMILIES, SUITE_TITLES, Family, model_ta
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/reference/tools.md"
-README = "README.md"
-BEGIN, END = "<!-- tools:begin -->\n", "<!-- tools:end -->\n"
 
 PICTURE_WIDTH = 320
 """Widest picture of the page [px]; narrower ones stay as they are."""
@@ -48,6 +46,8 @@ _NOTABLE_SHARE = 1e-4
 _QUALITIES = (80, 70, 60, 50)
 _SHOWN_CHARACTERS = 320
 _COLUMNS = 118
+
+_MATRIX_LEAD = "## Tools and backends\n"
 
 _INTRODUCTION = """\
 # Tools
@@ -96,12 +96,10 @@ class Documents:
 
     Attributes:
         page: Text of docs/reference/tools.md.
-        matrix: The README's table.
         pictures: uint8 (H, W, 3) by file name in docs/reference/tools.
     """
 
     page: str
-    matrix: str
     pictures: Mapping[str, NDArray[np.uint8]]
 
 
@@ -127,8 +125,8 @@ def make_documents() -> Documents:
             if family.suite == suite:
                 parts.append(_family(family))
                 parts += [_entry(spec, answers[spec.name]) for spec in tools_of(family, specs.values())]
-    parts.append(model_table())
-    return Documents("\n".join(parts), tool_matrix(specs.values()), pictures)
+    parts += [_MATRIX_LEAD, tool_matrix(specs.values()), model_table()]
+    return Documents("\n".join(parts), pictures)
 
 
 def write(documents: Documents, root: Path | None = None) -> None:
@@ -137,8 +135,6 @@ def write(documents: Documents, root: Path | None = None) -> None:
     folder = root / PAGE.removesuffix(".md")
     folder.mkdir(parents=True, exist_ok=True)
     (root / PAGE).write_text(documents.page, encoding="utf-8")
-    readme = (root / README).read_text(encoding="utf-8")
-    (root / README).write_text(_with_matrix(readme, documents.matrix), encoding="utf-8")
     for old in folder.iterdir():
         if old.name not in documents.pictures:
             old.unlink()
@@ -152,9 +148,6 @@ def stale(documents: Documents, root: Path | None = None) -> list[str]:
     root = root or ROOT
     folder = root / PAGE.removesuffix(".md")
     found = [] if _rounded(_read(root / PAGE)) == _rounded(documents.page) else [PAGE]
-    readme = _read(root / README)
-    if readme != _with_matrix(readme, documents.matrix):
-        found.append(README)
     wrong = {name for name, rgb in documents.pictures.items() if _stale_picture(folder / name, rgb)}
     wrong |= {path.name for path in folder.glob("*") if path.name not in documents.pictures}
     return found + [f"{PAGE.removesuffix('.md')}/{name}" for name in sorted(wrong)]
@@ -341,14 +334,6 @@ def _stale_picture(path: Path, rgb: NDArray[np.uint8]) -> bool:
 def _decoded(data: bytes) -> NDArray[np.float64]:
     with opened(data) as picture:
         return np.asarray(picture.convert("RGB"), float)
-
-
-def _with_matrix(readme: str, matrix: str) -> str:
-    head, begin, rest = readme.partition(BEGIN)
-    _, end, tail = rest.partition(END)
-    if not (begin and end):
-        raise RuntimeError(f"{README} has no lines {BEGIN.strip()} and {END.strip()}")
-    return f"{head}{begin}{matrix}{end}{tail}"
 
 
 def _rounded(text: str) -> str:

@@ -5,7 +5,7 @@
     station = Station(task.scene, difficulty.config(StationConfig(seed=7)))
     outcome = run_episode(station, policy, task, toolbox=FailingToolbox(station.toolbox, difficulty.failures(), seed=7))
 
-At 0 everything is as without it, to the last byte. `docs/learning.md` says how often the scripted policy succeeds.
+At 0 everything is as without it, to the last byte. What the scripted policy does: docs/guides/collect_rollouts.md.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class PolicySettings(OptimiserSettings):
         warmup_steps: Steps in which the rate rises.
         advantages: GRPO or OR-GIGPO.
         epochs: Times that each rollout is learned from before new ones are drawn.
-        batch: Most rollouts of a step; all steps of an epoch have as many. docs/learning.md#the-trainer has what
+        batch: Most rollouts of a step; all steps of an epoch have as many. docs/results/small_experiment.md has what
             epochs and batches gain.
         target_kl: Divergence from the policy that sampled [nat a token] from which on no more steps are made before
             new rollouts are drawn, as Spinning Up's PPO has it: so that a rate may be high and nothing comes apart.

@@ -10,10 +10,15 @@ import pytest
 
 from training.rewards import REWARDS
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = "\n".join(
-    (DOCS / f"{page}.md").read_text(encoding="utf-8") for page in ("reference/rewards", "learning", "reference/data")
+PAGES = (
+    "reference/rewards",
+    "reference/data",
+    "reference/recipes",
+    "reference/small_policy",
+    "guides/collect_rollouts",
 )
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = "\n".join((DOCS / f"{page}.md").read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_the_table_has_each_reward_once_with_its_function() -> None:
