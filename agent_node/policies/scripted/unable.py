@@ -7,6 +7,7 @@ another wish, as "put the can in the bin" is another one than "pretend to put th
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from agent_node.policies.scripted.refusals import ABILITY, PLACES, refuse
 from agent_node.policies.scripted.verbs import LOOSELY, VERBS
@@ -190,6 +191,36 @@ def check_whole(plain: Traced, account: WordTrace) -> None:
             refuse(sentence.format(account.quote(plain[found.start() : found.end()].words)))
 
 
+_NO_WISH = (
+    (_UNREAL, f"{_AT_ONCE}, and I cannot {{}}."),
+    (_RIDDANCE, f"I cannot {{}}; {ABILITY}."),
+    (_HALF, "I pick a thing up or put it down, and cannot heed {}."),
+    (_LEFT_ALONE, "I move only what a command names, so {} asks for nothing: say what is to be moved."),
+)
+"""What no arm can do, each with the sentence that says so."""
+_NO_CONDITION = (
+    (_NEGATED, "The command says what not to do ({}); say what to do."),
+    (_CONDITION, "I carry out commands without conditions such as {}."),
+    (_TIME, f"{_AT_ONCE}, and I cannot heed {{}}."),
+    (_PARK, f"I cannot {{}}; {ABILITY}."),
+)
+"""What a command cannot be bound to, each with the sentence that says so."""
+_NO_PLACE = (
+    (_VIEW, "I cannot tell whose side is meant by {}: left and right are those of the camera's picture."),
+    (_TAKEN, 'I can place a thing beside, in or on another one, and not {}: say such as "next to the bowl".'),
+    (_UNKNOWN_HERE, "I know only what stands on the table now, and not {}; name a thing."),
+    (_NUMBER, 'Nothing has a number for me, as {} says: say which one, such as "the second can from the left".'),
+    (_GAP, "I choose the gap between things myself and cannot heed {}."),
+)
+"""What cannot be said of a thing, each with the sentence that says so."""
+_NO_MANNER = (
+    (_MANNER, "I choose myself how to take and move a thing and cannot heed {}."),
+    (_OUTSIDE, '{} says only where a thing is not to be: say where it is to be, such as "next to the bowl".'),
+    (_NOWHERE, f"{{}} is no place for me. {PLACES}"),
+)
+"""How and where nothing is placed, each with the sentence that says so."""
+
+
 def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
     """Refuse what is no command, and wishes that no arm heeds. Raises ToolError NOT_UNDERSTOOD, INVALID_ARGUMENT."""
     text = spoken.text
@@ -202,44 +233,17 @@ def check_kind(spoken: Traced, polite: bool, account: WordTrace) -> None:
     check_follow_up(spoken, account)
     if _BOTH_SIDES.search(text):
         refuse("A thing cannot be in two opposite places at once.", ErrorCode.INVALID_ARGUMENT)
-    _refuse_where(_UNREAL, f"{_AT_ONCE}, and I cannot {{}}.", spoken, account)
-    _refuse_where(_RIDDANCE, f"I cannot {{}}; {ABILITY}.", spoken, account)
-    _refuse_where(_HALF, "I pick a thing up or put it down, and cannot heed {}.", spoken, account)
-    _refuse_where(
-        _LEFT_ALONE, "I move only what a command names, so {} asks for nothing: say what is to be moved.",
-        spoken, account,
-    )  # fmt: skip
+    _refuse_any(_NO_WISH, spoken, account)
     if _QUESTION.match(text) and not polite and not re.match(rf"when (?!{_AUXILIARY})", text):
         refuse(f"I carry out commands and do not answer questions; {ABILITY}.")
-    _refuse_where(_NEGATED, "The command says what not to do ({}); say what to do.", spoken, account)
-    _refuse_where(_CONDITION, "I carry out commands without conditions such as {}.", spoken, account)
-    _refuse_where(_TIME, f"{_AT_ONCE}, and I cannot heed {{}}.", spoken, account)
-    _refuse_where(_PARK, f"I cannot {{}}; {ABILITY}.", spoken, account)
+    _refuse_any(_NO_CONDITION, spoken, account)
     kind = VERBS.get(text.split()[0], ("", ""))[1]
     if kind in ("unsupported", "mention"):
         return  # the deed itself is what cannot be done
-    _refuse_where(
-        _VIEW, "I cannot tell whose side is meant by {}: left and right are those of the camera's picture.",
-        spoken, account,
-    )  # fmt: skip
-    _refuse_where(
-        _TAKEN, 'I can place a thing beside, in or on another one, and not {}: say such as "next to the bowl".',
-        spoken, account,
-    )  # fmt: skip
-    _refuse_where(_UNKNOWN_HERE, "I know only what stands on the table now, and not {}; name a thing.", spoken, account)
-    _refuse_where(
-        _NUMBER, 'Nothing has a number for me, as {} says: say which one, such as "the second can from the left".',
-        spoken, account,
-    )  # fmt: skip
-    _refuse_where(_GAP, "I choose the gap between things myself and cannot heed {}.", spoken, account)
+    _refuse_any(_NO_PLACE, spoken, account)
     if kind == "place":
-        _refuse_where(_BY_EDGE, f"{{}} is no place for me. {PLACES}", spoken, account)
-    _refuse_where(_MANNER, "I choose myself how to take and move a thing and cannot heed {}.", spoken, account)
-    _refuse_where(
-        _OUTSIDE, '{} says only where a thing is not to be: say where it is to be, such as "next to the bowl".',
-        spoken, account,
-    )  # fmt: skip
-    _refuse_where(_NOWHERE, f"{{}} is no place for me. {PLACES}", spoken, account)
+        _refuse_any(((_BY_EDGE, f"{{}} is no place for me. {PLACES}"),), spoken, account)
+    _refuse_any(_NO_MANNER, spoken, account)
 
 
 def check_follow_up(spoken: Traced, account: WordTrace) -> None:
@@ -252,8 +256,7 @@ def check_follow_up(spoken: Traced, account: WordTrace) -> None:
         )
 
 
-def _refuse_where(pattern: re.Pattern[str], sentence: str, spoken: Traced, account: WordTrace) -> None:
-    found = pattern.search(spoken.text)
-    if found:
-        said = spoken[found.start() : found.end()]
-        refuse(sentence.format(account.quote(said.words)))
+def _refuse_any(table: Sequence[tuple[re.Pattern[str], str]], spoken: Traced, account: WordTrace) -> None:
+    for pattern, sentence in table:
+        if found := pattern.search(spoken.text):
+            refuse(sentence.format(account.quote(spoken[found.start() : found.end()].words)))
