@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,11 +98,7 @@ def points_by(pointer: Pointer, image: SessionImage, text: str) -> Answer[list[t
     except (TypeError, ValueError, OverflowError):
         sound = False
     if not sound:
-        raise ToolError(
-            ErrorCode.INTERNAL,
-            f"The pointer {answer.backend!r} gave what are no points of the picture.",
-            backend=answer.backend,
-        )
+        raise _unsound(f"The pointer {answer.backend!r} gave what are no points of the picture.", answer)
     return answer
 
 
@@ -116,11 +112,7 @@ def detected_by(detector: Detector, image: SessionImage, text: str) -> Answer[li
     except (TypeError, ValueError, OverflowError):
         sound = False
     if not sound:
-        raise ToolError(
-            ErrorCode.INTERNAL,
-            f"The detector {answer.backend!r} gave what are no boxes in the picture.",
-            backend=answer.backend,
-        )
+        raise _unsound(f"The detector {answer.backend!r} gave what are no boxes in the picture.", answer)
     return answer
 
 
@@ -142,9 +134,9 @@ def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Ans
     height, width = image.rgb.shape[:2]
     wrong = next((one.mask.shape for one in answer.value if one.mask.shape != (height, width)), None)
     if wrong is not None:
-        raise ToolError(
-            ErrorCode.INTERNAL,
+        raise _unsound(
             f"The segmenter {answer.backend!r} gave a mask of shape {wrong} for a picture of {width}x{height} px.",
+            answer,
         )
     found = [one for one in answer.value if one.mask.any()]
     if not found and isinstance(prompt, PointPrompt | BoxPrompt):
@@ -152,6 +144,10 @@ def segment_by(segmenter: Segmenter, image: SessionImage, prompt: Prompt) -> Ans
             ErrorCode.EMPTY_MASK, "There is no object there.", "Point at an object first.", backend=answer.backend
         )
     return Answer(found, answer.backend)
+
+
+def _unsound(sentence: str, answer: Answer[Any]) -> ToolError:
+    return ToolError(ErrorCode.INTERNAL, sentence, backend=answer.backend)
 
 
 def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDArray[np.float32], float]]:
@@ -163,17 +159,12 @@ def depth_by(estimator: DepthEstimator, image: SessionImage) -> Answer[tuple[NDA
     answer = estimator.estimate(image)
     shape, (height, width) = np.shape(answer.value[0]), image.rgb.shape[:2]
     if shape != (height, width):
-        raise ToolError(
-            ErrorCode.INTERNAL,
+        raise _unsound(
             f"The depth estimator {answer.backend!r} gave depth of shape {shape} for a picture of {width}x{height} px.",
-            backend=answer.backend,
+            answer,
         )
     if np.isinf(answer.value[0]).any() or not 0.0 < float(answer.value[1]) < 1e9:
-        raise ToolError(
-            ErrorCode.INTERNAL,
-            f"The depth estimator {answer.backend!r} gave distances that are no numbers.",
-            backend=answer.backend,
-        )
+        raise _unsound(f"The depth estimator {answer.backend!r} gave distances that are no numbers.", answer)
     return answer
 
 
