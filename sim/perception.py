@@ -20,7 +20,7 @@ from tool_nodes import workspace
 from tool_nodes.catalogue import Description, load_catalogue
 from tool_nodes.language.referring import table_points
 from tool_nodes.language.words import DETERMINERS, singular, tokenize, words_only
-from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
+from tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.extents import Extents, distance_to_outline, measure
 from tool_nodes.perception.frame_perception import FramePerception
@@ -29,7 +29,7 @@ from tool_nodes.perception.masks import expected_iou, inner_point, masks_at, win
 from tool_nodes.perception.surface import Surface, find_surface, solid_pixels
 from tool_nodes.perception.word_pointer import point_by_words
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import BoolArray, FloatArray, Frame, ObjectView, Segmentation
+from tool_nodes.types import BoolArray, Frame, ObjectView, Segmentation
 
 MIN_VISIBLE_PX = 80
 """Objects with fewer visible pixels than this are not seen; at 640x480, less in smaller pictures."""
@@ -90,19 +90,6 @@ class _Found:
     mask: BoolArray
     point: tuple[float, float]
     extents: Extents | None
-
-
-@dataclass(frozen=True)
-class _SimScene:
-    """What is seen in one frame: what each thing may be, first what it is taken for, and its mask as perceived."""
-
-    readings: tuple[tuple[ReadView, ...], ...]
-    masks: tuple[BoolArray, ...]
-
-    @property
-    def views(self) -> tuple[ObjectView, ...]:
-        """What each thing is taken for."""
-        return tuple(readings[0].view for readings in self.readings)
 
 
 class SimPerception(FramePerception):
@@ -197,7 +184,7 @@ class SimPerception(FramePerception):
         taken, not_taken = (item, other) if rng.random() < sure else (other, item)
         return (taken, sure), (not_taken, 1.0 - sure)
 
-    def _look(self, frame: Frame) -> _SimScene:
+    def _look(self, frame: Frame) -> ReadScene:
         if frame.ids is None:
             raise ToolError(
                 ErrorCode.PICTURE_UNUSABLE,
@@ -228,7 +215,7 @@ class SimPerception(FramePerception):
             point = self._point(mask, rng)
             extents = measure(points, 0.0, frame.T_base_camera[:3, 3]) if measured else None
             found.append(_Found(known, mask, point, extents))
-        return _SimScene(tuple(_readings(found, surface)), tuple(one.mask for one in found))
+        return ReadScene(tuple(_readings(found, surface)), tuple(one.mask for one in found))
 
     def _labelled(self, frame: Frame) -> Sequence[Description | str]:
         """What the ids of the frame mean: things of the scene, or of a labelled frame names of others."""
@@ -305,7 +292,7 @@ def _view(
     top = size[2]
     size[2] = max(top - support, 1e-3)
     centre[2] = surface.table_z(centre[0], centre[1]) + top - size[2] / 2.0
-    return _as_view(item, point, centre, size)
+    return item.seen(point, centre, size)
 
 
 def _flat_view(item: Description, point: tuple[float, float], mask: BoolArray) -> ObjectView:
@@ -315,22 +302,7 @@ def _flat_view(item: Description, point: tuple[float, float], mask: BoolArray) -
     # At one metre, in front of a camera like the scene camera.
     metres = workspace.IMAGE_SIZE[0] / mask.shape[1] / workspace.SCENE_CAMERA_FOCAL_PX
     width, height = metres * (columns.stop - columns.start), metres * (rows.stop - rows.start)
-    return _as_view(item, point, np.array([towards, right, height / 2.0]), np.array([width, width, height]))
-
-
-def _as_view(item: Description, point: tuple[float, float], position_m: FloatArray, size_m: FloatArray) -> ObjectView:
-    return ObjectView(
-        name=item.name,
-        kind=item.kind,
-        colour=item.colour,
-        synonyms=item.synonyms,
-        categories=item.categories,
-        attributes=item.attributes,
-        point=point,
-        position_m=position_m,
-        size_m=size_m,
-        container=item.container,
-    )
+    return item.seen(point, np.array([towards, right, height / 2.0]), np.array([width, width, height]))
 
 
 def _describe(label: str, pixels: NDArray[np.uint8]) -> Description:

@@ -19,6 +19,7 @@ from typing import Any
 from rclpy_zenoh.plain_yaml import Limits, PlainYamlError, load
 from tool_nodes.files import read_file, why
 from tool_nodes.results import ToolError, invalid
+from tool_nodes.types import FloatArray, ObjectView
 
 CATALOGUE_PATH = Path(__file__).with_name("catalogue.yaml")
 
@@ -54,6 +55,21 @@ class Description:
     categories: tuple[str, ...] = ()
     attributes: tuple[str, ...] = ()
     container: bool = False
+
+    def seen(self, point: tuple[float, float], position_m: FloatArray, size_m: FloatArray) -> ObjectView:
+        """The thing as perception reports it; arguments as those of `ObjectView`."""
+        return ObjectView(
+            name=self.name,
+            kind=self.kind,
+            colour=self.colour,
+            synonyms=self.synonyms,
+            categories=self.categories,
+            attributes=self.attributes,
+            point=point,
+            position_m=position_m,
+            size_m=size_m,
+            container=self.container,
+        )
 
     @property
     def words(self) -> frozenset[str]:

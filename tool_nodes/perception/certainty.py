@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from tool_nodes.language.referring import parse_free_space, parse_noun_phrase, refer
 from tool_nodes.language.vocabulary import Lexicon, Vocabulary, match
 from tool_nodes.language.words import RELATIVE
-from tool_nodes.perception.word_pointer import SceneView, names_table, point_by_words
+from tool_nodes.perception.word_pointer import names_table, point_by_words
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import Frame, ObjectView
+from tool_nodes.types import BoolArray, Frame, ObjectView
 
 LEAST = 0.02
 """What is less likely to be what was asked for is not told at all [-]: below LAST's threshold of 0.1, so that it
@@ -40,12 +39,22 @@ class ReadView:
     probability: float
 
 
-class ReadScene(SceneView, Protocol):
-    """What a backend sees in one frame, and what else it may be; all belong together."""
+@dataclass(frozen=True)
+class ReadScene:
+    """One frame, understood.
+
+    Attributes:
+        readings: what each thing may be, first what it is taken for.
+        masks: visible pixels (H, W) of each thing, in the same order.
+    """
+
+    readings: tuple[tuple[ReadView, ...], ...]
+    masks: tuple[BoolArray, ...]
 
     @property
-    def readings(self) -> Sequence[Sequence[ReadView]]:
-        """For each thing its readings, first what it is taken for, which is its view."""
+    def views(self) -> tuple[ObjectView, ...]:
+        """What each thing is taken for."""
+        return tuple(readings[0].view for readings in self.readings)
 
 
 def candidates_by_words(frame: Frame, text: str, scene: ReadScene, lexicon: Lexicon | None = None) -> list[Candidate]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from tool_nodes.catalogue import CatalogueItem, load_catalogue
 from tool_nodes.language.vocabulary import Lexicon
-from tool_nodes.perception.certainty import Candidate, ReadView, candidates_by_words
+from tool_nodes.perception.certainty import Candidate, ReadScene, ReadView, candidates_by_words
 from tool_nodes.perception.clusters import Cluster, find_clusters
 from tool_nodes.perception.colours import main_colours
 from tool_nodes.perception.frame_perception import FramePerception
@@ -129,19 +128,6 @@ class _Things:
         )
 
 
-@dataclass(frozen=True)
-class PixelScene:
-    """One frame, understood: what each thing may be, first what it is taken for, and where it is seen, in one order."""
-
-    readings: tuple[tuple[ReadView, ...], ...]
-    masks: tuple[BoolArray, ...]
-
-    @property
-    def views(self) -> tuple[ObjectView, ...]:
-        """What each thing is taken for."""
-        return tuple(readings[0].view for readings in self.readings)
-
-
 class PixelPerception(FramePerception):
     """The perception ports from colour and geometry alone.
 
@@ -205,9 +191,9 @@ class PixelPerception(FramePerception):
         """The sensor's depth (H, W) [m] with small holes filled where their border is smooth, and fx [px]."""
         return fill_holes(frame.depth), float(frame.K[0, 0])
 
-    def _understand(self, frame: Frame) -> PixelScene:
+    def _understand(self, frame: Frame) -> ReadScene:
         things = self._things(frame)
-        return PixelScene(tuple(self._read(things.surface, *seen) for seen in things.seen()), tuple(things.masks()))
+        return ReadScene(tuple(self._read(things.surface, *seen) for seen in things.seen()), tuple(things.masks()))
 
     def _read(self, surface: Surface, cluster: Cluster, look: Look) -> tuple[ReadView, ...]:
         """What a thing may be, first what it is taken for."""
@@ -218,18 +204,7 @@ class PixelPerception(FramePerception):
         def view(item: CatalogueItem | None) -> ObjectView:
             if item is None:
                 return describe_unknown(look, main_colours(look.pixels), point, centre, size)
-            return ObjectView(
-                name=item.name,
-                kind=item.kind,
-                colour=item.colour,
-                synonyms=item.synonyms,
-                categories=item.categories,
-                attributes=item.attributes,
-                point=point,
-                position_m=centre,
-                size_m=size,
-                container=item.container,
-            )
+            return item.seen(point, centre, size)
 
         return tuple(ReadView(view(one.item), one.probability) for one in self._recogniser.readings(look))
 

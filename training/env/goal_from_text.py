@@ -58,20 +58,7 @@ def true_views(station: JudgedStation) -> list[ObjectView]:
         position = snapshot.objects[placed.id].position_m
         x, y, z = (T_camera_base @ np.append(position, 1.0))[:3]
         u, v = (camera.K @ (x / z, y / z, 1.0))[:2]
-        views.append(
-            ObjectView(
-                name=item.name,
-                kind=item.kind,
-                colour=item.colour,
-                synonyms=tuple(item.synonyms),
-                categories=tuple(item.categories),
-                attributes=tuple(item.attributes),
-                point=(float(u / width), float(v / height)),
-                position_m=position,
-                size_m=np.asarray(item.size_m, float),
-                container=item.container,
-            )
-        )
+        views.append(item.seen((float(u / width), float(v / height)), position, np.asarray(item.size_m, float)))
     return views
 
 

@@ -15,7 +15,6 @@ from tool_nodes.language.phrases import NounPhrase, parse_noun_phrase
 from tool_nodes.language.vocabulary import Vocabulary, match
 from tool_nodes.language.words import stem
 from tool_nodes.results import ErrorCode, ToolError
-from tool_nodes.types import ObjectView
 
 TO_EMPTY_IT = 'say "put it down" to empty it'
 EMPTY_IT = 'Say "put it down", or where to put it, before anything else.'
@@ -81,21 +80,6 @@ def _products(words: Sequence[str], head: str) -> frozenset[str]:
 @lru_cache(maxsize=1)
 def _vocabularies() -> tuple[tuple[str, Vocabulary], ...]:
     return tuple(
-        (
-            item.name,
-            Vocabulary.of(
-                ObjectView(
-                    name=item.name,
-                    kind=item.kind,
-                    colour=item.colour,
-                    synonyms=tuple(item.synonyms),
-                    categories=tuple(item.categories),
-                    attributes=tuple(item.attributes),
-                    point=(0.5, 0.5),
-                    position_m=np.zeros(3),
-                    size_m=np.asarray(item.size_m, float),
-                )
-            ),
-        )
+        (item.name, Vocabulary.of(item.seen((0.5, 0.5), np.zeros(3), np.asarray(item.size_m, float))))
         for item in load_catalogue().values()
     )
