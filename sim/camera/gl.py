@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from functools import cache
 
 import mujoco
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from sim.camera.ray import LAMP_POSITION, CameraModel, StampedCamera, camera_pose, object_of_geom
-from sim.camera.sensor import STEREO, SensorModel
+from sim.camera.ray import StampedCamera, camera_pose
 from sim.camera.shading import FloatImage
 from tool_nodes.extras import install_extra
 from tool_nodes.results import ErrorCode, ToolError
@@ -39,25 +37,12 @@ class GlCamera(StampedCamera):
             the body that carries the camera.
     """
 
-    def __init__(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        camera: CameraModel,
-        body_index: Mapping[int, int],
-        *,
-        sensor: SensorModel = STEREO,
-        seed: int = 0,
-        lamp_position: ArrayLike = LAMP_POSITION,
-    ) -> None:
-        super().__init__(data, camera, sensor, seed)
-        camera_pose(model, data, camera)
+    def _prepare(self, model: mujoco.MjModel, lamp_position: FloatArray) -> None:
         self._model = model.__copy__()
         self._data = mujoco.MjData(self._model)
-        self._objects = object_of_geom(model, body_index)
-        self._lamp = np.asarray(lamp_position, dtype=float)
+        self._lamp = lamp_position
         self._sort_geoms()
-        width, height = camera.size
+        width, height = self._camera.size
         visual = self._model.vis
         visual.global_.offwidth, visual.global_.offheight = width, height
         visual.map.znear = 0.01 / self._model.stat.extent

@@ -144,20 +144,39 @@ class CameraState:
 
 
 class StampedCamera:
-    """Takes one picture per state of the simulation; subclasses say how with `_render`.
+    """Takes one picture per state of the simulation; subclasses say how with `_prepare` and `_render`.
 
     Args:
-        data: The state, read at every capture and never written.
+        model: The physics model; appearance is read once, here.
+        data: Its state, read at every capture and never written.
         camera: Calibration and pose.
-        sensor: What it measures of every picture.
+        body_index: Object index of each object's root body id.
+        sensor: What it measures of the ideal picture.
         seed: Seed of the sensor; every picture draws from (seed, number of the picture).
+        lamp_position: (3,) where the light comes from, in the base frame [m].
+
+    Raises:
+        ToolError: INVALID_ARGUMENT when the model lacks the body that carries the camera.
     """
 
-    def __init__(self, data: mujoco.MjData, camera: CameraModel, sensor: SensorModel, seed: int) -> None:
+    def __init__(
+        self,
+        model: mujoco.MjModel,
+        data: mujoco.MjData,
+        camera: CameraModel,
+        body_index: Mapping[int, int],
+        *,
+        sensor: SensorModel = STEREO,
+        seed: int = 0,
+        lamp_position: ArrayLike = LAMP_POSITION,
+    ) -> None:
         self._source = data
         self._camera = camera
         self._sensor = sensor
         self.reset(seed)
+        camera_pose(model, data, camera)
+        self._objects = object_of_geom(model, body_index)
+        self._prepare(model, np.asarray(lamp_position, dtype=float))
 
     def reset(self, seed: int) -> None:
         """Forget the last picture and start the noise again from a seed."""
@@ -203,6 +222,10 @@ class StampedCamera:
             [[source.time], source.qpos, source.mocap_pos.ravel(), source.mocap_quat.ravel()]
         ).tobytes()
 
+    def _prepare(self, model: mujoco.MjModel, lamp_position: FloatArray) -> None:
+        """Read what does not change of the model, lit from lamp_position (3,) [m]."""
+        raise NotImplementedError
+
     def _render(self) -> tuple[NDArray[np.uint8], FloatImage, NDArray[np.int32], FloatArray]:
         """Ideal rgb (H, W, 3), depth (H, W), object ids (H, W) and T_base_camera."""
         raise NotImplementedError
@@ -213,37 +236,12 @@ class RayCamera(StampedCamera):
 
     Opaque geoms (alpha >= 0.99) give colour, depth and ids; fainter ones only tint the colour, as
     clear plastic does to a stereo camera. Geoms of group 3 and up are not seen.
-
-    Args:
-        model: The physics model; appearance is read once, here.
-        data: Its state, read at every capture and never written.
-        camera: Calibration and pose.
-        body_index: Object index of each object's root body id.
-        sensor: What it measures of the ideal picture.
-        seed: Seed of the sensor.
-        lamp_position: (3,) where the light comes from, in the base frame [m].
-
-    Raises:
-        ToolError: INVALID_ARGUMENT when the model lacks the body that carries the camera.
     """
 
-    def __init__(
-        self,
-        model: mujoco.MjModel,
-        data: mujoco.MjData,
-        camera: CameraModel,
-        body_index: Mapping[int, int],
-        *,
-        sensor: SensorModel = STEREO,
-        seed: int = 0,
-        lamp_position: ArrayLike = LAMP_POSITION,
-    ) -> None:
-        super().__init__(data, camera, sensor, seed)
-        camera_pose(model, data, camera)
+    def _prepare(self, model: mujoco.MjModel, lamp_position: FloatArray) -> None:
         self._world = RayWorld(model)
-        self._objects = object_of_geom(model, body_index)
-        self._view = RayView(camera.K, camera.size)
-        self._lamp = Lamp(np.asarray(lamp_position, dtype=float))
+        self._view = RayView(self._camera.K, self._camera.size)
+        self._lamp = Lamp(lamp_position)
         self._lamp_view = _view_of_lamp(self._lamp)
         self._background: _Background | None = None
 
